@@ -37,7 +37,7 @@ from pinakes.tools.admin.jobs import jobs_tools
 from pinakes.tools.admin.server import ServerState, server_tools
 from pinakes.tools.admin.users import users_tools
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits import edit_tools
+from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.sql.tool import SqlTool, sql_tools

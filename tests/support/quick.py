@@ -47,7 +47,7 @@ SLOW = (
     "unit/sources/database/test_servers.py",
     "unit/sources/test_lance_tables.py",
     "unit/tools/sql",
-    "unit/tools/test_edits.py",
+    "unit/tools/edits/test_tool.py",
     "unit/tools/test_explain_call.py",
     "unit/tools/test_explanation.py",
     "unit/tools/test_layouts.py",

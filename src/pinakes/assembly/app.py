@@ -35,7 +35,7 @@ from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits import edit_tools
+from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.prompts import generic_prompts
 from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.media import MediaSpec

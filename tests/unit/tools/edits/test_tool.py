@@ -26,7 +26,7 @@ from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits import edit_tools
+from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.resources.changelog import edit_resources
 from pinakes.tools.toolbox import Toolbox

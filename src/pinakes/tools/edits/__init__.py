@@ -1,0 +1,1 @@
+"""Edits by conversation: `catalog.mutate` over every catalogue that may be edited."""

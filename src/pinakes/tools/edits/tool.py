@@ -1,0 +1,88 @@
+"""The tool `catalog.mutate` over editable catalogues."""
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.ingest.edits.apply import Edits
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.scope import Scope
+from pinakes.shelf.port import Author
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits.answer import result_of, result_text
+from pinakes.tools.edits.chosen import chosen_catalogue
+from pinakes.tools.edits.request import request_of
+from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams, MutateResult
+from pinakes.tools.spec import ToolSpec
+
+LONGEST_GUIDE = 200
+"""The most characters of the names of fields in the tool's description."""
+
+
+class EditTools:
+    """The edit tool over editable catalogues."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
+
+    def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
+        """Plan an edit, and apply it unless only a preview is asked for."""
+        name = chosen_catalogue(self._edits, principal, params)
+        edits = self._edits[name]
+        request, notes = request_of(params, name, edits.shelf, Scope(visibility=principal.visibility))
+        if params.preview:
+            plan = edits.plan(request, visibility=principal.visibility)
+            return result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
+        author = Author(principal=principal.name, call_id=call_id)
+        applied = edits.apply(request, author=author, token=params.plan, visibility=principal.visibility)
+        made = call_id if applied.plan.changes else None
+        return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
+
+
+def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the edit tool; none where no catalogue is editable."""
+    editable = [one for one in catalogues if one.spec.editable]
+    if not editable:
+        return []
+    kinds = dict.fromkeys(kind for one in editable for kind in one.spec.kinds)
+    several = len(editable) > 1
+    properties: dict[str, Any] = {
+        "kind": {"type": "string", "enum": list(kinds)},
+        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable)}"},
+    }
+    if several:
+        properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
+    return [
+        ToolSpec(
+            name="catalog.mutate",
+            description="Create, update or delete records, or undo a change; preview first.",
+            params=MutateInCatalogueParams if several else MutateParams,
+            result=MutateResult,
+            action=Action.EDIT_CATALOG,
+            cost=Cost.WRITE,
+            read_only=False,
+            wants_call_id=True,
+            run=EditTools(editable).mutate,
+            text=result_text,
+            properties=properties,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
+    """Return the fields that each kind has, in a bounded length: those of every kind first."""
+    specs = list({one.spec.name: one.spec for one in editable}.values())
+    guide = "; ".join(part for spec in specs for part in _field_names(spec))
+    return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
+
+
+def _field_names(spec: CatalogueSpec) -> Iterator[str]:
+    """Yield the fields of every kind, and then those of each kind alone."""
+    shown = [field for field in spec.fields.values() if field.shown]
+    yield ", ".join(field.name for field in shown if all(field.is_of(kind) for kind in spec.kinds))
+    for kind in spec.kinds:
+        own = [field.name for field in shown if field.kinds and field.is_of(kind)]
+        if own:
+            yield f"{kind}: {', '.join(own)}"
