@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -29,9 +30,13 @@ class PostgresServer:
             self._leave_root()
         self._schemas = 0
         self._run("initdb", "-D", "data", "-U", "pinakes", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        self.start()
+
+    def start(self) -> None:
+        """Start the server, for the first time or again."""
         settings = {
             "listen_addresses": "",
-            "unix_socket_directories": str(folder),
+            "unix_socket_directories": str(self.folder),
             "fsync": "off",
             "synchronous_commit": "off",
             "full_page_writes": "off",
@@ -39,10 +44,10 @@ class PostgresServer:
             "max_connections": "300",
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
-        with (folder / "log").open("wb") as log:
+        with (self.folder / "log").open("ab") as log:
             command = [str(self._programs / "postgres"), "-D", "data", *options]
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env={}, **self._owner
+                command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder, env={}, **self._owner
             )
         self._wait_until_ready()
 
@@ -80,8 +85,8 @@ class PostgresServer:
         self._wait_until_refused(user)
 
     def stop(self) -> None:
-        """End the server by its process id."""
-        self._process.terminate()
+        """End the server by its process id, with every connection."""
+        self._process.send_signal(signal.SIGINT)
         self._process.wait(START_TIMEOUT_S)
 
     def _leave_root(self) -> None:
