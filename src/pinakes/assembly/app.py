@@ -32,8 +32,10 @@ from pinakes.search.calibrate import CalibrationFile
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
+from pinakes.shelf.conditions import CatalogueConditions
 from pinakes.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
+from pinakes.shelf.watched import WatchedShelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.prompts import generic_prompts
@@ -97,7 +99,8 @@ class App:
         self._unread: set[str] = set()
         """The catalogues that could not be read when their tools were built."""
         self._toolboxes: ToolboxesByVisibility | None = None
-        self._faulty: dict[str, Sequence[Problem]] = {}
+        self.conditions = CatalogueConditions()
+        """Which catalogues fail or are damaged; failing calls, opening and background checks report there."""
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -166,7 +169,7 @@ class App:
             on_embedded_shelf(self.library, installed, spec)
             self._files[name] = _file_of(installed.folder)
             shelf = EmbeddedShelf.open(installed.folder, spec)
-            self._open[name] = self._opened(installed, shelf)
+            self._open[name] = self._opened(installed, WatchedShelf(shelf, name, self.conditions))
         return self._open[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
@@ -297,16 +300,20 @@ class App:
         """
         failing = [one.problem for one in (self.query_embedder, *self._watching.values()) if one.problem is not None]
         found = {"embedding": "; ".join(failing)} if failing else {}
-        problems = {name: "; ".join(map(str, some)) for name, some in self._faulty.items() if some}
-        problems |= self._unserved
+        problems = {**self._unserved}
         for catalogue in self.list_open():
             if (problem := catalogue.find_problem()) is not None:
                 problems[catalogue.name] = problem
+        for condition in self.conditions.list_conditions():
+            problems.setdefault(condition.catalogue, condition.reason)
         return found | {f"catalogue {name}": problem for name, problem in problems.items()}
 
     def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
-        """Keep what the last check of a catalogue found, for `problems`."""
-        self._faulty[name] = problems
+        """Note what the last check of a catalogue found; it is whole where that is nothing."""
+        if problems:
+            self.conditions.report(name, "; ".join(map(str, problems)))
+        else:
+            self.conditions.clear(name)
 
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pinakes.errors import StorageError
+from pinakes.shelf.watched import FailingCatalogueError
 
 PAUSES_S = (0.05, 0.2)
 """Pauses between the attempts of a read that fails in storage."""
@@ -13,10 +14,12 @@ ResultT = TypeVar("ResultT")
 
 
 def with_retries(work: Callable[[], ResultT]) -> ResultT:
-    """Run a read, and retry it after each pause where storage fails."""
+    """Run a read, and retry it after each pause where storage fails, unless it is known that it would fail again."""
     for pause_s in PAUSES_S:
         try:
             return work()
-        except StorageError:
+        except StorageError as error:
+            if isinstance(error, FailingCatalogueError) and error.retry_in_s > pause_s:
+                raise  # it would fail again
             time.sleep(pause_s)
     return work()
