@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_S = 0.04
 GROWTH = 4.0
-"""Each pause is so many times the one before. The first two are short enough for the retries of the call that failed."""
+"""The growth of a pause. The first two are short enough for the retries of the call that failed."""
 LONGEST_PAUSE_S = 5.0
 JITTER = 0.25
 """A pause is up to this share longer, so that the catalogues of one disk are not all tried at once."""
