@@ -182,7 +182,7 @@ class Gate:
         """
         toolbox = self._toolboxes.of(principal.visibility)
         tool = _find_tool(toolbox, principal, name)
-        cost = tool.cost if tool else Cost.READ  # a forbidden tool is audited like an unknown one, in the same time
+        cost = tool.cost_of(arguments) if tool else Cost.READ  # a forbidden one takes as long as an unknown one
         context = CallContext(
             principal=principal,
             via=via,

@@ -141,11 +141,14 @@ class ToolSpec:
     result: type[ToolResult]
     action: Action
     cost: Cost
+    """The cost of a call, unless `costs` tells it from the arguments."""
     run: Callable[..., ToolResult]
     """Called with the principal, the params and, if `wants_call_id`, the call's id."""
     text: Callable[[Any], str]
     count_of: Callable[[Any], int | None] = lambda _result: None
     """Counts the records of a result, for the audit and analytics; None where it lists none."""
+    costs: Callable[[Mapping[str, Any]], Cost] | None = None
+    """Returns the cost of a call with these arguments, which are not validated yet: one that only looks is a read."""
     title: str = ""
     """The display name; empty where it is the name in words."""
     read_only: bool = True
@@ -169,6 +172,10 @@ class ToolSpec:
 
     facts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
     """Returns what the records of now add to the schemas of arguments when tools are listed, as their ranges do."""
+
+    def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
+        """Return the cost of a call with these arguments."""
+        return self.costs(arguments) if self.costs else self.cost
 
     def over(self, catalogues: Iterable[str]) -> "ToolSpec":
         """Return the tool with these catalogues as those it reads, unless it declares `reads` itself."""

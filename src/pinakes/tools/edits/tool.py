@@ -1,6 +1,6 @@
 """The tool `catalog.mutate` over editable catalogues."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -61,6 +61,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=MutateResult,
             action=Action.EDIT_CATALOG,
             cost=Cost.WRITE,
+            costs=_cost_of,
             read_only=False,
             wants_call_id=True,
             run=EditTools(editable).mutate,
@@ -69,6 +70,11 @@ def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             count_of=attrgetter("total"),
         )
     ]
+
+
+def _cost_of(arguments: Mapping[str, Any]) -> Cost:
+    """Return the cost of a call: a preview changes nothing, and so counts as a read."""
+    return Cost.READ if arguments.get("preview") is True else Cost.WRITE
 
 
 def _field_guide(editable: Sequence[OpenCatalogue]) -> str:

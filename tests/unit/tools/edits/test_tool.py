@@ -13,12 +13,13 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.control.accounts.limits import RateLimiter
 from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Visibility
 from pinakes.recommend.recommender import Recommender
@@ -64,7 +65,8 @@ class Notes:
         self.entries: list[AuditEntry] = []
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        assert durable or (entry.target, entry.outcome) != ("catalog.mutate", Outcome.OK)
+        is_change = entry.target == "catalog.mutate" and entry.outcome is Outcome.OK
+        assert durable or not is_change or entry.parameters.get("preview")
         self.entries.append(entry)
 
 
@@ -233,6 +235,19 @@ def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Ser
     again = music.mutate(**request, preview=True)
     assert music.mutate(**request, plan=again["plan"])["applied"] is True
     assert music.titles("wieck") == ["Clara Wieck"]
+
+
+def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Served) -> None:
+    tool = music.gate.get_tool(EDITOR, "catalog.mutate")
+    assert tool.cost_of({"action": "create", "preview": True}) is Cost.READ
+    for arguments in ({"action": "create"}, {"preview": False}, {"preview": "true"}, {"preview": 1}, {"preview": []}):
+        assert tool.cost_of(arguments) is Cost.WRITE
+    gate = Gate(music.gate.toolbox_of(EDITOR), limiter=RateLimiter())
+    limited = replace(EDITOR, quotas=Quotas(read=5, write=1, sql=0))
+    wanted = {"action": "create", "kind": "artist", "fields": {"name": "Clara"}}
+    previews = [gate.call(limited, "catalog.mutate", {**wanted, "preview": True}).error_code for _ in range(6)]
+    assert previews == [None] * 5 + ["rate_limited"]
+    assert [gate.call(limited, "catalog.mutate", wanted).error_code for _ in range(2)] == [None, "rate_limited"]
 
 
 def test_nothing_to_change_is_said(music: Served) -> None:
