@@ -8,7 +8,7 @@ import click
 from pinakes.cli.control import change, find_control, listed, open_control, perform, print_list, print_result
 from pinakes.cli.json_output import json_option
 from pinakes.cli.opening import open_app
-from pinakes.control.accounts.catalogue_access import Restriction
+from pinakes.control.accounts.restrictions import Restriction
 from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER
 

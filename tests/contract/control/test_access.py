@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts.catalogue_access import Restriction
+from pinakes.control.accounts.restrictions import Restriction
 from pinakes.errors import ForbiddenError, InputError, NotFoundError
 from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
 from pinakes.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z3")
+
+GOOD = "correct horse battery"
 
 
 def test_a_catalogue_is_everybodys_until_it_is_restricted(people: Any) -> None:
@@ -72,3 +74,69 @@ def test_restricting_needs_a_permission(people: Any) -> None:
             people.access.open_to_all(actor, "letters")
     for action in (Action.SERVER_ADMIN, Action.MANAGE_PERMISSIONS):
         people.access.restrict(Principal(name="ada", actions=frozenset({action})), "letters")
+
+
+def test_a_catalogue_that_is_hidden_from_a_manager_is_neither_opened_nor_given_by_them(people: Any) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    people.access.restrict(LOCAL_USER, "letters", users=[])
+    people.access.restrict(LOCAL_USER, "diary", users=["manager"])
+    before = people.access.list_restrictions()
+    manager = people.principal("manager")
+    with pytest.raises(NotFoundError, match="no catalogue 'letters'"):
+        people.access.open_to_all(manager, "letters")
+    with pytest.raises(NotFoundError, match="no catalogue 'letters'"):
+        people.access.restrict(manager, "letters", users=["manager"])
+    with pytest.raises(NotFoundError, match=r"restricted: diary$"):
+        people.access.open_to_all(manager, "anime")
+    assert people.access.list_restrictions() == before
+    people.access.open_to_all(manager, "diary")
+    people.access.open_to_all(people.add("root", roles=["admin"]), "letters")
+    assert people.access.list_restrictions() == {}
+
+
+def test_a_manager_reaches_no_catalogue_that_is_hidden_from_them(people: Any) -> None:
+    people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    people.add("bob", Action.ACCESS_CATALOG, password=GOOD)
+    people.accounts.create_role(LOCAL_USER, "staff", [Action.ACCESS_CATALOG], None)
+    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
+    people.access.restrict(LOCAL_USER, "personal", users=["bob"])
+    manager, accounts = people.principal("manager"), people.accounts
+    before = accounts.list_users(), accounts.list_roles()
+    for reach in (
+        lambda: accounts.create_user(manager, "sock", password=None, roles=["staff"]),
+        lambda: accounts.set_roles(manager, "manager", ["staff"]),
+        lambda: accounts.grant(manager, "bob", Action.MANAGE_PERMISSIONS),
+        lambda: accounts.revoke(manager, "bob", Action.ACCESS_CATALOG),
+        lambda: accounts.set_disabled(manager, "bob", disabled=True),
+        lambda: accounts.delete_user(manager, "bob"),
+        lambda: accounts.reset_password(manager, "bob"),
+        lambda: accounts.set_password(manager, "bob", GOOD),
+        lambda: people.credentials.issue_token(manager, "bob", name="mine", catalogues=["anime"]),
+        lambda: accounts.change_role(manager, "staff", lambda role: role),
+        lambda: accounts.delete_role(manager, "staff"),
+    ):
+        with pytest.raises(ForbiddenError, match=r"catalogues (that|which) you do not see") as refusal:
+            reach()
+        assert "handbook" not in refusal.value.message
+        assert "personal" not in refusal.value.message
+    assert (accounts.list_users(), accounts.list_roles()) == before
+    assert accounts.check_login("bob", GOOD) is not None
+
+
+def test_a_manager_who_sees_a_catalogue_gives_it_to_others(people: Any) -> None:
+    people.accounts.create_role(LOCAL_USER, "staff", [Action.ACCESS_CATALOG], None)
+    people.add("manager", Action.MANAGE_PERMISSIONS, roles=["staff"])
+    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
+    manager = people.principal("manager")
+    user = people.accounts.create_user(manager, "ada", password=None, roles=["staff"])
+    assert people.access.hidden_from(user) == frozenset()
+    people.accounts.reset_password(manager, "ada")
+
+
+def test_a_role_that_is_made_again_does_not_open_what_the_one_before_did(people: Any) -> None:
+    people.accounts.create_role(LOCAL_USER, "staff", [], None)
+    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
+    people.accounts.delete_role(LOCAL_USER, "staff")
+    people.accounts.create_role(LOCAL_USER, "staff", [], None)
+    people.add("ada", roles=["staff"])
+    assert people.access.hidden_from(people.user("ada")) == {"handbook"}

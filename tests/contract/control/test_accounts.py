@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -255,6 +256,51 @@ def test_roles_are_made_given_and_taken_away(people: Any) -> None:
     assert [role.name for role in people.accounts.list_roles()] == ["admin", "agent", "editor", "user"]
     with pytest.raises(InputError, match="'quotas'"):
         people.accounts.create_role(LOCAL_USER, "odd", [], Quotas(read=-1, write=0, sql=0))
+
+
+def test_a_role_is_changed_for_all_who_have_it(people: Any) -> None:
+    people.accounts.create_role(LOCAL_USER, "auditor", [Action.VIEW_ANALYTICS], None)
+    people.add("ada", roles=["auditor"])
+    quotas = Quotas(read=5, write=1, sql=0)
+    wanted = frozenset({Action.ACCESS_CATALOG})
+    role = people.accounts.change_role(LOCAL_USER, "Auditor", lambda one: replace(one, actions=wanted, quotas=quotas))
+    assert (role.name, role.actions, role.quotas) == ("auditor", wanted, quotas)
+    assert people.user("ada").actions == wanted
+    assert people.principal("ada").quotas == quotas
+    assert people.accounts.change_role(LOCAL_USER, "auditor", lambda one: replace(one, quotas=None)).actions == wanted
+    with pytest.raises(InputError, match="'quotas'"):
+        people.accounts.change_role(
+            LOCAL_USER, "auditor", lambda one: replace(one, quotas=Quotas(read=-1, write=0, sql=0))
+        )
+    with pytest.raises(InputError, match="'none' stands for no role"):
+        people.accounts.create_role(LOCAL_USER, "None", [], None)
+
+
+def test_a_role_is_changed_by_those_who_may_change_all_who_have_it(people: Any) -> None:
+    people.accounts.create_role(LOCAL_USER, "auditor", [Action.ACCESS_CATALOG], None)
+    people.add("boss", *Action, roles=["auditor"])
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    nothing: frozenset[Action] = frozenset()
+    with pytest.raises(ForbiddenError, match="'boss' has permissions that you do not have"):
+        people.accounts.change_role(manager, "auditor", lambda one: replace(one, actions=nothing))
+    with pytest.raises(ForbiddenError, match="cannot grant permissions that you do not have: ServerAdmin"):
+        people.accounts.change_role(manager, "user", lambda one: replace(one, actions=frozenset({Action.SERVER_ADMIN})))
+    with pytest.raises(ForbiddenError, match="role 'editor' has permissions that you do not have"):
+        people.accounts.change_role(manager, "editor", lambda one: replace(one, actions=nothing))
+    with pytest.raises(ForbiddenError, match="more calls a minute than you have"):
+        people.accounts.change_role(manager, "user", lambda one: replace(one, quotas=Quotas(read=121, write=0, sql=0)))
+
+
+def test_a_changed_role_leaves_an_administrator(people: Any) -> None:
+    nearly = EVERYTHING - {Action.ACCESS_CATALOG}
+    people.accounts.create_role(LOCAL_USER, "nearly", nearly, None)
+    people.add("admin", roles=["nearly", "user"])
+    for name in ("nearly", "user"):
+        with pytest.raises(ConflictError, match=f"'{name}' makes the last administrator"):
+            people.accounts.change_role(LOCAL_USER, name, lambda one: replace(one, actions=frozenset()))
+    with pytest.raises(ConflictError, match="'admin' has every permission and stays so"):
+        people.accounts.change_role(LOCAL_USER, "admin", lambda one: replace(one, actions=nearly))
+    assert people.user("admin").actions == EVERYTHING
 
 
 def test_the_roles_that_are_built_in_are_these(people: Any) -> None:

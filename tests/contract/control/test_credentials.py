@@ -305,17 +305,26 @@ def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has
             issue(other, name, name="laptop")
     with pytest.raises(ForbiddenError, match="has permissions that you do not have"):
         issue(manager, "admin", name="laptop", scopes=[Action.ACCESS_CATALOG])
-    assert issue(manager, "reader", name="laptop")
+    people.access.restrict(LOCAL_USER, "letters", users=["reader"])
+    with pytest.raises(ForbiddenError, match="sees catalogues that you do not see"):
+        issue(people.principal("manager"), "reader", name="laptop", catalogues=["anime"])
+    people.access.open_to_all(LOCAL_USER, "letters")
+    with pytest.raises(ForbiddenError, match="must name its 'catalogues'"):
+        issue(manager, "reader", name="laptop")
+    assert issue(manager, "reader", name="laptop", catalogues=["anime"])
 
 
 @pytest.mark.row("Z3")
 def test_a_token_that_a_manager_made_for_somebody_does_not_grow_with_them(people: Any) -> None:
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     people.add("reader", Action.ACCESS_CATALOG)
-    secret, _ = people.credentials.issue_token(manager, "reader", name="laptop")
+    secret, _ = people.credentials.issue_token(manager, "reader", name="laptop", catalogues=["anime"])
     people.accounts.set_roles(LOCAL_USER, "reader", ["admin"])
+    people.access.restrict(LOCAL_USER, "letters", users=["reader"])
     credential, user = people.credentials.find(secret)
-    assert people.new_identity_cache().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
+    principal = people.new_identity_cache().principal_of(user, credential)
+    assert principal.actions == {Action.ACCESS_CATALOG}
+    assert not principal.visibility.sees_catalogue("letters")
 
 
 def test_when_a_token_was_used_is_noted_once_a_minute(people: Any) -> None:

@@ -6,38 +6,69 @@ processes; that keeps the last administrator when two are removed at once.
 
 import hmac
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, union, update
+from sqlalchemy import ColumnElement, Connection, Row, func, select, union, update
 
 from pinakes.control.accounts.credentials import end_sessions, hash_secret
-from pinakes.control.accounts.names import fold_name, is_storable, require_role_name, require_user_name
+from pinakes.control.accounts.names import (
+    NO_ROLE,
+    fold_name,
+    is_storable,
+    require_role_name,
+    require_user_name,
+)
 from pinakes.control.accounts.passwords import hash_password, require_good_password, verify_password
+from pinakes.control.accounts.restrictions import load_restrictions
+from pinakes.control.accounts.role_rows import (
+    MOST_A_MINUTE,
+    delete_unused_role,
+    insert_role,
+    load_holders,
+    replace_role,
+    require_quotas,
+)
 from pinakes.control.accounts.rules import (
     EVERYTHING,
-    has_everything,
+    Reach,
+    reach_of_roles,
+    reach_of_user,
     require_manager,
     require_may_change,
+    require_may_change_role,
     require_may_enter,
     require_may_give,
+    require_may_set_quotas,
 )
-from pinakes.control.accounts.users import Role, User, find_user, get_roles, get_user, load_roles, load_users
+from pinakes.control.accounts.users import (
+    EVERYBODY,
+    Role,
+    User,
+    UserFilter,
+    find_user,
+    get_roles,
+    get_user,
+    load_roles,
+    load_users,
+)
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import role_actions, roles, user_grants, user_roles, users
+from pinakes.control.database.tables import role_actions, user_grants, user_roles, users
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError, InputError, NotFoundError
 from pinakes.model.principal import Action, Principal, Quotas
 
-__all__ = ["Accounts", "Role", "User"]
+__all__ = ["MOST_A_MINUTE", "Accounts", "Role", "User"]
 
 FIRST_ADMIN = "admin"
+ADMIN_ROLE = "admin"
 BUILTIN_ROLES = ("admin", "agent", "editor", "user")
 USUAL_ROLES = ("user",)
 ONE_TIME_BYTES = 18
 MOST_LISTED = 1000
-MOST_A_MINUTE = 1_000_000
 
 
 class Accounts:
@@ -52,13 +83,19 @@ class Accounts:
         with self._database.read() as connection:
             return _count_users(connection) == 0
 
-    def list_users(self, *, offset: int = 0, limit: int = 100) -> tuple[list[User], int]:
-        """Return a page of users, by name, and how many there are."""
+    def list_users(
+        self, *, offset: int = 0, limit: int = 100, matching: UserFilter = EVERYBODY
+    ) -> tuple[list[User], int]:
+        """Return a page of the users that match, by name, and how many there are."""
         if offset < 0 or not 1 <= limit <= MOST_LISTED:
             raise InputError(f"'offset' must be at least 0 and 'limit' 1 to {MOST_LISTED:,}")
         with self._database.read() as connection:
-            rows = connection.execute(select(users).order_by(users.c.name).offset(offset).limit(limit)).all()
-            return load_users(connection, rows), _count_users(connection)
+            if matching.role is not None:
+                (role,) = get_roles(connection, [matching.role])
+                matching = replace(matching, role=role.name)
+            conditions = matching.conditions()
+            wanted = select(users).where(*conditions).order_by(users.c.name).offset(offset).limit(limit)
+            return load_users(connection, connection.execute(wanted).all()), _count_users(connection, *conditions)
 
     def get_user(self, name: str) -> User:
         """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
@@ -81,7 +118,7 @@ class Accounts:
         stored = None if password is None else _hashed(password)
         with self._database.change() as connection:
             given = get_roles(connection, roles)
-            require_may_give(actor, granted.union(*(role.actions for role in given)))
+            require_may_give(actor, reach_of_roles(given, load_restrictions(connection), besides=granted))
             if find_user(connection, folded) is not None:
                 raise ConflictError(f"there is a user '{folded}' already; choose another name")
             user_id = insert_user(connection, folded, created_at=self._now(), password_hash=stored)
@@ -98,7 +135,7 @@ class Accounts:
             if _count_users(connection):
                 return None
             user_id = insert_user(connection, FIRST_ADMIN, created_at=self._now(), one_time_hash=hash_secret(secret))
-            put_roles(connection, user_id, ["admin"])
+            put_roles(connection, user_id, [ADMIN_ROLE])
         return secret
 
     def delete_user(self, actor: Principal, name: str) -> None:
@@ -106,18 +143,18 @@ class Accounts:
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
-            connection.execute(users.delete().where(users.c.id == user.id))
-            _require_admin_left(connection, user)
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                connection.execute(users.delete().where(users.c.id == user.id))
 
     def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
         """Disable a user, which ends their sessions, or enable them again."""
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
-            connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
             if disabled:
                 end_sessions(connection, user.id, at=self._now())
-            _require_admin_left(connection, user)
             return get_user(connection, user.name)
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
@@ -126,15 +163,15 @@ class Accounts:
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
             given = get_roles(connection, roles)
-            require_may_give(actor, frozenset[Action]().union(*(role.actions for role in given)))
-            put_roles(connection, user.id, [role.name for role in given])
-            _require_admin_left(connection, user)
+            require_may_give(actor, reach_of_roles(given, load_restrictions(connection)))
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                put_roles(connection, user.id, [role.name for role in given])
             return get_user(connection, user.name)
 
     def grant(self, actor: Principal, name: str, action: Action) -> User:
         """Grant a user a permission besides those of their roles; idempotent."""
         require_manager(actor)
-        require_may_give(actor, [action])
+        require_may_give(actor, Reach(actions=frozenset({action})))
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
             _put_grants(connection, user.id, user.granted | {action})
@@ -148,8 +185,8 @@ class Accounts:
             _require_no_role_with(connection, user, action)
             if action not in user.granted:
                 raise NotFoundError(f"user '{user.name}' does not have {action}")
-            _put_grants(connection, user.id, user.granted - {action})
-            _require_admin_left(connection, user)
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                _put_grants(connection, user.id, user.granted - {action})
             return get_user(connection, user.name)
 
     def set_password(self, actor: Principal, name: str, password: str) -> None:
@@ -193,32 +230,37 @@ class Accounts:
     def create_role(self, actor: Principal, name: str, actions: Iterable[Action], quotas: Quotas | None) -> Role:
         """Create a role."""
         require_manager(actor)
-        folded = require_role_name(name)
-        allowed = frozenset(actions)
-        require_may_give(actor, allowed)
-        _require_quotas(quotas)
+        role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas)
+        _require_may_make(actor, role)
         with self._database.change() as connection:
-            if folded in {role.name for role in load_roles(connection)}:
-                raise ConflictError(f"there is a role '{folded}' already; choose another name")
-            connection.execute(roles.insert(), {"name": folded, **_quota_columns(quotas)})
-            if allowed:
-                rows = [{"role": folded, "action": str(action)} for action in sorted(allowed)]
-                connection.execute(role_actions.insert(), rows)
-            return get_roles(connection, [folded])[0]
+            if role.name in {one.name for one in load_roles(connection)}:
+                raise ConflictError(f"there is a role '{role.name}' already; choose another name")
+            insert_role(connection, role)
+            return get_roles(connection, [role.name])[0]
+
+    def change_role(self, actor: Principal, name: str, change: Callable[[Role], Role]) -> Role:
+        """Change the permissions and quotas of a role; the actor must be able to change every user who has it."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            role = _changeable_role(connection, actor, name)
+            changed = change(role)
+            _require_may_make(actor, changed)
+            if role.name == ADMIN_ROLE and changed.actions != role.actions:
+                raise ConflictError(f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be changed")
+            for user in load_holders(connection, role):
+                _require_changeable(connection, actor, user)
+            with _admin_left(connection, f"role '{role.name}' makes the last administrator"):
+                replace_role(connection, changed)
+            return get_roles(connection, [role.name])[0]
 
     def delete_role(self, actor: Principal, name: str) -> None:
         """Delete a role that no user has."""
         require_manager(actor)
         with self._database.change() as connection:
-            (role,) = get_roles(connection, [name])
+            role = _changeable_role(connection, actor, name)
             if role.name in BUILTIN_ROLES:
                 raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
-            require_may_give(actor, role.actions)
-            having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
-            holders = connection.execute(having).scalar_one()
-            if holders:
-                raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
-            connection.execute(roles.delete().where(roles.c.name == role.name))
+            delete_unused_role(connection, role)
 
     def _find_row(self, name: str) -> Row[Any] | None:
         if not is_storable(name):
@@ -280,30 +322,56 @@ def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action])
 def _changeable(connection: Connection, actor: Principal, name: str) -> User:
     """Return the user; raise ForbiddenError if the actor may not change them."""
     user = get_user(connection, name)
-    require_may_change(actor, user)
+    _require_changeable(connection, actor, user)
     return user
+
+
+def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
 
 
 def _enterable(connection: Connection, actor: Principal, name: str) -> User:
     """Return the user; raise ForbiddenError if the actor may not set their password."""
     user = get_user(connection, name)
-    require_may_enter(actor, user)
+    require_may_enter(actor, user, reach_of_user(user, load_restrictions(connection)))
     if user.external:
         raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here")
     return user
+
+
+def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
+    """Return the role; raise ForbiddenError if the actor may not change it."""
+    (role,) = get_roles(connection, [name])
+    require_may_change_role(actor, role, reach_of_roles([role], load_restrictions(connection)))
+    return role
+
+
+def _require_may_make(actor: Principal, role: Role) -> None:
+    require_quotas(role.quotas)
+    require_may_give(actor, Reach(actions=role.actions))
+    require_may_set_quotas(actor, role.quotas)
 
 
 def _require_no_role_with(connection: Connection, user: User, action: Action) -> None:
     giving = [role.name for role in get_roles(connection, user.roles) if action in role.actions]
     if giving:
         named = " and ".join(f"'{name}'" for name in giving)
-        raise ConflictError(f"user '{user.name}' has {action} by the role {named}: change their roles instead")
+        raise ConflictError(
+            f"user '{user.name}' has {action} by the role {named}: change their roles instead (to '{NO_ROLE}' for no "
+            f"role at all), then grant what they should keep"
+        )
 
 
-def _require_admin_left(connection: Connection, before: User) -> None:
-    """Refuse a change that leaves no enabled administrator; `before` is the changed user as they were."""
-    if not has_everything(before):
-        return
+@contextmanager
+def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
+    """Refuse the changes of this block if they leave no enabled administrator where there was one."""
+    had_one = _has_admin(connection)
+    yield
+    if had_one and not _has_admin(connection):
+        raise ConflictError(f"{reason}: give another user the role {ADMIN_ROLE} first")
+
+
+def _has_admin(connection: Connection) -> bool:
     by_role = select(user_roles.c.user_id, role_actions.c.action).join(
         role_actions, role_actions.c.role == user_roles.c.role
     )
@@ -316,12 +384,11 @@ def _require_admin_left(connection: Connection, before: User) -> None:
         .having(func.count() == len(EVERYTHING))
         .limit(1)
     )
-    if connection.execute(holding_all).first() is None:
-        raise ConflictError(f"user '{before.name}' is the last administrator: give another user the role admin first")
+    return connection.execute(holding_all).first() is not None
 
 
-def _count_users(connection: Connection) -> int:
-    return int(connection.execute(select(func.count()).select_from(users)).scalar_one())
+def _count_users(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(users).where(*conditions)).scalar_one())
 
 
 def _hashed(password: str) -> str:
@@ -331,17 +398,3 @@ def _hashed(password: str) -> str:
 
 def _new_one_time_secret() -> str:
     return secrets.token_urlsafe(ONE_TIME_BYTES)
-
-
-def _require_quotas(quotas: Quotas | None) -> None:
-    if quotas is None:
-        return
-    for number in (quotas.read, quotas.write, quotas.sql):
-        if not 0 <= number <= MOST_A_MINUTE:
-            raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
-
-
-def _quota_columns(quotas: Quotas | None) -> dict[str, int | None]:
-    if quotas is None:
-        return {"read_quota": None, "write_quota": None, "sql_quota": None}
-    return {"read_quota": quotas.read, "write_quota": quotas.write, "sql_quota": quotas.sql}

@@ -1,25 +1,15 @@
 """Restricted catalogues: visible to selected users and roles only. All others are visible to everybody."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, select
-
-from pinakes.control.accounts.rules import require_manager
+from pinakes.control.accounts.restrictions import Restriction, hidden_among, load_restrictions
+from pinakes.control.accounts.rules import require_may_restrict
 from pinakes.control.accounts.users import User, get_roles, get_user
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import restriction_roles, restriction_users, restrictions, users
+from pinakes.control.database.tables import restriction_roles, restriction_users, restrictions
 from pinakes.errors import NotFoundError
 from pinakes.library import require_name
-from pinakes.model.principal import Action, Principal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction:
-    """The users and roles that may see a catalogue."""
-
-    users: frozenset[str]
-    roles: frozenset[str]
+from pinakes.model.principal import Principal
 
 
 class CatalogueAccess:
@@ -32,7 +22,7 @@ class CatalogueAccess:
         self, actor: Principal, catalogue: str, *, users: Iterable[str] = (), roles: Iterable[str] = ()
     ) -> Restriction:
         """Restrict a catalogue to these users and roles, replacing its earlier restriction."""
-        _require_may_restrict(actor)
+        require_may_restrict(actor, catalogue)
         require_name(catalogue)
         with self._database.change() as connection:
             allowed_users = [get_user(connection, name) for name in sorted(set(users))]
@@ -47,11 +37,11 @@ class CatalogueAccess:
 
     def open_to_all(self, actor: Principal, catalogue: str) -> None:
         """Remove the restriction of a catalogue."""
-        _require_may_restrict(actor)
+        require_may_restrict(actor, catalogue)
         with self._database.change() as connection:
             known = load_restrictions(connection)
             if catalogue not in known:
-                there = ", ".join(known) or "none"
+                there = ", ".join(name for name in known if actor.visibility.sees_catalogue(name)) or "none"
                 raise NotFoundError(f"catalogue {catalogue[:80]!r} is not restricted; restricted: {there}")
             connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
 
@@ -63,34 +53,3 @@ class CatalogueAccess:
     def hidden_from(self, user: User) -> frozenset[str]:
         """Return the catalogues that are hidden from a user."""
         return hidden_among(self.list_restrictions(), user, user.actions)
-
-
-def load_restrictions(connection: Connection) -> dict[str, Restriction]:
-    """Return the restriction of each restricted catalogue, by name."""
-    of_users: dict[str, set[str]] = {}
-    of_roles: dict[str, set[str]] = {}
-    for name in connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars():
-        of_users[name], of_roles[name] = set(), set()
-    if not of_users:
-        return {}
-    for catalogue, user in connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users)):
-        of_users[catalogue].add(user)
-    for catalogue, role in connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role)):
-        of_roles[catalogue].add(role)
-    return {name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name])) for name in of_users}
-
-
-def hidden_among(known: Mapping[str, Restriction], user: User, actions: frozenset[Action]) -> frozenset[str]:
-    """Return the restricted catalogues that are hidden from a user who has these permissions."""
-    if Action.SERVER_ADMIN in actions:
-        return frozenset()
-    return frozenset(
-        name
-        for name, restriction in known.items()
-        if user.name not in restriction.users and restriction.roles.isdisjoint(user.roles)
-    )
-
-
-def _require_may_restrict(actor: Principal) -> None:
-    if Action.SERVER_ADMIN not in actor.actions or actor.visibility.only is not None:
-        require_manager(actor)

@@ -16,7 +16,16 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, update
 
 from pinakes.control.accounts.names import fold_name
-from pinakes.control.accounts.rules import EVERYTHING, require_may_change, require_may_end, require_may_give
+from pinakes.control.accounts.restrictions import load_restrictions
+from pinakes.control.accounts.rules import (
+    EVERYTHING,
+    Reach,
+    reach_of_user,
+    require_may_change,
+    require_may_end,
+    require_may_give,
+    require_may_issue,
+)
 from pinakes.control.accounts.users import User, find_user, get_user, load_users
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.tables import credentials, users
@@ -105,9 +114,10 @@ class Credentials:
         _require_token_name(name)
         _require_lifetime(expires_in)
         narrowed = None if scopes is None else frozenset(scopes)
-        confined = _confined(actor, catalogues)
+        confined = _confined(catalogues)
         with self._database.change() as connection:
             user = _owner(connection, actor, user_name)
+            require_may_issue(actor, user, confined)
             allowed = _allowed_scopes(actor, user, narrowed)
             _require_room(connection, user, name, now=now)
             return _issue(
@@ -142,7 +152,7 @@ class Credentials:
             if row is None or (row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions):
                 raise unknown
             if row.user != actor.name:
-                require_may_change(actor, get_user(connection, row.user))
+                _require_changeable(connection, actor, get_user(connection, row.user))
             elif credential_id != shown:
                 ended = _credential(row)
                 user = get_user(connection, row.user)
@@ -289,8 +299,12 @@ def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
         raise ForbiddenError(f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}")
     user = get_user(connection, user_name)
     if user.name != actor.name:
-        require_may_change(actor, user)
+        _require_changeable(connection, actor, user)
     return user
+
+
+def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
 
 
 def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
@@ -299,20 +313,16 @@ def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | No
     if beyond:
         known = ", ".join(sorted(user.actions)) or "nothing"
         raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
-    require_may_give(actor, user.actions if scopes is None else scopes)
+    require_may_give(actor, Reach(actions=user.actions if scopes is None else scopes))
     # The actor knows the secret, and must not gain what the user is granted later.
     is_for_another = actor.name != user.name and actor.actions != EVERYTHING
     return user.actions if scopes is None and is_for_another else scopes
 
 
-def _confined(actor: Principal, catalogues: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the catalogues of a token; an actor whose own token is confined cannot name others."""
+def _confined(catalogues: Iterable[str] | None) -> frozenset[str] | None:
     confined = None if catalogues is None else frozenset(catalogues)
     for name in confined or ():
         require_name(name)
-    allowed = actor.visibility.only
-    if allowed is not None and (confined is None or not confined <= allowed):
-        raise ForbiddenError(f"you have these catalogues to give: {', '.join(sorted(allowed)) or 'none'}")
     return confined
 
 

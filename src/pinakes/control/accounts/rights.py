@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from pinakes.control.accounts.catalogue_access import Restriction, hidden_among, load_restrictions
+from pinakes.control.accounts.restrictions import Restrictions, hidden_among, load_restrictions
 from pinakes.control.accounts.users import User, load_roles
 from pinakes.model.principal import Action, Principal, Quotas
 from pinakes.model.scope import Visibility
@@ -18,7 +18,7 @@ class Rights:
     quotas: Mapping[str, Quotas]
     """Role → its quotas; a role without its own has the usual ones."""
     usual_quotas: Quotas
-    restrictions: Mapping[str, Restriction]
+    restrictions: Restrictions
 
     def principal(
         self, user: User, *, scopes: frozenset[Action] | None = None, catalogues: frozenset[str] | None = None

@@ -1,16 +1,27 @@
 """What callers may do and see, for every set of permissions."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, combinations
 
 import pytest
 
-from pinakes.control.accounts.catalogue_access import Restriction
+from pinakes.control.accounts.restrictions import Restriction
 from pinakes.control.accounts.rights import Rights
-from pinakes.control.accounts.rules import EVERYTHING, require_may_change, require_may_enter, require_may_give
-from pinakes.control.accounts.users import User
+from pinakes.control.accounts.rules import (
+    EVERYTHING,
+    Reach,
+    reach_of_roles,
+    reach_of_user,
+    require_may_change,
+    require_may_enter,
+    require_may_give,
+    require_may_set_quotas,
+)
+from pinakes.control.accounts.users import Role, User
 from pinakes.errors import ForbiddenError
 from pinakes.model.principal import Action, Principal, Quotas
+from pinakes.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z3")
 
@@ -33,6 +44,7 @@ def user(actions: frozenset[Action], name: str = "ada") -> User:
         disabled=False,
         external=False,
         has_password=True,
+        has_one_time_password=False,
         created_at=datetime(2026, 11, 15, tzinfo=UTC),
     )
 
@@ -64,8 +76,39 @@ def test_nobody_changes_enters_or_gives_more_than_they_have() -> None:
         manages = Action.MANAGE_PERMISSIONS in having
         for theirs in SETS:
             reaches = theirs <= having
-            assert is_allowed(require_may_give, actor, theirs) is reaches
-            assert is_allowed(require_may_change, actor, user(theirs, "bob")) is (manages and reaches)
-            assert is_allowed(require_may_enter, actor, user(theirs, "bob")) is (manages and reaches)
-            assert is_allowed(require_may_enter, actor, user(theirs, "ada")) is reaches
+            has = Reach(actions=theirs)
+            assert is_allowed(require_may_give, actor, has) is reaches
+            assert is_allowed(require_may_change, actor, user(theirs, "bob"), has) is (manages and reaches)
+            assert is_allowed(require_may_enter, actor, user(theirs, "bob"), has) is (manages and reaches)
+            assert is_allowed(require_may_enter, actor, user(theirs, "ada"), has) is reaches
     assert frozenset(Action) == EVERYTHING
+
+
+def test_nobody_changes_or_enters_somebody_who_sees_a_catalogue_that_is_hidden_from_them() -> None:
+    for having in SETS:
+        actor = RIGHTS.principal(user(having))
+        bob = user(having, "bob")
+        reach = reach_of_user(bob, RIGHTS.restrictions)
+        assert reach.catalogues == {"letters"}
+        sees = Action.SERVER_ADMIN in having
+        manages = Action.MANAGE_PERMISSIONS in having
+        assert is_allowed(require_may_change, actor, bob, reach) is (manages and sees)
+        assert is_allowed(require_may_enter, actor, bob, reach) is (manages and sees)
+
+
+def test_nobody_gives_a_role_that_opens_a_catalogue_which_is_hidden_from_them() -> None:
+    role = Role(name="staff", actions=frozenset(), quotas=None)
+    restrictions = {"letters": Restriction(users=frozenset(), roles=frozenset({"staff"}))}
+    gives = reach_of_roles([role], restrictions)
+    assert gives == Reach(actions=frozenset(), catalogues=frozenset({"letters"}))
+    for hidden in (frozenset[str](), frozenset({"letters"})):
+        actor = Principal(name="ada", actions=EVERYTHING - {Action.SERVER_ADMIN}, visibility=Visibility(hidden=hidden))
+        assert is_allowed(require_may_give, actor, gives) is ("letters" not in hidden)
+
+
+def test_nobody_but_a_server_admin_gives_more_calls_than_they_have() -> None:
+    more = replace(USUAL, write=31)
+    manager = Principal(name="ada", actions=frozenset({Action.MANAGE_PERMISSIONS}), quotas=USUAL)
+    assert is_allowed(require_may_set_quotas, manager, USUAL)
+    assert not is_allowed(require_may_set_quotas, manager, more)
+    assert is_allowed(require_may_set_quotas, replace(manager, actions=EVERYTHING), more)
