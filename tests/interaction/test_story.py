@@ -35,6 +35,12 @@ ADMIN_RESOURCES = [
     "logs://errors",
     "logs://recent",
 ]
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
 ALBUM_NAME = "Nocturnes of the Reading Room"
 ALBUM = {"name": ALBUM_NAME, "artists": ["Frédéric Chopin"], "year": 1835}
 
@@ -110,6 +116,9 @@ def _log_in(hosted: Any, name: str, once: str, password: str) -> str:
         assert begun["must_change_password"] is True
         client.cookies.clear()
         known = {"Authorization": f"Bearer {begun['token']}"}
+        for method, path, more in (("POST", "/mcp", {}), ("GET", "/sse", {}), ("GET", "/v1/mcp", UPGRADE)):
+            refused = client.request(method, path, json={} if method == "POST" else None, headers={**known, **more})
+            assert (refused.status_code, "choose a password first" in refused.text) == (403, True), path
         session = client.post("/v1/me/password", json={"password": password}, headers=known).json()
         assert session["must_change_password"] is False
         client.cookies.clear()

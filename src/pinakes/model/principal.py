@@ -60,6 +60,8 @@ class Identity:
     """The expiry of the credential; None: never."""
     scopes: frozenset[Action] | None = None
     """The actions that the credential is limited to; None: no limit."""
+    must_choose_password: bool = False
+    """Whether they logged in with a one-time password, which allows nothing but choosing a password."""
 
 
 LOCAL_USER = Principal(name="local", actions=frozenset(Action))

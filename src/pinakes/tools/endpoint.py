@@ -110,6 +110,8 @@ class EndpointSpec:
     """Error statuses beyond those that follow from the other fields."""
     is_public: bool = False
     """Whether unauthenticated callers are answered."""
+    before_password: bool = False
+    """Whether callers are answered who logged in with a one-time password and have not chosen a password yet."""
     needs_accounts: bool = False
     """Whether a server without accounts answers 404."""
 

@@ -198,6 +198,15 @@ class Accounts:
             user = _enterable(connection, actor, name)
             self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
 
+    def choose_password(self, name: str, password: str) -> None:
+        """Set the first password of a user who logged in with a one-time password, and end their sessions."""
+        stored = _hashed(password)
+        with self._database.change() as connection:
+            user = get_user(connection, name)
+            if user.has_password:
+                raise ConflictError(f"user '{user.name}' has a password already: log in with it")
+            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+
     def reset_password(self, actor: Principal, name: str) -> str:
         """Replace a user's password with a one-time secret, which is returned, and end their sessions."""
         require_manager(actor)

@@ -50,6 +50,7 @@ LONGEST_TOKEN = timedelta(days=3650)
 KEPT_AFTER_END = timedelta(days=30)
 """How long an ended session is still listed."""
 NOTED_EVERY = timedelta(minutes=1)
+NO_SCOPES: frozenset[Action] = frozenset()
 MOST_TOKENS = 50
 MOST_AT_ONCE = 500
 """How many ids are looked up in one query."""
@@ -72,6 +73,11 @@ class Credential:
     last_used_at: datetime | None
     revoked: bool
 
+    @property
+    def must_choose_password(self) -> bool:
+        """Whether it is a session that began with a one-time password: those alone have no permission."""
+        return self.kind == "session" and self.scopes == NO_SCOPES
+
 
 class IssuedCredential(NamedTuple):
     """A new session or token with its secret, which is shown once and stored only as a hash."""
@@ -87,8 +93,13 @@ class Credentials:
         self._database = database
         self._now = now
 
-    def issue_session(self, user: User, *, lasts: timedelta = SESSION_LASTS) -> IssuedCredential:
-        """Issue a session to a user who has logged in; refuse if they were deleted or disabled since."""
+    def issue_session(
+        self, user: User, *, lasts: timedelta = SESSION_LASTS, must_choose_password: bool = False
+    ) -> IssuedCredential:
+        """Issue a session to a user who has logged in; refuse if they were deleted or disabled since.
+
+        `must_choose_password`: it has no permission, for a user who logged in with a one-time password.
+        """
         now = self._now()
         ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
         with self._database.begin() as connection:
@@ -97,7 +108,8 @@ class Credentials:
             present = find_user(connection, user.name)
             if present is None or present.id != user.id or present.disabled:
                 raise UnauthenticatedError(f"user '{user.name}' can no longer log in")
-            return _issue(connection, user, kind="session", created_at=now, expires_at=now + lasts)
+            scopes = NO_SCOPES if must_choose_password else None
+            return _issue(connection, user, kind="session", scopes=scopes, created_at=now, expires_at=now + lasts)
 
     def issue_token(
         self,

@@ -254,6 +254,7 @@ def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
         credential_id=credential.id,
         expires_at=credential.expires_at,
         scopes=credential.scopes,
+        must_choose_password=credential.must_choose_password,
     )
 
 

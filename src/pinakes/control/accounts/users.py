@@ -36,11 +36,6 @@ class User:
     """Whether a one-time password waits to be used."""
     created_at: datetime
 
-    @property
-    def must_choose_password(self) -> bool:
-        """Whether a session of theirs began with a one-time password, and they have not chosen one yet."""
-        return not self.has_password and not self.external
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:

@@ -151,13 +151,13 @@ def account_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the endpoints of the caller's own account."""
     account = AccountEndpoints(service)
     declare = partial(EndpointSpec, tag="account", needs_accounts=True, max_body_bytes=SMALL_BODY)
-    session = partial(declare, result=SessionResult)
+    session = partial(declare, result=SessionResult, before_password=True)
     token_id = {"id": "as the list of tokens gives it"}
     return [
         session("POST", "/v1/login", account.log_in, body=LoginParams, refusals=(401, 429, 503), is_public=True),
         session("POST", "/v1/me/password", account.set_password, body=PasswordParams, refusals=(403, 409)),
-        declare("POST", "/v1/logout", account.log_out, status=204, refusals=(409,)),
-        EndpointSpec("GET", "/v1/me", account.show_me, tag="account", result=MeResult),
+        declare("POST", "/v1/logout", account.log_out, status=204, refusals=(409,), before_password=True),
+        EndpointSpec("GET", "/v1/me", account.show_me, tag="account", result=MeResult, before_password=True),
         declare("GET", "/v1/tokens", account.list_tokens, result=TokensResult),
         declare(
             "POST",
@@ -224,9 +224,11 @@ class AccountEndpoints:
     async def set_password(self, request: ServerRequest) -> Response:
         """Set the caller's password; every session of theirs ends, and a new one begins."""
         principal = request.caller.principal
+        if request.identity.must_choose_password:
+            principal = replace(principal, quotas=None)  # it is all that they may do
         context = _context(principal, "set_password", cost=Cost.WRITE)
         return self._session_reply(
-            request, await self._perform(context, lambda: self._put_password(request, principal, request.body))
+            request, await self._perform(context, lambda: self._put_password(request, request.identity, request.body))
         )
 
     async def list_tokens(self, request: ServerRequest) -> Response:
@@ -285,7 +287,8 @@ class AccountEndpoints:
         user = self._control.accounts.check_login(wanted.name, wanted.password)
         if user is None:
             raise UnauthenticatedError(WRONG_PAIR)
-        return NewSession(*self._control.credentials.issue_session(user), user)
+        issued = self._control.credentials.issue_session(user, must_choose_password=not user.has_password)
+        return NewSession(*issued, user)
 
     def _leave(self, secret: str) -> None:
         if _kind(secret) != "session":
@@ -310,12 +313,16 @@ class AccountEndpoints:
         must_change = kind == "session" and _has_no_password(user)
         return _me(principal, roles=list(user.roles), credential=credential, must_change_password=must_change)
 
-    def _put_password(self, request: ServerRequest, principal: Principal, wanted: PasswordParams) -> NewSession:
-        user = self._control.accounts.get_user(principal.name)
-        if user.has_password:
-            self._require_known(request, user.name, wanted.current_password)
-        self._control.accounts.set_password(principal, user.name, wanted.password)
-        changed = self._control.accounts.get_user(user.name)
+    def _put_password(self, request: ServerRequest, identity: Identity, wanted: PasswordParams) -> NewSession:
+        accounts = self._control.accounts
+        user = accounts.get_user(identity.principal.name)
+        if identity.must_choose_password:
+            accounts.choose_password(user.name, wanted.password)
+        else:
+            if user.has_password:
+                self._require_known(request, user.name, wanted.current_password)
+            accounts.set_password(identity.principal, user.name, wanted.password)
+        changed = accounts.get_user(user.name)
         return NewSession(*self._control.credentials.issue_session(changed), changed)
 
     def _require_known(self, request: ServerRequest, name: str, password: str | None) -> None:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pinakes.errors import ExpectedError, StorageError, UnauthenticatedError
+from pinakes.errors import ExpectedError, ForbiddenError, StorageError, UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.caller_limits import RefusalThrottle
@@ -84,15 +84,19 @@ class Authenticator:
 class Authenticated:
     """ASGI: passes on authenticated requests only."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, via: str) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, *, via: str, before_password: bool = False) -> None:
+        """`before_password`: also those of callers who have yet to choose a password."""
         self._app = app
         self._authenticator = authenticator
         self._via = via
+        self._before_password = before_password
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, and pass it on or refuse it."""
         try:
             identity = await self._authenticator.identify(Headers(scope=scope))
+            if not self._before_password:
+                require_password_chosen(identity)
         except ExpectedError as error:
             await error_reply(error)(scope, receive, send)
             return
@@ -101,6 +105,15 @@ class Authenticated:
             return
         note_identity(scope, identity, via=self._via)
         await self._app(scope, receive, send)
+
+
+def require_password_chosen(identity: Identity | None) -> None:
+    """Refuse a caller who logged in with a one-time password and has not chosen a password yet."""
+    if identity is not None and identity.must_choose_password:
+        raise ForbiddenError(
+            'choose a password first: POST /v1/me/password with {"password": "…"}, or open the page of this server; '
+            "a one-time password allows nothing else"
+        )
 
 
 def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:

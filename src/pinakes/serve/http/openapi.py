@@ -211,7 +211,8 @@ class _Operation:
             statuses |= {401, 429, 503}
         if spec.result is MediaFile:
             statuses |= set(FILE_REFUSALS)
-        if isinstance(spec, Endpoint) and spec.action is not None:
+        is_refused_before_password = self._has_accounts and not spec.is_public and not spec.before_password
+        if is_refused_before_password or (isinstance(spec, Endpoint) and spec.action is not None):
             statuses.add(403)
         return statuses if self._has_accounts else statuses - {401, 429}
 

@@ -132,7 +132,9 @@ def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
         return response
 
     app = request_response(with_error_replies(handle))
-    return app if endpoint.is_public else Authenticated(app, service.authenticator, via="rest")
+    if endpoint.is_public:
+        return app
+    return Authenticated(app, service.authenticator, via="rest", before_password=endpoint.before_password)
 
 
 async def _refuse_without_accounts(_request: Request) -> Response:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from pinakes.errors import ExpectedError
 from pinakes.model.principal import Identity
 from pinakes.serve.caller import Caller
-from pinakes.serve.http.authenticate import Authenticator, find_secret
+from pinakes.serve.http.authenticate import Authenticator, find_secret, require_password_chosen
 from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
 from pinakes.serve.http.streams import Streams
@@ -45,6 +45,7 @@ class WebSocketEndpoint:
         headers = Headers(scope=scope)
         try:
             identity = await self._authenticator.identify(headers)
+            require_password_chosen(identity)
         except ExpectedError as error:
             await refuse_upgrade(error_reply(error), scope, receive, send)
             return

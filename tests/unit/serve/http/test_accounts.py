@@ -120,6 +120,39 @@ def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(make_site: An
     assert password not in repr(site.notes.entries)
 
 
+def test_a_one_time_password_allows_nothing_but_choosing_a_password(make_site: Any, password: str) -> None:
+    site = make_site(rate_limit=RateLimitSettings(write_per_minute=0))
+    first = log_in(site, "admin", site.control.accounts.create_first_admin()).json()
+    for method, path in (
+        ("GET", "/v1/tools"),
+        ("POST", "/v1/tools/search"),
+        ("GET", "/v1/resources"),
+        ("GET", "/v1/tokens"),
+        ("POST", "/v1/tokens"),
+        ("GET", "/metrics"),
+        ("POST", "/v1/explain"),
+    ):
+        for headers in (bearer(first["token"]), {}):  # by its token, and by the cookie
+            reply = site.client.request(method, path, headers=headers, json={} if method == "POST" else None)
+            assert (reply.status_code, path) == (403, path)
+            assert "choose a password first: POST /v1/me/password" in reply.json()["error"]["message"]
+    assert site.control.credentials.list_of("admin")[0].scopes == frozenset()
+    me = site.client.get("/v1/me").json()
+    assert (me["must_change_password"], me["permissions"]) == (True, [])
+    assert "/v1/tools/search" not in site.client.get("/openapi.json").json()["paths"]
+    chosen = site.client.post("/v1/me/password", json={"password": password}, headers=bearer(first["token"]))
+    assert chosen.status_code == 200
+    assert site.client.get("/v1/tools", headers=bearer(chosen.json()["token"])).status_code == 200
+    assert site.client.get("/v1/me", headers=bearer(first["token"])).status_code == 401
+
+
+def test_a_session_of_a_one_time_password_can_be_ended(make_site: Any) -> None:
+    site = make_site()
+    log_in(site, "admin", site.control.accounts.create_first_admin())
+    assert site.client.post("/v1/logout").status_code == 204
+    assert site.client.get("/v1/me").status_code == 401
+
+
 def test_who_has_a_password_must_know_it_to_change_it(make_site: Any, password: str) -> None:
     site = make_site()
     site.add_user("ada", password=password)

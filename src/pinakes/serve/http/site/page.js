@@ -195,15 +195,17 @@ async function look_who() {
   show("intro", !is_known);
   show("log-in", has_accounts && !is_known);
   show("who", has_accounts && is_known);
-  show("tokens", has_accounts && is_known);
+  const must_choose = is_known && state.me.must_change_password;
+  show("tokens", has_accounts && is_known && !must_choose);
   show("account", has_accounts && is_known);
   show("search", false);
   show("tools", false);
-  show("first-password", is_known && state.me.must_change_password);
+  show("first-password", must_choose);
   show("metrics-link", is_known && MAY_SEE_METRICS.some((one) => state.me.permissions.includes(one)));
   draw_connect();
   if (!is_known) return;
   draw_account();
+  if (must_choose) return;
   await Promise.all([look_at_tools(), has_accounts ? look_at_tokens() : null]);
 }
 
@@ -213,7 +215,7 @@ function draw_account() {
   at("account-name").textContent = name;
   const facts = {
     "Roles": roles.join(", ") || "none",
-    "May do": permissions.join(", ") || "nothing yet; ask an administrator",
+    "May do": permissions.join(", ") || (must_change_password ? "choose a password" : "nothing yet; ask an administrator"),
     "Calls a minute": quotas ? `${quotas.read} reads, ${quotas.write} writes` : "as much as you like",
     "Logged in until": expires_at ? moment(expires_at) : "you log out",
   };
