@@ -68,6 +68,7 @@ class AdminServer:
             catalogues=app.list_open,
             identities=runtime.identities,
             problems=app.problems,
+            audit=control.audit,
             counters=lambda: {**runtime.counters(), "events_dropped": self._events.dropped},
         )
         self.tools = ServerTools(

@@ -1,7 +1,7 @@
 """`audit tail|verify`: the last entries of the audit, and a check of its hash chain."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -13,10 +13,12 @@ import orjson
 from pinakes.cli.control import find_control, moment, open_control, print_list, printable
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
-from pinakes.control.accounts.names import fold_name
 from pinakes.control.audit.log import MOST_LISTED, AuditLog, AuditReport, AuditRow
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import StorageError
 from pinakes.model.audit import Outcome
+from pinakes.tools.admin.audit import AuditQuery, filter_of
+from pinakes.tools.admin.moments import FORMS
 
 LOOK_EVERY_S = 1.0
 SHOWN_LENGTH = 60
@@ -37,29 +39,30 @@ def audit_command() -> None:
     "-n", "count", default=20, show_default=True, type=click.IntRange(1, MOST_LISTED), help="How many rows at most."
 )
 @click.option("--user", "user_name", metavar="NAME", help="Only calls of this user; local is the user of this machine.")
+@click.option("--tool", metavar="NAME", help="Only calls of this tool, resource or account.")
 @click.option("--operation", help="Only this operation, such as tools/call or account/login.")
 @click.option(
     "--outcome",
     type=click.Choice([str(outcome) for outcome in Outcome], case_sensitive=False),
     help="Only calls with this outcome.",
 )
+@click.option("--since", metavar="TIME", help=f"Only calls since then: {FORMS}.")
+@click.option("--until", metavar="TIME", help="Only calls before then; a day means its end.")
 @click.option("--follow", is_flag=True, help="Follow new rows, one line each, until Ctrl-C.")
 @json_option
-def tail_command(
-    count: int, user_name: str | None, operation: str | None, outcome: str | None, follow: bool, as_json: bool
-) -> None:
+def tail_command(count: int, follow: bool, as_json: bool, **asked: str | None) -> None:
     """Show the last rows of the audit, newest last.
 
     With --json and --follow, each row is one line of JSON.
 
-    Example: pinakes audit tail -n 50 --user ada --outcome refused
+    Example: pinakes audit tail -n 50 --user ada --outcome refused --since 2d
     """
+    wanted = _wanted(**asked)
     if follow:
-        _follow(count, user_name, operation, outcome, as_json=as_json)
+        _follow(count, wanted, as_json=as_json)
         return
     with find_control() as control:
-        read = None if control is None else _reader(control.audit, user_name, operation, outcome)
-        rows = [] if read is None else read(limit=count)
+        rows = [] if control is None else _read(control.audit, **wanted, limit=count)
     headings = ("row", "at", "who", "via", "operation", "target", "outcome")
     print_list(rows, _fields, headings, _cells, empty="the audit has no such rows", as_json=as_json)
 
@@ -104,11 +107,11 @@ def wait_a_second() -> None:
     time.sleep(LOOK_EVERY_S)
 
 
-def _follow(count: int, user_name: str | None, operation: str | None, outcome: str | None, *, as_json: bool) -> None:
+def _follow(count: int, wanted: Mapping[str, Any], *, as_json: bool) -> None:
     show = _print_json_line if as_json else _print_line
     try:
         with open_control() as control:
-            read = _reader(control.audit, user_name, operation, outcome)
+            read = partial(_read, control.audit, **wanted)
             rows = read(limit=count)
             for row in rows:
                 show(row)
@@ -117,10 +120,21 @@ def _follow(count: int, user_name: str | None, operation: str | None, outcome: s
         return  # Ctrl-C is how to end it
 
 
-def _reader(audit: AuditLog, user_name: str | None, operation: str | None, outcome: str | None) -> ReadRows:
-    """Return a function that reads the rows with these filters."""
-    principal = None if user_name is None else fold_name(user_name)
-    return partial(_read, audit, principal=principal, operation=operation, outcome=outcome)
+def _wanted(
+    *,
+    user_name: str | None,
+    tool: str | None,
+    operation: str | None,
+    outcome: str | None,
+    since: str | None,
+    until: str | None,
+) -> dict[str, Any]:
+    """Return the filters of the options."""
+    asked = AuditQuery(user=user_name, tool=tool, outcome=outcome, since=since, until=until, up_to=None)
+    wanted = asdict(filter_of(asked, now=utc_now()))
+    if operation is not None:
+        wanted["operation"] = operation
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _read(audit: AuditLog, **wanted: Any) -> list[AuditRow]:

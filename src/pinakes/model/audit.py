@@ -19,6 +19,8 @@ class Outcome(StrEnum):
     OVERLOADED = "overloaded"
     FAILED = "failed"
     """A bug; the log has the details."""
+    INTERRUPTED = "interrupted"
+    """A change that was made, but whose call was never noted: its process ended first. Rebuilt from the change log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,20 @@ def test_rows_are_chosen_by_user_operation_and_outcome(busy: Path, run: Run) -> 
     assert numbers("--outcome", "error") == [4]
 
 
+def test_rows_are_chosen_by_target_and_time(busy: Path, run: Run) -> None:
+    def numbers(*options: str) -> list[int]:
+        return [row["number"] for row in run(["audit", "tail", "--json", *options]).json]
+
+    whole = numbers()
+    assert len(whole) == 6
+    assert numbers("--tool", "ada") == whole
+    assert numbers("--tool", "search") == []
+    assert numbers("--tool", "account/grant") == whole[1:2]
+    assert numbers("--since", "1h", "--until", "0s") == whole
+    assert numbers("--until", "1h") == []
+    assert run(["audit", "tail", "--since", "soon"]).code != 0
+
+
 def test_where_nothing_was_noted_it_says_so(home: Path, run: Run) -> None:
     assert run(["audit", "tail"]).out == "the audit has no such rows\n"
     assert run(["audit", "tail", "--json"]).json == []

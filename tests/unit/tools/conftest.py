@@ -87,18 +87,18 @@ class Caller:
 
     gate: Gate
 
-    def call(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
+    def call(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
         """Call a tool; its text must say what its structured content does."""
         answer = self.gate.call(principal, tool, arguments)
         assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
         return answer
 
-    def ask(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
+    def ask(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
         answer = self.call(tool, principal=principal, **arguments)
         assert answer.structured is not None, answer.text
         return answer.structured
 
-    def refusal(self, tool: str, **arguments: Any) -> tuple[str | None, str]:
+    def refusal(self, tool: str, /, **arguments: Any) -> tuple[str | None, str]:
         answer = self.call(tool, **arguments)
         return answer.error_code, answer.text
 

@@ -71,12 +71,12 @@ def hash_of(previous: str, values: Sequence[Any]) -> str:
     return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
 
 
-def parse_head(text: str) -> Head:
+def parse_head(text: str, *, name: str = "expect") -> Head:
     """Parse a head of the form `NUMBER:HASH`."""
     number, _, digest = text.strip().partition(":")
     is_number = number.isdecimal() and len(number) <= MOST_DIGITS
     if not is_number or len(digest) != len(FIRST_HASH):
-        raise InputError(f"'expect' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
+        raise InputError(f"'{name}' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
     return Head(int(number), digest.lower())
 
 
@@ -86,11 +86,13 @@ BEGINNING = Head(0, FIRST_HASH)
 class ChainCheck:
     """Follows the chain from its first row, or from the row after its anchor, as rows are given to it."""
 
-    def __init__(self, *, expect: Head | None, anchor: Head = BEGINNING) -> None:
+    def __init__(self, *, expect: Head | None, anchor: Head = BEGINNING, is_part: bool = False) -> None:
+        """`is_part`: the rows up to `anchor` were checked before, or are known to be pruned."""
         self.problem: str | None = None
         self.last = anchor
+        self.is_part = is_part
         self._anchor = anchor
-        self._is_anchor_noted = anchor == BEGINNING
+        self._is_anchor_noted = is_part or anchor == BEGINNING
         self._expect = expect
 
     @property

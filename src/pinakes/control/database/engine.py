@@ -26,6 +26,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from pinakes.control.database.later_parts import add_missing_parts, find_missing_parts
 from pinakes.control.database.tables import control_version, create_tables, schema_version
 from pinakes.errors import InputError, StorageError
 
@@ -155,6 +156,17 @@ class ControlDatabase:
                 f"{self.name}: the control database has version {version}, which {kind}; this Pinakes reads version "
                 f"{SCHEMA_VERSION}: use the Pinakes that made it, or move the database away to begin with a new one"
             )
+        self._require_later_parts()
+
+    def _require_later_parts(self) -> None:
+        """Add the tables and indexes that a database of an earlier release lacks."""
+        with self.read() as connection:
+            is_whole = not find_missing_parts(connection)
+        if is_whole:
+            return
+        with self.begin() as connection:
+            self._lock_schema(connection)
+            add_missing_parts(connection)
 
     def _create_schema(self) -> int:
         """Create the tables, unless another process has meanwhile; return the version after it."""

@@ -2,7 +2,8 @@
 
 `control_version` has one row, whose number grows with every change of rights, in the same transaction; caches of rights
 compare it. `audit_head` has one row, the number and hash of the last row of `audit`; `audit_anchor` those of the last
-row that was pruned from its beginning. `job_settings` has the changed settings of jobs and when each is due next,
+row that was pruned from its beginning; `audit_compared` the last change of each catalogue whose call was looked for in
+the audit. `job_settings` has the changed settings of jobs and when each is due next,
 `job_runs` every run, `job_lease` one row: which process runs jobs. Catalogue packages have tables of their own.
 """
 
@@ -53,6 +54,7 @@ def storable(text: str) -> str:
 METADATA = MetaData()
 
 IS_LIVE = "state IN ('queued', 'running')"
+IS_NOT_OK = "outcome <> 'ok'"
 FIRST_HASH = "0" * 64
 ROLES = {
     "admin": tuple(Action),
@@ -171,6 +173,8 @@ audit = Table(
     Index("audit_by_call", "call_id"),
     Index("audit_by_principal", "principal", "number"),
     Index("audit_by_moment", "at"),
+    Index("audit_by_target", "target", "number"),
+    Index("audit_by_outcome", "outcome", "number", sqlite_where=text(IS_NOT_OK), postgresql_where=text(IS_NOT_OK)),
 )
 
 audit_head = Table(
@@ -187,6 +191,14 @@ audit_anchor = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
+)
+
+audit_compared = Table(
+    "audit_compared",
+    METADATA,
+    Column("catalogue", Text, primary_key=True),
+    Column("change_no", BigInteger, nullable=False),
+    Column("call_id", Text, nullable=False),
 )
 
 job_settings = Table(

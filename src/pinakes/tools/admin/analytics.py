@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any
@@ -12,17 +11,17 @@ from pydantic import Field
 from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
 from pinakes.control.accounts.names import fold_name
 from pinakes.control.database.tables import storable
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
+from pinakes.tools.admin.moments import parse_moment, require_order
 from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
 from pinakes.tools.budget import OffsetParams
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
 from pinakes.tools.resources.records import address_of
 from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
-
-DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 
 
 class Report(StrEnum):
@@ -132,10 +131,10 @@ def _text(result: AnalyticsResult) -> str:
 
 
 def _span(principal: Principal, params: AnalyticsParams) -> Span:
-    since = None if params.since is None else _moment("from", params.since, is_end=False)
-    until = None if params.until is None else _moment("to", params.until, is_end=True)
-    if since is not None and until is not None and since >= until:
-        raise InputError("'from' is not before 'to'")
+    now = utc_now()
+    since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
+    until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
+    require_order(since, until, names=("from", "to"))
     return Span(
         user=None if params.user is None else storable(fold_name(params.user)),
         since=since,
@@ -144,26 +143,6 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
         offset=params.offset,
         limit=params.limit,
     )
-
-
-def _moment(name: str, text: str, *, is_end: bool) -> datetime:
-    """Parse a time; a day as the end of a range means the end of that day."""
-    day = _find_day(text)
-    if day is not None:
-        first_after = day + timedelta(days=1) if is_end and day < date.max else day
-        return datetime.combine(first_after, datetime.min.time(), UTC)
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"'{name}': {text[:40]!r} is not a day or a moment; write {DAY_FORM}") from error
-
-
-def _find_day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:

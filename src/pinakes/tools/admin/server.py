@@ -1,4 +1,4 @@
-"""`server.query`: version, catalogues, memory, open sessions and configuration of the server."""
+"""`server.query`: version, catalogues, memory, sessions and configuration of the server, and its audit."""
 
 import platform
 import sys
@@ -14,15 +14,19 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from pinakes import __version__
+from pinakes.control.audit.log import AuditLog
+from pinakes.errors import InputError, NotFoundError
+from pinakes.model.audit import Outcome
 from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
 from pinakes.settings import Settings
+from pinakes.tools.admin.audit import AuditQuery, check_calls, list_calls
 from pinakes.tools.admin.config import plain_settings
 from pinakes.tools.admin.row_text import RowsResult, more_text, shorten_row
 from pinakes.tools.budget import OffsetParams
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
 from pinakes.tools.plain_text import fields_text, value_text
-from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, LARGEST, GenericParams, ToolSpec, one_of
 
 try:
     import resource
@@ -30,6 +34,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 STATUS_FILE = Path("/proc/self/status")
+LONGEST_TEXT = 200
 MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
 
 
@@ -40,6 +45,11 @@ class ServerQuery(StrEnum):
     MEMORY = "memory"
     SESSIONS = "sessions"
     CONFIG = "config"
+    AUDIT = "audit"
+    AUDIT_CHECK = "audit_check"
+
+
+OF_AUDIT = ("user", "tool", "outcome", "since", "until", "up_to")
 
 
 class ServerParams(OffsetParams, GenericParams):
@@ -47,6 +57,13 @@ class ServerParams(OffsetParams, GenericParams):
 
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
+    user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="This and the next five: for 'audit'")
+    tool: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Or a URI, or account/login")
+    outcome: Annotated[Outcome | None, one_of(Outcome)] = None
+    since: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Day, moment, or 2d, 1h ago")
+    until: str | None = Field(default=None, max_length=LONGEST_TEXT)
+    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="Of the first page")
+    head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
 
 
 class ServerResult(RowsResult):
@@ -78,6 +95,8 @@ class ServerState:
     """Returns the degraded parts, each with the reason."""
     counters: Callable[[], Mapping[str, int | float]] = dict
     """Returns figures such as running calls and dropped events."""
+    audit: AuditLog | None = None
+    """The audit; None where there is none."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
@@ -95,6 +114,9 @@ class ServerTool:
 
     def query(self, principal: Principal, params: ServerParams) -> ServerResult:
         """Run a query and return one page of its rows."""
+        _require_no_more_than_used(params)
+        if params.query_type in (ServerQuery.AUDIT, ServerQuery.AUDIT_CHECK):
+            return self._audited(principal, params)
         values, rows = self._answers[params.query_type](principal)
         end = params.offset + params.limit
         return ServerResult(
@@ -103,6 +125,27 @@ class ServerTool:
             rows=rows[params.offset : end],
             total=len(rows),
             has_more=end < len(rows),
+        )
+
+    def _audited(self, principal: Principal, params: ServerParams) -> ServerResult:
+        """Return a page of the audit, or the result of checking it."""
+        audit = self._state.audit
+        if audit is None:
+            raise NotFoundError("this server has no accounts, and so no audit")
+        if params.query_type is ServerQuery.AUDIT_CHECK:
+            listed = check_calls(audit, after=params.head)
+        else:
+            asked = AuditQuery(*(getattr(params, name) for name in OF_AUDIT))
+            listed = list_calls(
+                audit, principal, asked, offset=params.offset, limit=params.limit, now=self._state.now()
+            )
+        return ServerResult(
+            query_type=params.query_type,
+            values=listed.values,
+            rows=listed.rows,
+            total=listed.total,
+            has_more=params.offset + len(listed.rows) < listed.total,
+            notes=listed.notes,
         )
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -146,7 +189,10 @@ def server_tools(state: ServerState) -> list[ToolSpec]:
     return [
         ToolSpec(
             name="server.query",
-            description="The server: version and catalogues, memory, open sessions, configuration without secrets.",
+            description=(
+                "The server: version and catalogues, memory, sessions, configuration without secrets; "
+                "the audit of every call, newest first, and a check of it."
+            ),
             params=ServerParams,
             result=ServerResult,
             action=Action.SERVER_ADMIN,
@@ -156,6 +202,15 @@ def server_tools(state: ServerState) -> list[ToolSpec]:
             count_of=attrgetter("total"),
         )
     ]
+
+
+def _require_no_more_than_used(params: ServerParams) -> None:
+    """Refuse arguments that a query would ignore."""
+    used = {ServerQuery.AUDIT: OF_AUDIT, ServerQuery.AUDIT_CHECK: ("head",)}
+    for name in (*OF_AUDIT, "head"):
+        if getattr(params, name) is not None and name not in used.get(params.query_type, ()):
+            only = "audit_check" if name == "head" else "audit"
+            raise InputError(f"'{name}' is for query_type '{only}', not for '{params.query_type}'")
 
 
 def memory_of_process() -> dict[str, Any]:
