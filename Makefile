@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test quick conformance check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick conformance chaos check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(STAMP)  ## install, build the sample library, show a few searches, and serve it over HTTP
 	$(BIN)/pinakes tour
@@ -21,6 +21,9 @@ quick: $(STAMP)  ## run the tests worth running after every change, in about a m
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance
+
+chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases and flipped bits for half an hour, and judge them
+	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
 
 check: $(STAMP)  ## check formatting, lint, types and layers
 	$(BIN)/ruff format --check .

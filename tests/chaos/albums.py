@@ -1,0 +1,47 @@
+"""The albums that a provider on loopback offers."""
+
+import hashlib
+import io
+import json
+import wave
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from mutagen import id3
+from mutagen.wave import WAVE
+
+ALBUMS = 40
+TRACKS = 2
+
+
+def album_names() -> Sequence[str]:
+    """Return the names of the albums."""
+    return [f"Storm {number:02}" for number in range(ALBUMS)]
+
+
+def album_files(album: str) -> dict[str, bytes]:
+    """Return the manifest and the tracks of an album, by path."""
+    slug = album.lower().replace(" ", "-")
+    tracks = {f"/{slug}-{number}.wav": track_bytes(album, number) for number in range(1, TRACKS + 1)}
+    files = [
+        {"url": path, "size": len(body), "sha256": hashlib.sha256(body).hexdigest()} for path, body in tracks.items()
+    ]
+    manifest = {"artist": "The Weather", "album": album, "files": files}
+    return {**tracks, f"/albums/{quote(album)}.json": json.dumps(manifest).encode()}
+
+
+def track_bytes(album: str, number: int) -> bytes:
+    """Return two seconds of a quiet tone as a tagged WAV file."""
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(bytes(range(256)) * 125)
+    tagged = WAVE(sound)
+    tagged.add_tags()
+    for frame, text in ((id3.TIT2, f"{album}, part {number}"), (id3.TALB, album), (id3.TPE1, "The Weather")):
+        tagged.tags.add(frame(text=text))
+    sound.seek(0)
+    tagged.save(sound)
+    return sound.getvalue()

@@ -1,0 +1,102 @@
+"""What must be so when a chaos run is over: nothing acknowledged is lost, everything is in the audit, all is whole."""
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from chaos.actors import Downloader, Editor, Keeper, read_state
+from chaos.albums import TRACKS, album_files
+from chaos.client import Caller
+from chaos.world import EDITED, World
+from pinakes.assembly.app import App
+from pinakes.control.audit.log import MOST_LISTED
+from pinakes.control.control import Control
+from support.processes import PINAKES
+
+
+def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:
+    """Return the records that are not in a state that they may have."""
+    lost = []
+    for editor in editors:
+        for record_id, entry in editor.entries.items():
+            seen = read_state(caller.call("catalog.get", query_type="artist", id=record_id))
+            if seen not in entry.states:
+                lost.append(f"{record_id} is {seen!r} and should be one of {sorted(map(str, entry.states))}")
+    return lost
+
+
+def find_lost_albums(downloader: Downloader, caller: Caller, folder: Path) -> list[str]:
+    """Return the acknowledged albums that are not there with the bytes that the provider has."""
+    states = _download_states(caller)
+    lost = []
+    for album in sorted(downloader.acknowledged):
+        files = [body for path, body in album_files(album).items() if path.endswith(".wav")]
+        found = [path.read_bytes() for path in sorted((folder / "The Weather" / album).glob("*.wav"))]
+        if states.get(album) != "done" or sorted(found) != sorted(files) or len(found) != TRACKS:
+            lost.append(f"album {album}: {states.get(album)}, {len(found)} of {TRACKS} files")
+    return lost
+
+
+def _download_states(caller: Caller) -> Mapping[str, str]:
+    """Return the state of the latest request for each album."""
+    states: dict[str, str] = {}
+    for state in ("queued", "running", "failed", "cancelled", "done"):
+        answer = caller.call("downloads.query", query_type="queue", state=state, limit=100)
+        found = answer.value["downloads"] if answer.is_ok else []
+        states |= {one["album"]: state for one in found}
+    return states
+
+
+def find_lost_users(keeper: Keeper, control: Control) -> list[str]:
+    """Return the acknowledged users that do not exist."""
+    known = set()
+    for offset in range(0, len(keeper.acknowledged) + 1_000, 1_000):
+        known |= {one.name for one in control.accounts.list_users(offset=offset, limit=1_000)[0]}
+    return [f"user {name}" for name in keeper.acknowledged if name not in known]
+
+
+def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -> list[str]:
+    """Return the changes by calls that have no row in the audit, and a chain that is broken."""
+    noted = set(_call_ids(control))
+    app = App(world.settings)
+    try:
+        changes = app.open_catalogue(EDITED).shelf.history().list_changes(limit=1_000_000)
+    finally:
+        app.close()
+    names = {editor.caller.actor for editor in editors}
+    gaps = {one.call_id for one in changes if one.principal in names} - noted
+    lost = {call for editor in editors for call in editor.acknowledged} - {one.call_id for one in changes}
+    problem = control.audit.verify().first_problem
+    return [
+        *(f"change by the call {call} has no row in the audit" for call in sorted(gaps)),
+        *(f"the acknowledged call {call} is not in the change log" for call in sorted(lost)),
+        *([f"the audit's chain: {problem}"] if problem else []),
+    ]
+
+
+def _call_ids(control: Control) -> Iterator[str]:
+    """Yield the call id of every row of the audit."""
+    rows = control.audit.tail(limit=MOST_LISTED, after=1)
+    while rows:
+        yield from (row.call_id for row in rows)
+        rows = control.audit.tail(limit=MOST_LISTED, after=rows[-1].number)
+
+
+def run_doctor(world: World) -> list[str]:
+    """Return what `pinakes doctor` finds wrong."""
+    environment = {**os.environ, **world.places[0].environment, "PINAKES_HOME": str(world.home)}
+    done = subprocess.run(
+        [*PINAKES, "doctor"], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
+    return bad or ([f"doctor ended with {done.returncode}: {done.stderr[-300:]}"] if done.returncode else [])
+
+
+def count_acknowledged(editors: Sequence[Editor], downloader: Downloader, keeper: Keeper) -> dict[str, int]:
+    """Return how much was acknowledged."""
+    return {
+        "edits": sum(len(one.acknowledged) for one in editors),
+        "albums": len(downloader.acknowledged),
+        "users": len(keeper.acknowledged),
+    }
