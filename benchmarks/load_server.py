@@ -238,7 +238,7 @@ def _prepare_home(work: Path, library: Path | None) -> Path:
         app = App(load_settings({"PINAKES_HOME": str(home)}))
         installed = {one.name for one in app.library.list_installed()}
         for _package, sample in app.packages.iter_samples():
-            if sample.name not in installed and sample.spec_name in ("anime", "documents"):
+            if sample.name not in installed and sample.name in ("anime", "handbook"):
                 add_sample(app, sample.name, progress=lambda _report: None, embed=False)
         app.close()
     return home

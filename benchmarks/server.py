@@ -1,7 +1,8 @@
 """The server under load. `benchmarks/README.md` says what is controlled for.
 
 1 speed of each transport beside a bare SDK server · 2 thousands of streams · 3 fifty busy users · 4 rate limits ·
-5 shutdown · 6 clients that do not read · 7 hostile SQL beside searches. Each part starts a server of its own.
+5 shutdown · 6 clients that do not read · 7 hostile SQL beside searches · 8 the CPU of a search · 9 start over stdio.
+Each part starts a server of its own.
 """
 
 import argparse
@@ -19,8 +20,10 @@ from typing import Any
 import uvloop
 from load_report import Part
 from load_server import Library, Machine, Process, draw_arguments, prepare_library, start_bare, start_ours
+from server_searches import measure_searches
 from server_speed import measure_speed
 from server_sql import measure_sql
+from server_start import measure_start
 from server_streams import measure_connections, measure_shutdown, measure_slow_readers
 from server_users import NEIGHBOURS, measure_limits, measure_users, users_of
 
@@ -93,6 +96,16 @@ async def hostile_sql(bench: Bench) -> Part:
         return await measure_sql(bench.library, ours, arguments)
 
 
+async def searches(bench: Bench) -> Part:
+    arguments = bench.arguments(1500)
+    with bench.ours() as ours:
+        return await measure_searches(bench.library, ours, arguments)
+
+
+async def start(bench: Bench) -> Part:
+    return await measure_start(bench.library, against_bare=bench.against_bare)
+
+
 PARTS: Mapping[int, Callable[[Bench], Awaitable[Part]]] = {
     1: speed,
     2: connections,
@@ -101,6 +114,8 @@ PARTS: Mapping[int, Callable[[Bench], Awaitable[Part]]] = {
     5: shutdown,
     6: slow_readers,
     7: hostile_sql,
+    8: searches,
+    9: start,
 }
 
 

@@ -14,8 +14,9 @@ from load_server import Library, Process, bare_stdio_command, cpu_of, ours_stdio
 CONNECTIONS = 8
 ROUNDS = 7
 WARM_UP = 30
-MOST = 1.5
-"""How many times the bare server's CPU ours may take."""
+MOST = {"ping": 1.3}
+MOST_OTHERS = 1.5
+"""How many times the bare server's CPU ours may take, for each call."""
 WITHOUT_PEER = "rest"
 """REST is no part of the SDK: beside it stands a bare Starlette route, for scale and not as a bound."""
 
@@ -72,15 +73,15 @@ async def measure_speed(
     return Part(
         title=f"1. Speed: {CONNECTIONS} connections, {ROUNDS} × {requests} calls each side, in turn (medians)",
         rows=rows,
-        checks=[
-            Check(
-                promise=f"{row['transport']}, {row['call']}: at most {MOST} × the CPU of a bare server",
-                measured=f"{row['CPU ratio']:.2f} ×",
-                holds=row["CPU ratio"] <= MOST,
-            )
-            for row in rows
-            if row["transport"] != WITHOUT_PEER
-        ],
+        checks=[_check(row, MOST.get(row["call"], MOST_OTHERS)) for row in rows if row["transport"] != WITHOUT_PEER],
+    )
+
+
+def _check(row: Mapping[str, Any], most: float) -> Check:
+    return Check(
+        promise=f"{row['transport']}, {row['call']}: at most {most} × the CPU of a bare server",
+        measured=f"{row['CPU ratio']:.2f} ×",
+        holds=row["CPU ratio"] <= most,
     )
 
 
