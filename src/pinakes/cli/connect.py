@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,6 +15,7 @@ from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config
 from pinakes.cli.json_output import print_json
 from pinakes.cli.opening import open_app
 from pinakes.control.database.url import exists
+from pinakes.control.opening import AuditOnDemand
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate, Limiter, Observer
@@ -21,9 +23,11 @@ from pinakes.settings import Settings, load_settings
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 STDIO_MODULE = "pinakes.serve.stdio"
+QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"
 HTTP_MODULE = "pinakes.cli.host"
-CONTROL_MODULE = "pinakes.control.control"
 """Slow to import; loaded where they are needed."""
+FIRST_ANSWERS_S = 1.0
+"""How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""
 
 
 class _ToolChoices(click.Choice[str]):
@@ -89,23 +93,27 @@ def serve_command(
         app.library.get_installed(name)
     if not app.library.list_installed() and not app.library.check():
         raise NotFoundError("the library is empty; run: pinakes init")
-    load = partial(_load, app, catalogues, ToolChoice(tools))
+    build = partial(_build_gate, app, catalogues, ToolChoice(tools))
     if over_http:
-        importlib.import_module(HTTP_MODULE).host(app, settings, load)
+        importlib.import_module(HTTP_MODULE).host(app, settings, partial(_load, app, build))
     else:
-        _serve_stdio(settings, load)
+        _serve_stdio(app, settings, build)
 
 
-def _serve_stdio(settings: Settings, load: Callable[..., Gate]) -> None:
-    # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
-    control = importlib.import_module(CONTROL_MODULE).Control.open(settings) if exists(settings) else None
-    observers = [control.audit] if control else []
-    close = control.close if control else lambda: None
+def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> None:
+    # The SDK takes about half a second to import; the catalogues are opened meanwhile. The control database and the
+    # model are needed for calls only, so they are loaded after the first answers.
     with ThreadPoolExecutor(max_workers=1) as loader:
-        gate = loader.submit(load, None, observers, NO_SERVER_TOOLS)
+        audit = AuditOnDemand(settings) if exists(settings) else None
+        gate = loader.submit(build, None, [audit] if audit else [], NO_SERVER_TOOLS)
+        importlib.import_module(QUICK_SDK_MODULE).prepare_import()
         stdio = importlib.import_module(STDIO_MODULE)
         naming = stdio.ToolNaming.of(settings.mcp)
-        stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close)
+        answered = threading.Event()
+        loader.submit(_load_rest, app, audit, answered)
+        close = audit.close if audit else lambda: None
+        stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close, on_introduced=answered.set)
+        answered.set()
     close()
 
 
@@ -137,7 +145,7 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
     click.echo(f"written: {path}; restart {client} to use it")
 
 
-def _load(
+def _build_gate(
     app: App,
     names: tuple[str, ...],
     tools: ToolChoice,
@@ -145,14 +153,40 @@ def _load(
     observers: Sequence[Observer],
     server_tools: ServerTools,
 ) -> Gate:
+    """Open the catalogues."""
+    return app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
+
+
+def _load(
+    app: App,
+    build: Callable[..., Gate],
+    limiter: Limiter | None,
+    observers: Sequence[Observer],
+    server_tools: ServerTools,
+) -> Gate:
     """Open the catalogues and the model before the first call."""
-    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
+    gate = build(limiter, observers, server_tools)
+    _load_models(app)
+    return gate
+
+
+def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event) -> None:
+    """Load what only calls need, when the client has its first answers, or takes its time to ask for them."""
+    answered.wait(FIRST_ANSWERS_S)
+    try:
+        if audit:
+            audit.open()
+    except ExpectedError as error:
+        click.echo(f"pinakes: calls cannot be audited, and so not be answered: {error.message}", err=True)
+    _load_models(app)
+
+
+def _load_models(app: App) -> None:
     for embedder in app.list_query_embedders():
         if problem := _warm_up(embedder):
             click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()
     gc.enable()
-    return gate
 
 
 def _warm_up(embedder: Embedder) -> str | None:

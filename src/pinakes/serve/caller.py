@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp.server import ServerRequestContext
+from mcp.server.context import ServerRequestContext
 
 from pinakes.errors import UnauthenticatedError
 from pinakes.model.principal import Identity, Principal

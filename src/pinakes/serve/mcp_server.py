@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mcp import types
-from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import anyio
 import orjson
 from mcp import types
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from pinakes.serve.caller import Caller

@@ -6,11 +6,10 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import anyio
 import anyio.to_thread
-from mcp.server import Server
 
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
@@ -25,14 +24,22 @@ from pinakes.serve.message_loop import serve_messages
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 
+FIRST_ANSWERS = 2
+"""A client first asks for an introduction and for the tools."""
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 
 def serve_stdio(
-    gate: "Future[Gate]", *, log_level: str, naming: ToolNaming, at_end: Callable[[], None] = lambda: None
+    gate: "Future[Gate]",
+    *,
+    log_level: str,
+    naming: ToolNaming,
+    at_end: Callable[[], None] = lambda: None,
+    on_introduced: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until the client closes standard input; the gate may still be loading.
 
+    `on_introduced` is called when the first two answers are sent: introduction and tools.
     All other output goes to standard error.
     """
     handler = logging.StreamHandler(sys.stderr)
@@ -45,33 +52,45 @@ def serve_stdio(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
-    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), naming, _take_standard_output())
+    lines = _Lines(_take_standard_output(), on_introduced)
+    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), naming, lines)
 
 
-async def _serve(gate: AsyncGate, naming: ToolNaming, output: BinaryIO) -> None:
+async def _serve(gate: AsyncGate, naming: ToolNaming, lines: "_Lines") -> None:
     """Serve messages, and watch the library meanwhile."""
     lists = ListChanges()
     server = Handlers(gate, caller_of, naming=naming, lists=lists).build_server()
     async with anyio.create_task_group() as group:
         group.start_soon(watch_library, gate, lists)
-        await _serve_lines(server, output)
+        await serve_messages(server, lines.receive, lines.send, _local_caller)
         group.cancel_scope.cancel()
 
 
-async def _serve_lines(server: Server[Any], output: BinaryIO) -> None:
-    async def receive() -> bytes | None:
+async def _local_caller() -> Caller:
+    return LOCAL_CALLER
+
+
+class _Lines:
+    """Messages as lines of standard input and output."""
+
+    def __init__(self, output: BinaryIO, on_introduced: Callable[[], None]) -> None:
+        self._output = output
+        self._sent = 0
+        self._on_introduced = on_introduced
+
+    async def receive(self) -> bytes | None:
+        """Return the next line that is not blank, or None at the end."""
         while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
             if line.strip():
                 return line
         return None
 
-    async def send(message: str) -> None:
-        await anyio.to_thread.run_sync(_write_line, output, message)
-
-    async def caller() -> Caller:
-        return LOCAL_CALLER
-
-    await serve_messages(server, receive, send, caller)
+    async def send(self, message: str) -> None:
+        """Write a line."""
+        await anyio.to_thread.run_sync(_write_line, self._output, message)
+        self._sent += 1
+        if self._sent == FIRST_ANSWERS:
+            self._on_introduced()
 
 
 def _take_standard_output() -> BinaryIO:

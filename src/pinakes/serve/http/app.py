@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response

@@ -5,7 +5,7 @@ from contextvars import Context
 from typing import Any
 
 import anyio
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.message import ServerMessageMetadata, SessionMessage

@@ -4,7 +4,7 @@ import logging
 from contextlib import suppress
 from typing import Any
 
-from mcp.server import Server
+from mcp.server.lowlevel import Server
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 

@@ -1,0 +1,37 @@
+"""The audit of a control database that is opened on first use; importing this does not import SQLAlchemy."""
+
+import importlib
+import threading
+from typing import Any
+
+from pinakes.model.audit import AuditEntry
+from pinakes.settings import Settings
+
+CONTROL_MODULE = "pinakes.control.control"
+
+
+class AuditOnDemand:
+    """Implements `Observer` with the audit of a control database, opened by `open` or else by the first call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._guard = threading.Lock()
+        self._control: Any = None
+
+    def open(self) -> None:
+        """Open the database, unless it is open; raise StorageError where it cannot be."""
+        with self._guard:
+            if self._control is None:
+                self._control = importlib.import_module(CONTROL_MODULE).Control.open(self._settings)
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Write an entry; a call whose entry cannot be written fails."""
+        self.open()
+        self._control.audit.write(entry, durable=durable)
+
+    def close(self) -> None:
+        """Write queued entries, and close the database, where it is open."""
+        with self._guard:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
