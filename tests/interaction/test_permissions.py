@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.app import App
+from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.errors import UnknownResourceError, UnknownToolError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Action, Cost, Principal

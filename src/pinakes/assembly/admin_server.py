@@ -50,7 +50,7 @@ class AdminServer:
         self.recorder = EventRecorder(self._events)
         """Records events for analytics; one of the gate's observers."""
         self._ring = LogRing(redact=redacted)
-        self._sql = SqlTool(app.list_open)
+        self._sql = SqlTool(app.list_served)
         self._state_lock = threading.Lock()
         self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.recorder)
@@ -65,7 +65,7 @@ class AdminServer:
         state = ServerState(
             settings=settings,
             started_at=utc_now(),
-            catalogues=app.list_open,
+            catalogues=app.list_served,
             identities=runtime.identities,
             problems=app.problems,
             audit=control.audit,
@@ -74,12 +74,12 @@ class AdminServer:
         self.tools = ServerTools(
             tools=[
                 *users_tools(control.accounts),
-                *analytics_tools(EventReports(control.database, self._events), app.list_open),
+                *analytics_tools(EventReports(control.database, self._events), app.list_served),
                 *parts.tools,
                 *server_tools(state),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
-                *inspect_tools(Inspector(app.list_open, self._ring, tools=app.list_tools)),
+                *inspect_tools(Inspector(app.list_served, self._ring, tools=app.list_tools)),
             ],
             resources=[
                 *log_resources(self._ring),

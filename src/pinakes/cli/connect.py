@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.app import App
+from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.json_output import print_json
 from pinakes.cli.opening import open_app

@@ -356,7 +356,8 @@ class Gate:
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         address, query = split_address(uri)
-        for resource in self._readable(principal):
+        known = self._toolboxes.of(principal.visibility).known_resources
+        for resource in (one for one in known if one.action in principal.actions):
             if address.startswith(resource.prefix):
                 content = resource.read(principal, address.removeprefix(resource.prefix))
                 if content is not None:

@@ -143,6 +143,10 @@ class CatalogueConditions:
                 return None
             return self._unreadable(name, known)
 
+    def is_failing(self, name: str) -> bool:
+        """Tell whether a catalogue could not be read when that was last tried."""
+        return name in self._failing
+
     def list_due(self) -> list[str]:
         """Return the failing catalogues whose pause is over."""
         with self._guard:

@@ -1,11 +1,14 @@
 """A shelf whose failures are noted: between two tries of one that cannot be read, every read fails at once."""
 
+import threading
 from collections.abc import Callable, Iterator
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
+from pinakes.model.scope import WHOLE
 from pinakes.shelf.conditions import CatalogueConditions, Condition
 from pinakes.shelf.port import (
+    RECORDS_PART,
     Checkpoint,
     Problem,
     Shelf,
@@ -28,24 +31,66 @@ class FailingCatalogueError(StorageError):
 
 
 class WatchedShelf:
-    """Implements `Shelf` over another one, and notes whether it can be read."""
+    """Implements `Shelf` over another one, which is opened at first use, and notes whether it can be read."""
 
-    def __init__(self, inner: Shelf, name: str, conditions: CatalogueConditions) -> None:
-        self._inner = inner
+    def __init__(
+        self,
+        spec: CatalogueSpec,
+        open_shelf: Callable[[], Shelf],
+        *,
+        name: str,
+        conditions: CatalogueConditions,
+        is_there: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`is_there` tells whether the files that are open are still those of the catalogue."""
+        self._spec = spec
+        self._open_shelf = open_shelf
         self._name = name
         self._conditions = conditions
+        self._is_there = is_there
+        self._inner: Shelf | None = None
+        self._opening = threading.Lock()
 
     @property
     def spec(self) -> CatalogueSpec:
         """The catalogue's declaration."""
-        return self._inner.spec
+        return self._spec
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the inner shelf is open."""
+        return self._inner is not None
+
+    def open(self) -> Shelf:
+        """Return the inner shelf, opened once; raise StorageError where that fails."""
+        inner = self._inner
+        if inner is None:
+            with self._opening:
+                inner = self._inner
+                if inner is None:
+                    inner = self._inner = self._open_shelf()
+        return inner
+
+    def let_go(self) -> None:
+        """Open the inner shelf anew at the next read; readers that are in use stay as they are."""
+        self._inner = None
 
     def reader(self) -> ShelfReader:
         """Return a snapshot of the present state; raise at once while a failing shelf is left alone."""
         if (condition := self._conditions.begin_try(self._name)) is not None:
             raise FailingCatalogueError(condition)
+        return self._noted_reader(is_probe=self._conditions.is_failing(self._name))
+
+    def probe(self) -> None:
+        """Read one record, and note whether that fails; no effect while a failing shelf is left alone."""
+        if self._conditions.begin_try(self._name) is None:
+            self._noted_reader(is_probe=True)
+
+    def _noted_reader(self, *, is_probe: bool) -> ShelfReader:
         try:
-            reader = self._inner.reader()
+            reader = self.open().reader()
+            if is_probe:
+                reader.fetch(reader.scan(scope=WHOLE, limit=1), scope=WHOLE)
         except BusyError:
             raise
         except StorageError as error:
@@ -56,28 +101,40 @@ class WatchedShelf:
 
     def find_reader(self) -> ShelfReader | None:
         """Return a current snapshot if one is at hand, without waiting; else None."""
-        return self._inner.find_reader()
+        inner = self._inner
+        return None if inner is None else inner.find_reader()
 
     def writer(self) -> ShelfWriter:
-        """Return the writing side."""
-        return self._inner.writer()
+        """Return the writing side; raise StorageError where its files were taken away, and writes would be lost."""
+        inner = self.open()
+        if not self._is_there():
+            self.let_go()
+            inner = self.open()
+        return inner.writer()
 
     def history(self) -> ShelfHistory:
         """Return the change log."""
-        return self._inner.history()
+        return self.open().history()
 
     def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes."""
-        yield from self._inner.check(checkpoint=checkpoint)
+        try:
+            inner = self.open()
+        except StorageError as error:
+            yield Problem.from_error(RECORDS_PART, error)
+            return
+        yield from inner.check(checkpoint=checkpoint)
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed."""
-        return self._inner.rebuild(accept=accept)
+        return self.open().rebuild(accept=accept)
 
     def describe(self) -> ShelfDescription:
         """Return the state of the shelf."""
-        return self._inner.describe()
+        return self.open().describe()
 
     def close(self) -> None:
         """Close files and connections."""
-        self._inner.close()
+        inner, self._inner = self._inner, None
+        if inner is not None:
+            inner.close()

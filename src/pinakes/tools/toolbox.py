@@ -85,7 +85,10 @@ class Toolbox:
         catalogues: Sequence[OpenCatalogue] = (),
         media: Sequence[MediaSpec] = (),
         prompts: Sequence[PromptSpec] = (),
+        behind: "Toolbox | None" = None,
     ) -> None:
+        """`behind` has the same over more catalogues, which are absent at present: in no list, but answered about."""
+        self._behind = behind
         self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.plain_names = plain_names(self.tools)
         self._by_plain_name = {plain: name for name, plain in self.plain_names.items()}
@@ -107,8 +110,15 @@ class Toolbox:
         names = {tool.name for tool in self.list_callable(principal)}
         return [prompt for prompt in self.prompts.values() if names.issuperset(prompt.needs)]
 
+    @property
+    def known_resources(self) -> list[ResourceSpec]:
+        """The resources, with those of absent catalogues."""
+        return self._behind.resources if self._behind else self.resources
+
     def find_tool(self, name: str) -> ToolSpec | None:
-        """Return a tool by its name, or by its plain name."""
+        """Return a tool by its name, or by its plain name; also one of a catalogue that is absent."""
+        if self._behind is not None:
+            return self._behind.find_tool(name)
         return self.tools.get(name) or self.tools.get(self._by_plain_name.get(name, ""))
 
     def of(self, _visibility: Visibility) -> "Toolbox":
@@ -130,6 +140,8 @@ class Toolbox:
         return known if len(known) == len(found) else None
 
     def _watched(self, names: Iterable[str] | None) -> list[VersionedCatalogue]:
+        if self._behind is not None:
+            return self._behind._watched(names)
         wanted = self._versioned if names is None else set(names)
         return [one for name, one in self._versioned.items() if name in wanted]
 

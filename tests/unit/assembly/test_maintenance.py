@@ -13,12 +13,13 @@ import pytest
 
 from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.app import App
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from pinakes.assembly.maintenance import build_maintenance
 from pinakes.assembly.self_grading import grade_catalogue
 from pinakes.assembly.server_parts import build_server_parts
+from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError, InputError, ModelError, StorageError

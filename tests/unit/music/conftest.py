@@ -19,8 +19,9 @@ from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, package_recipe
+from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER

@@ -1,0 +1,120 @@
+"""The catalogues that one gate serves: those that the command line says, whatever else jobs have opened."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pinakes.assembly.following import FollowedLibrary
+from pinakes.assembly.opened import OpenedCatalogues
+from pinakes.assembly.probing import Prober
+from pinakes.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, is_readable
+from pinakes.errors import ExpectedError, NotFoundError, StorageError
+from pinakes.library import Installed
+from pinakes.model.scope import SEES_EVERYTHING
+from pinakes.shelf.watched import WatchedShelf
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
+
+logger = logging.getLogger(__name__)
+
+PROBE_WAIT_S = 2.0
+
+
+class ServedLibrary:
+    """The named catalogues, or all that are installed, kept up with the library, with the toolboxes over them."""
+
+    def __init__(self, catalogues: OpenedCatalogues, builder: ToolboxBuilder, names: Sequence[str]) -> None:
+        self._catalogues = catalogues
+        self._builder = builder
+        self._served = {one.name: one for one in self._list_servable(names)}
+        self._followed = FollowedLibrary(
+            library=catalogues.library,
+            served=self._served,
+            unserved=catalogues.unserved,
+            only=names,
+            reopen=catalogues.reopen,
+            is_other=catalogues.is_other,
+            find_store=catalogues.find_store,
+            let_go=catalogues.let_go,
+            forget=catalogues.forget,
+        )
+        self._prober = Prober(self._shelves, catalogues.conditions)
+        self._unread: set[str] = set()
+        """The catalogues that could not be read when their tools were built."""
+        self.toolboxes = ToolboxesByVisibility(self._names(), self._make, find_names=self._find_names)
+        self.toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
+
+    def list_served(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are served, also those that fail at present."""
+        return [one for name in sorted(self._served) if (one := self._catalogues.find(name)) is not None]
+
+    def problems(self) -> dict[str, str]:
+        """Return the catalogues that are not as they should be, each with the reason."""
+        self._prober.look_at_all(wait_s=PROBE_WAIT_S)
+        found = dict(self._catalogues.unserved)
+        if (stuck := self._prober.find_stuck()) is not None:
+            found[stuck[0]] = f"a read has not ended for {stuck[1]:.0f} s: its disk does not answer"
+        known = self._names()
+        for condition in self._catalogues.conditions.list_conditions():
+            if condition.catalogue in known:
+                found.setdefault(condition.catalogue, condition.reason)
+        return found
+
+    def can_answer(self) -> bool:
+        """Tell whether at least one catalogue can be read."""
+        return any(not self._catalogues.conditions.is_failing(name) for name in self._served)
+
+    def _list_servable(self, names: Sequence[str]) -> list[Installed]:
+        """Return the named catalogues, or all, whose spec can be read; log the others and go on."""
+        library, unserved = self._catalogues.library, self._catalogues.unserved
+        installed = [library.get_installed(name) for name in names] or library.list_installed()
+        unserved.clear()
+        unserved.update({} if names else library.check())
+        if not installed and not unserved:
+            raise NotFoundError("the library is empty; run: pinakes init")
+        able = [one for one in installed if self._is_servable(one)]
+        for name, problem in unserved.items():
+            logger.warning("catalogue '%s' is not served: %s", name, problem)
+        if not able:
+            raise StorageError(f"no catalogue can be opened; {next(iter(unserved.values()))}")
+        return able
+
+    def _is_servable(self, installed: Installed) -> bool:
+        try:
+            self._catalogues.serve(installed)
+        except ExpectedError as error:
+            self._catalogues.unserved[installed.name] = error.message
+            return False
+        return True
+
+    def _names(self) -> list[str]:
+        return sorted({*self._served, *self._followed.absent})
+
+    def _shelves(self) -> dict[str, WatchedShelf]:
+        found = {name: self._catalogues.find_shelf(name) for name in self._names()}
+        return {name: shelf for name, shelf in found.items() if shelf is not None}
+
+    def _find_names(self) -> Sequence[str] | None:
+        """Follow the library; return the names where they, or the tools over them, changed."""
+        is_changed = self._followed.look()
+        self._prober.look()
+        return self._names() if self._can_read_more() or is_changed else None
+
+    def _can_read_more(self) -> bool:
+        """Tell whether a catalogue can be read now that could not be when its tools were built."""
+        able = {one.name for one in self.list_served() if one.name in self._unread and is_readable(one)}
+        self._unread -= able
+        return bool(able)
+
+    def _make(self, visible: Sequence[str]) -> Toolbox:
+        listed = self._find([name for name in visible if name in self._served])
+        absent = self._find([name for name in visible if name in self._followed.absent])
+        self._unread |= {one.opened.name for one in listed if not is_readable(one.opened)}
+        choice = self._builder.choice
+        if choice is ToolChoice.AUTO and len(self._served) > 1:
+            choice = ToolChoice.ALL
+        return replace(self._builder, choice=choice).build(listed, absent)
+
+    def _find(self, names: Sequence[str]) -> list[Served]:
+        opened = {name: self._catalogues.find(name) for name in names}
+        return [Served(one, self._catalogues.package_name_of(name)) for name, one in opened.items() if one is not None]
