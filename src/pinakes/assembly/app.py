@@ -165,6 +165,7 @@ class App:
             observers=observers,
             cache=AnswerCache(size) if size else None,
             failures=self._count_failures,
+            on_storage_error=serving.suspect,
         )
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:

@@ -42,35 +42,51 @@ class Prober:
         self._thread: threading.Thread | None = None
         self._now_probed: tuple[str, float] | None = None
         self._looked_at: float | None = None
+        self._is_suspecting = False
+
+    def suspect(self) -> None:
+        """Probe every catalogue at the next look: storage failed in a call."""
+        self._is_suspecting = True
 
     def look(self) -> None:
         """Begin to probe failing catalogues whose pause is over, and the next of the others; do not wait."""
         self._looked_at = self._monotonic()
-        if self._thread is not None and self._thread.is_alive():
+        if self._is_running():
             return
         shelves = self._shelves()
         self._waiting = [name for name in self._waiting if name in shelves] or list(shelves)
-        count = math.ceil(len(shelves) / LOOKS_A_ROUND)
+        count = len(shelves) if self._is_suspecting else math.ceil(len(shelves) / LOOKS_A_ROUND)
         some, self._waiting = self._waiting[:count], self._waiting[count:]
         due = [name for name in self._conditions.list_due() if name in shelves]
+        self._is_suspecting = False
         self._begin(shelves, list(dict.fromkeys([*due, *some])))
 
     def look_at_all(self, *, wait_s: float) -> None:
-        """Probe every catalogue and wait for it, unless looks keep them probed anyway."""
+        """Probe every catalogue and wait for it, unless looks have done so and no call failed since."""
         is_fresh = self._looked_at is not None and self._monotonic() - self._looked_at < FRESH_S
-        if not is_fresh and (self._thread is None or not self._thread.is_alive()):
+        if is_fresh and not self._is_suspecting:
+            return
+        self._join(wait_s)
+        if not self._is_running():
+            self._is_suspecting = False
             shelves = self._shelves()
             self._begin(shelves, list(shelves))
-            if self._thread is not None:
-                self._thread.join(wait_s)
+            self._join(wait_s)
 
     def find_stuck(self) -> tuple[str, float] | None:
         """Return the catalogue whose probe does not end, and for how many seconds it has run."""
         now_probed = self._now_probed
-        if now_probed is None or self._thread is None or not self._thread.is_alive():
+        if now_probed is None or not self._is_running():
             return None
         name, since = now_probed
         return (name, self._monotonic() - since) if self._monotonic() - since >= STUCK_S else None
+
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _join(self, wait_s: float) -> None:
+        if self._thread is not None:
+            self._thread.join(wait_s)
 
     def _begin(self, shelves: Mapping[str, WatchedShelf], names: Sequence[str]) -> None:
         if names:

@@ -60,6 +60,10 @@ class ServedLibrary:
                 found.setdefault(condition.catalogue, condition.reason)
         return found
 
+    def suspect(self) -> None:
+        """Probe the catalogues soon: storage failed in a call."""
+        self._prober.suspect()
+
     def can_answer(self) -> bool:
         """Tell whether at least one catalogue can be read."""
         return any(not self._catalogues.conditions.is_failing(name) for name in self._served)

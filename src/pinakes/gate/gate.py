@@ -30,17 +30,17 @@ from pinakes.gate.quarantine import (
     find_flags,
     noted_forms,
     quarantine_content,
-    quarantine_entry,
     safe_forms,
     safe_values,
     with_safe_notes,
 )
 from pinakes.gate.redact import redacted
+from pinakes.gate.resource_page import ResourcePage, page_of
 from pinakes.gate.retries import with_retries
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
-from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 from pinakes.tools.resources.window import fit_content, parse_window, split_address
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
@@ -48,7 +48,6 @@ from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 logger = logging.getLogger(__name__)
 
 COMPLETIONS = 20
-RESOURCES_A_PAGE = 200
 
 _call_ids = random.Random()
 """PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
@@ -96,14 +95,6 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourcePage:
-    """A page of the list of resources, and the cursor of the next."""
-
-    entries: Sequence[ResourceEntry]
-    next_cursor: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Completions:
     """The first matching values, and the total."""
 
@@ -145,12 +136,17 @@ class Gate:
         observers: Sequence[Observer] = (),
         cache: AnswerCache | None = None,
         failures: Callable[[], int] = lambda: 0,
+        on_storage_error: Callable[[], None] = lambda: None,
     ) -> None:
-        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached."""
+        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached.
+
+        `on_storage_error` is called when storage failed in a call; which catalogue it was is found out elsewhere.
+        """
         self._toolboxes = toolboxes
         self._limiter = limiter
         self._observers = tuple(observers)
         self._failures = failures
+        self._on_storage_error = on_storage_error
         self.cache = cache
         self.guide = Guide(toolboxes)
 
@@ -221,11 +217,7 @@ class Gate:
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a page of the resources that the principal may read; `cursor` is the one of the page before."""
-        entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
-        start = _position(cursor)
-        end = start + RESOURCES_A_PAGE
-        shown = [quarantine_entry(entry) for entry in entries[start:end]]
-        return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
+        return page_of(self._readable(principal), principal, cursor)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
         """Return the resource templates that the principal may read."""
@@ -413,6 +405,8 @@ class Gate:
         *,
         summary: Callable[[], ResultSummary] = lambda: NO_SUMMARY,
     ) -> None:
+        if isinstance(error, StorageError):
+            self._on_storage_error()
         if not self._observers:
             return
         left = summary()
@@ -452,15 +446,6 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
-def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
-    """List the entries of a resource, or none where its storage fails, so that the others are still listed."""
-    try:
-        return resource.entries(principal)
-    except StorageError as error:
-        logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
-        return ()
-
-
 def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer:
     arguments = (context.principal, params, context.call_id) if tool.wants_call_id else (context.principal, params)
 
@@ -489,11 +474,3 @@ def _answer_summary(answer: Answer) -> ResultSummary:
 
 def _content_summary(content: ResourceContent) -> ResultSummary:
     return ResultSummary(content.size_bytes, content.digest)
-
-
-def _position(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not cursor.isdecimal() or len(cursor) > 9:
-        raise InputError("'cursor' is not valid for this list; start again without it")
-    return int(cursor)

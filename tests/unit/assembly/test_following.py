@@ -8,8 +8,8 @@ import pytest
 
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.following import LOOKS_BETWEEN_TRIES
 from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
@@ -117,12 +117,62 @@ def test_a_catalogue_built_anew_under_its_name_is_answered_from_its_own_records(
     assert find(gate, "films", "heat") == ["Heat and Dust"]
 
 
-def test_a_catalogue_that_could_not_be_opened_is_tried_again(app: App, build: Callable[..., None]) -> None:
+def test_a_catalogue_that_cannot_be_opened_fails_alone_and_is_back_when_it_can(
+    app: App, build: Callable[..., None]
+) -> None:
     build("plays", "Hamlet")
     store = app.library.folder / "plays" / "records.sqlite"
     away = store.rename(store.with_name("away"))
     gate = app.build_gate()
-    assert names_in(gate) == ["films"]
-    away.rename(store)
-    assert any(gate.refresh() for _ in range(LOOKS_BETWEEN_TRIES))
     assert names_in(gate) == ["films", "plays"]
+    refused = gate.call(LOCAL_USER, "search", {"query": "hamlet", "catalogue": "plays"})
+    assert refused.error_code == "storage"
+    assert find(gate, "films", "heat") == ["Heat"]
+    away.rename(store)
+    assert gate.refresh()
+    assert find(gate, "plays", "hamlet") == ["Hamlet"]
+
+
+def test_a_catalogue_whose_folder_is_gone_leaves_the_lists_and_calls_about_it_say_so(
+    app: App, build: Callable[..., None]
+) -> None:
+    build("plays", "Hamlet")
+    gate = app.build_gate()
+    away = (app.library.folder / "plays").rename(app.settings.home / "away")
+    assert gate.refresh()
+    assert names_in(gate) == ["films"]
+    refused = gate.call(LOCAL_USER, "search", {"query": "hamlet", "catalogue": "plays"})
+    assert (refused.error_code, "the folder of catalogue 'plays' is missing" in refused.text) == ("storage", True)
+    every = gate.call(LOCAL_USER, "search", {"query": "heat"})
+    assert every.structured is not None
+    assert any(note.startswith("plays: skipped") for note in every.structured["notes"])
+    assert list(app.problems()) == ["catalogue plays"]
+    away.rename(app.library.folder / "plays")
+    assert gate.refresh()
+    assert names_in(gate) == ["films", "plays"]
+    assert find(gate, "plays", "hamlet") == ["Hamlet"]
+    assert app.problems() == {}
+
+
+def test_while_the_whole_library_is_gone_the_lists_stay_and_every_call_is_a_storage_error(app: App) -> None:
+    gate = app.build_gate()
+    tools = [tool.name for tool in gate.list_tools(LOCAL_USER)]
+    away = app.library.folder.rename(app.settings.home / "away")
+    gate.refresh()
+    assert [tool.name for tool in gate.list_tools(LOCAL_USER)] == tools
+    assert gate.call(LOCAL_USER, "search", {"query": "heat"}).error_code == "storage"
+    assert not app.can_answer()
+    away.rename(app.library.folder)
+    gate.refresh()
+    app.conditions.forget("films")  # the pause is over
+    assert find(gate, "films", "heat") == ["Heat"]
+    assert app.can_answer()
+
+
+def test_an_edit_of_records_whose_file_was_taken_away_is_refused(app: App, build: Callable[..., None]) -> None:
+    build("plays", "Hamlet")
+    catalogue = app.open_catalogue("plays")
+    assert catalogue.shelf.reader().change_no
+    (app.library.folder / "plays" / "records.sqlite").unlink()
+    with pytest.raises(StorageError, match=r"records\.sqlite is missing"):
+        catalogue.shelf.writer()

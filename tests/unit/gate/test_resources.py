@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from pinakes.errors import InputError, NotFoundError
-from pinakes.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
+from pinakes.gate.gate import COMPLETIONS, Gate
+from pinakes.gate.resource_page import RESOURCES_A_PAGE, ResourcePage
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.toolbox import Toolbox
