@@ -231,6 +231,8 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
             yield f"{place}.field': '{naming.name}' needs a filter, by which edits find the records that name another"
         if copying is not None and (copying.type not in TEXT_TYPES or copying.role is Role.TITLE):
             yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
+        if relation.order in fields and fields[relation.order].type is not FieldType.INT:
+            yield f"{place}.order': places are of type int, not {fields[relation.order].type}"
 
 
 def _template_problems(declaration: Declaration) -> Iterable[str]:
@@ -335,6 +337,8 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         yield f"relations.{name}.field", relation.field
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
+        if relation.order:
+            yield f"relations.{name}.order", relation.order
     yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("telling", name) for name in declaration.telling)
     yield from (("search.named", name) for name in declaration.search.named)

@@ -215,9 +215,11 @@ class RelationSpec(Declared):
     to: str
     """The kind of record that is named."""
     inverse: str = ""
-    """The name of the relation from the other side."""
+    """The name of the relation from the other side; an edit creates a record with those that name it, listed there."""
     copies: str = ""
     """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
+    order: str = ""
+    """The field that has the place of a record among those that name the same one, as the number of a track."""
 
 
 class OverlapSpec(Declared):

@@ -20,7 +20,7 @@ from pinakes.search.ids import example_id, find_by_id, find_by_number, page_form
 from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.tools.spelling import meant
+from pinakes.text.spelling import meant
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.text.cells import read_number, read_quantity, text_of
 from pinakes.text.messages import quoted
-from pinakes.tools.spelling import meant
+from pinakes.text.spelling import meant
 
 KIND = "kind"
 ADULT = "adult"

@@ -15,9 +15,9 @@ from pinakes.errors import InputError, StorageError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.search.ids import SCHEME
+from pinakes.text.spelling import meant
 from pinakes.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.spec import ToolResult, ToolSpec
-from pinakes.tools.spelling import meant
 
 
 class FromCatalogue(ToolResult):

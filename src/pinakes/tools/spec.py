@@ -26,9 +26,9 @@ from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, Label
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.text.query import MAX_CHARS
+from pinakes.text.spelling import letters_of
 from pinakes.tools.explain.search_path import SearchPath
 from pinakes.tools.schema import bare_common, brief_input, brief_output, compact_schema
-from pinakes.tools.spelling import letters_of
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]

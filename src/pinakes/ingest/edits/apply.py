@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
-from pinakes.ingest.edits.draft import EditPlan, EditRequest
+from pinakes.ingest.edits.draft import Edit, EditPlan
 from pinakes.ingest.edits.plan import plan_edit
 from pinakes.ingest.edits.undo import describe_change, is_visible
 from pinakes.ingest.embedding import LateEmbedding, build_puts, iter_vectors, missing_digests, with_vectors
@@ -45,7 +45,7 @@ class Edits:
     shelf: Shelf
     embedder: Embedder | None = None
 
-    def plan(self, request: EditRequest, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
+    def plan(self, request: Edit, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
         """Work out what a request would change."""
         shelf = self.shelf
         return plan_edit(
@@ -54,7 +54,7 @@ class Edits:
 
     def apply(
         self,
-        request: EditRequest,
+        request: Edit,
         *,
         author: Author = LOCAL,
         token: str | None = None,
@@ -78,7 +78,7 @@ class Edits:
             f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
         )
 
-    def _planned(self, request: EditRequest, token: str | None, visibility: Visibility) -> EditPlan:
+    def _planned(self, request: Edit, token: str | None, visibility: Visibility) -> EditPlan:
         """Return the plan of a request; refuse one that differs from the plan of the token."""
         if token is None:
             return self.plan(request, visibility=visibility)
@@ -88,7 +88,7 @@ class Edits:
         except ExpectedError as error:
             if self.shelf.reader().change_no == change_no:
                 raise
-            moved = self._describe_conflict(change_no, [request.id], visibility)
+            moved = self._describe_conflict(change_no, request.ids, visibility)
             raise ConflictError(f"{moved}; now: {error.message}") from error
         if plan.digest == digest:
             return plan
@@ -97,7 +97,7 @@ class Edits:
         moved = self._describe_conflict(change_no, plan.versions, visibility)
         raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
 
-    def _holds(self, plan: EditPlan, request: EditRequest, visibility: Visibility) -> bool:
+    def _holds(self, plan: EditPlan, request: Edit, visibility: Visibility) -> bool:
         """Tell whether the request still results in this plan; the caller holds the writer lock."""
         if self.shelf.reader().change_no == plan.change_no:
             return True

@@ -5,7 +5,7 @@ the same token as long as none of these records has changed.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, RelationSpec, texts_of
 from pinakes.errors import InputError, NotFoundError
+from pinakes.ingest.edits.places import WHOLE_REQUEST, Place
 from pinakes.ingest.edits.values import require_id
 from pinakes.ingest.mapping import encoded
 from pinakes.model.record import Record, RecordId, Tag
@@ -48,6 +49,27 @@ class EditRequest:
     kind: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     cascade: bool = False
+    place: Place = WHOLE_REQUEST
+
+    @property
+    def ids(self) -> list[str]:
+        """The id that is given, if one is."""
+        return [self.id] if self.id else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditBatch:
+    """Edits that are made together, or none of them."""
+
+    changes: tuple[EditRequest, ...]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids that are given."""
+        return [one for change in self.changes for one in change.ids]
+
+
+Edit = EditRequest | EditBatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,15 +135,16 @@ class Draft:
     def __init__(self, spec: CatalogueSpec, reader: ShelfReader, history: ShelfHistory, visibility: Visibility) -> None:
         self.spec = spec
         self.history = history
-        self._reader = reader
+        self.reader = reader
         self.visibility = visibility
         self._was: dict[RecordId, Record | None] = {}
         self._now: dict[RecordId, Record | None] = {}
+        self._tags: dict[str, list[Tag]] = {}
 
     @property
     def change_no(self) -> int:
         """The last change in the snapshot."""
-        return self._reader.change_no
+        return self.reader.change_no
 
     def find(self, record_id: RecordId) -> Record | None:
         """Return a record as the edit would leave it."""
@@ -143,8 +166,8 @@ class Draft:
     def find_before(self, record_id: RecordId) -> Record | None:
         """Return a record as stored, and record that the edit depends on it."""
         if record_id not in self._was:
-            key = self._reader.find([record_id], scope=WHOLE).get(record_id)
-            found = None if key is None else self._reader.fetch([key], scope=WHOLE).get(key)
+            key = self.reader.find([record_id], scope=WHOLE).get(record_id)
+            found = None if key is None else self.reader.fetch([key], scope=WHOLE).get(key)
             self._was[record_id] = found
         return self._was[record_id]
 
@@ -161,6 +184,10 @@ class Draft:
         self._now[record_id] = None
         self._require_few()
 
+    def changed(self) -> list[Record]:
+        """Return the records that the edit has put, as it leaves them."""
+        return [record for record in self._now.values() if record is not None]
+
     def naming(self, record_id: RecordId, kind: str) -> list[tuple[RelationSpec, Record]]:
         """Return the records that name this one (of the given kind) after the edit, each with its relation."""
         return [
@@ -172,22 +199,26 @@ class Draft:
 
     def known_tags(self, field: FieldSpec, *, record: Record | None = None) -> list[Tag]:
         """Return the tags in use in a field, rare ones first, followed by those of the record itself."""
-        has_counts = field.filter is not None or field.facet
-        counts = self._reader.facets(field.name, scope=Scope(visibility=self.visibility)) if has_counts else []
+        if field.name not in self._tags:
+            has_counts = field.filter is not None or field.facet
+            counts = self.reader.facets(field.name, scope=Scope(visibility=self.visibility)) if has_counts else []
+            self._tags[field.name] = [Tag(one.category, one.value) for one in reversed(counts)]
         own = (record.get(field.name) or ()) if record else ()
-        return [*(Tag(one.category, one.value) for one in reversed(counts)), *own]
+        return [*self._tags[field.name], *own]
 
-    def free_id(self, kind: str, title: str) -> RecordId:
-        """Return an id for a new record that was never in use."""
+    def free_id(self, kind: str, title: str, *, but: Container[str] = ()) -> RecordId:
+        """Return an id for a new record that was never in use, other than those of `but`."""
         slug = "-".join(fold_name(title).split())[:LONGEST_SLUG].strip("-")
         bare = f"{kind}-{slug}" if slug else kind
         for start in range(1, MOST_RECORDS, NUMBERS_TRIED):
             numbers = range(start, start + NUMBERS_TRIED)
             tried = [RecordId(bare if number == 1 and slug else f"{bare}-{number}") for number in numbers]
             taken = self.history.versions(tried, as_of=self.change_no)
-            free = next((one for one in tried if one not in taken and self.find_before(one) is None), None)
-            if free is not None:
-                return free
+            taken_or_drafted = {*taken, *self._now}
+            free = (one for one in tried if one not in taken_or_drafted and one not in but)
+            found = next((one for one in free if self.find_before(one) is None), None)
+            if found is not None:
+                return found
         raise InputError(f"too many records have ids like '{bare}'; give an 'id'")
 
     def plan(self) -> EditPlan:
@@ -205,8 +236,8 @@ class Draft:
 
     def _naming_by(self, relation: RelationSpec, record_id: RecordId) -> Iterator[Record]:
         scope = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,))))
-        keys = self._reader.scan(scope=scope, limit=MOST_RECORDS + 1)
-        stored = {record.id: record for record in self._reader.fetch(keys, scope=WHOLE).values()}
+        keys = self.reader.scan(scope=scope, limit=MOST_RECORDS + 1)
+        stored = {record.id: record for record in self.reader.fetch(keys, scope=WHOLE).values()}
         candidates = {**stored, **self._now}  # changed records count as the edit leaves them
         for one, record in candidates.items():
             if record is None or record.kind != relation.kind:

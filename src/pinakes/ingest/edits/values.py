@@ -12,6 +12,7 @@ from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError, did_you_mean
+from pinakes.ingest.edits.places import WHOLE_REQUEST, Place, place_field
 from pinakes.model.record import Tag, Value
 from pinakes.text.cells import first_day
 
@@ -27,7 +28,12 @@ _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def read_fields(
-    given: Mapping[str, Any], kind: str, spec: CatalogueSpec, known_tags: Callable[[FieldSpec], Iterable[Tag]]
+    given: Mapping[str, Any],
+    kind: str,
+    spec: CatalogueSpec,
+    known_tags: Callable[[FieldSpec], Iterable[Tag]],
+    *,
+    place: Place = WHOLE_REQUEST,
 ) -> dict[str, Value]:
     """Return the values given for fields of a kind, None for those to remove; refuse with every problem.
 
@@ -38,13 +44,13 @@ def read_fields(
     for name, raw in given.items():
         field = spec.fields.get(name)
         if field is None or not field.is_of(kind):
-            problems.append(_unknown(name, kind, spec))
+            problems.append(place_field(place, name, _unknown(name, kind, spec)))
             continue
         try:
             tags = known_tags(field) if field.type is FieldType.TAGS else ()
             values[name] = read_given(raw if _is_literal(field, spec) else _composed(raw, field), field, tags)
         except InputError as error:
-            problems.append(error.message)
+            problems.append(place_field(place, name, error.message))
     if problems:
         raise InputError("; ".join(problems))
     return values
@@ -97,6 +103,9 @@ def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
         return f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has: {', '.join(known)}"
     if name in ("id", "kind"):
         return f"'{name}' is given next to 'fields', not inside it"
+    listed = next((one for one in spec.relations if one.to == kind and one.inverse == name), None)
+    if listed is not None:
+        return f"'{name}' are records of their own; create each, with '{listed.copies or listed.field}'"
     return f"no field {name[:SHOWN]!r}{did_you_mean(name, known)}; {kind} has: {', '.join(known)}"
 
 

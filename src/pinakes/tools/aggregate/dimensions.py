@@ -14,9 +14,9 @@ from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import term_of
 from pinakes.text.messages import quoted
+from pinakes.text.spelling import meant
 from pinakes.tools.aggregate.buckets import Bucketing, Integers, bucket_numbers, parse_bucketing
 from pinakes.tools.filters import KIND
-from pinakes.tools.spelling import meant
 
 MOST_DIMENSIONS = 2
 NAMES_SHOWN = 15

@@ -7,11 +7,11 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.model.scope import Condition, NoneOf, Range, Scope
 from pinakes.search.conditions import asks_for_adult
+from pinakes.text.spelling import meant
 from pinakes.tools.aggregate.buckets import date_of, plain_number
 from pinakes.tools.aggregate.dimensions import Dimension, Partition
 from pinakes.tools.aggregate.groups import Group
 from pinakes.tools.filters import ADULT, filters_of
-from pinakes.tools.spelling import meant
 
 
 def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -11,10 +11,10 @@ from pinakes.model.scope import Scope
 from pinakes.search.ids import find_by_id
 from pinakes.search.names import find_namesakes
 from pinakes.shelf.port import Shelf
+from pinakes.text.spelling import meant
 from pinakes.tools.catalogue import ask_each
 from pinakes.tools.edits.request import BY_NAME, of_kind
 from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams
-from pinakes.tools.spelling import meant
 
 
 def chosen_catalogue(editable: Mapping[str, Edits], principal: Principal, params: MutateParams) -> str:

@@ -13,6 +13,7 @@ from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
+from pinakes.text.spelling import meant
 from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
 from pinakes.tools.aggregate.dimensions import groupable_fields
 from pinakes.tools.aggregate.shapes import ListWith
@@ -20,7 +21,6 @@ from pinakes.tools.aggregate.text import aggregate_lines
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from pinakes.tools.generic.browse_shapes import BrowsedCatalogue, BrowsedField, BrowsedValue, BrowseParams, BrowseResult
 from pinakes.tools.generic.listing import list_query, words_of_list
-from pinakes.tools.spelling import meant
 
 VALUES_SHOWN = 10
 MOST_RECORDS = 1_000_000

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import did_you_mean
+from pinakes.text.spelling import meant
 from pinakes.tools.filters import filter_names, filterable, filters_by_use, filters_of, useful_filters
 from pinakes.tools.generic.filter_facts import NO_FACTS, Facts
-from pinakes.tools.spelling import meant
 
 FEWEST_CHARS = 500
 CHARS_PER_CATALOGUE = 60

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pinakes.model.record import Record
+from pinakes.text.spelling import meant
 from pinakes.tools.catalogue import FoundRecord, OpenCatalogue
 from pinakes.tools.explain.why import shape_why
 from pinakes.tools.generic.shapes import Found
@@ -11,7 +12,6 @@ from pinakes.tools.merge import Merged
 from pinakes.tools.provenance import list_places
 from pinakes.tools.record_text import find_page, plain_fields, summary_of, told_fields
 from pinakes.tools.resources.records import address_of, uri_of
-from pinakes.tools.spelling import meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.principal import Principal
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
+from pinakes.text.spelling import meant
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.explain.search_path import SearchPath, usual_path
 from pinakes.tools.filters import (
@@ -64,7 +65,6 @@ from pinakes.tools.record_text import record_text
 from pinakes.tools.resources.records import address_of, parse_address
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
-from pinakes.tools.spelling import meant
 
 NAMES_SHOWN = 5
 

@@ -1,0 +1,113 @@
+"""Names given where ids are meant: the record that a name means, or a refusal with those that it could mean.
+
+A name means the record of the batch that has it, else the only stored one. Where several have it, those remain that
+have a relation to the same records as the record that names them: of two albums of a name, the one by the track's
+artist.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pinakes.catalogue.spec import CatalogueSpec, RelationSpec
+from pinakes.errors import InputError
+from pinakes.ingest.edits.draft import Draft
+from pinakes.ingest.edits.relations import ids_in, relations_of
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
+from pinakes.search.ids import id_forms
+from pinakes.search.names import describe, find_namesakes, resolve_name
+from pinakes.shelf.port import ShelfReader
+from pinakes.text.names import MatchedBy, name_spellings
+
+NAMES_LISTED = 5
+SHOWN = 80
+
+
+def scope_of(scope: Scope, kind: str | None) -> Scope:
+    """Return a scope narrowed to a kind, if one is given."""
+    return scope.narrowed(AnyOf(KIND_FIELD, (kind,))) if kind else scope
+
+
+def nearest_labels(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[str]:
+    """Return the records whose names are most like a name that none has."""
+    like = resolve_name(reader, spec, name, scope=scope)
+    return [*([like.label] if like.label else []), *like.suggestions][:NAMES_LISTED]
+
+
+class RelatedNames:
+    """Finds the records that an edit names, among those of the catalogue as the edit would leave it."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._stored: dict[tuple[str, str], list[Record]] = {}
+
+    def find_ids(self, texts: Iterable[str], relation: RelationSpec, record: Record, *, field: str) -> list[RecordId]:
+        """Return the ids of the records that ids or names given in a field mean; refuse a text that means none."""
+        found = [self._find_id(text, relation, record, field) for text in texts]
+        return list(dict.fromkeys(found))
+
+    def _find_id(self, text: str, relation: RelationSpec, record: Record, field: str) -> RecordId:
+        by_id = self._by_id(text, relation.to)
+        if by_id is not None and field == relation.field:
+            return by_id
+        named = _related_alike(self._named(text, relation.to), record, self._draft.spec)
+        if len(named) == 1:
+            return named[0].id
+        if by_id is not None:
+            return by_id
+        raise InputError(self._describe_refusal(text, named, relation, field))
+
+    def _by_id(self, text: str, kind: str) -> RecordId | None:
+        """Return the id that a text is, as it is stored or as a tool has shown it."""
+        for one in id_forms(text, catalogue=self._draft.spec.name):
+            found = self._draft.find(one)
+            if found is not None and found.kind == kind and self._draft.is_visible(found):
+                return one
+        return None
+
+    def _named(self, text: str, kind: str) -> list[Record]:
+        """Return the records of a kind with a name: those that the edit puts, else the stored ones."""
+        spec, spelt = self._draft.spec, set(name_spellings(text))
+        put = [one for one in self._draft.changed() if one.kind == kind and self._draft.is_visible(one)]
+        mine = [one for one in put if spelt.intersection(name_spellings(spec.title_of(one)))]
+        if mine:
+            return mine
+        stored = [self._draft.find(one.id) for one in self._stored_with(text, kind)]
+        return [one for one in stored if one is not None and _has_name(one, spelt, spec)]
+
+    def _stored_with(self, text: str, kind: str) -> list[Record]:
+        """Return the stored records of a name; those that have it as their title, where there are any."""
+        if (text, kind) not in self._stored:
+            scope = scope_of(Scope(visibility=self._draft.visibility), kind)
+            found = find_namesakes(self._draft.reader, self._draft.spec, text, scope=scope)
+            titled = [one.record for one in found if one.by is MatchedBy.TITLE]
+            self._stored[text, kind] = titled or [one.record for one in found]
+        return self._stored[text, kind]
+
+    def _describe_refusal(self, text: str, named: Sequence[Record], relation: RelationSpec, field: str) -> str:
+        draft, shown = self._draft, text[:SHOWN]
+        if named:
+            listed = "; ".join(describe(draft.spec, one) for one in named[:NAMES_LISTED])
+            return f"'{field}': several are called '{shown}'; give the id of one in '{relation.field}': {listed}"
+        scope = scope_of(Scope(visibility=draft.visibility), relation.to)
+        near = nearest_labels(draft.reader, draft.spec, text, scope=scope)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        title = draft.spec.title_field.name
+        how = f'add {{"action": "create", "kind": "{relation.to}", "fields": {{"{title}": "…"}}}} to \'changes\''
+        return f"'{field}': there is no {relation.to} '{shown}'{hint}; to create it in the same call, {how}"
+
+
+def _has_name(record: Record, spelt: set[str], spec: CatalogueSpec) -> bool:
+    return any(spelt.intersection(name_spellings(name)) for name in spec.names_of(record))
+
+
+def _related_alike(found: list[Record], record: Record, spec: CatalogueSpec) -> list[Record]:
+    """Return those of several records that name the same others as this one does; all where none does."""
+    if len(found) < 2:
+        return found
+    own = _named_by(record, spec)
+    alike = [one for one in found if own & _named_by(one, spec)]
+    return alike or found
+
+
+def _named_by(record: Record, spec: CatalogueSpec) -> set[RecordId]:
+    return {one for relation in relations_of(record.kind, spec) for one in ids_in(record, relation)}

@@ -1,0 +1,94 @@
+"""A music catalogue in memory, edited by short calls."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.errors import ExpectedError
+from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.draft import Edit, EditAction, EditBatch, EditRequest
+from pinakes.ingest.edits.places import Place
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.port import Author
+from support.memory_shelf import MemoryShelf
+
+MUSIC = get_package("music").spec
+
+
+def request_of(given: Mapping[str, Any], place: Place | None = None) -> EditRequest:
+    """Return a request from the arguments of a call."""
+    return EditRequest(
+        action=EditAction(given["action"]),
+        id=given.get("id"),
+        kind=given.get("kind"),
+        fields=given.get("fields") or {},
+        cascade=bool(given.get("cascade")),
+        place=place or Place(),
+    )
+
+
+def batch_of(changes: Sequence[Mapping[str, Any]]) -> EditBatch:
+    """Return a batch from the `changes` of a call."""
+    places = (Place(f"changes.{number}", f"changes.{number}.fields") for number in count())
+    return EditBatch(changes=tuple(request_of(one, place) for one, place in zip(changes, places, strict=False)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MusicBench:
+    """A music catalogue and its edits, each of a call of its own."""
+
+    shelf: MemoryShelf = field(default_factory=lambda: MemoryShelf(MUSIC))
+    calls: list[str] = field(default_factory=list)
+
+    @property
+    def edits(self) -> Edits:
+        """The edits of the catalogue."""
+        return Edits(shelf=self.shelf)
+
+    def apply(self, edit: Edit, *, by: str = "ed") -> list[str]:
+        """Apply an edit, and return the ids of the records that changed."""
+        call_id = f"c{self.shelf.reader().change_no}"
+        applied = self.edits.apply(edit, author=Author(principal=by, call_id=call_id))
+        self.calls.append(call_id)
+        return [change.id for change in applied.plan.changes]
+
+    def batch(self, *changes: Mapping[str, Any]) -> list[str]:
+        """Make changes together, and return the ids of the records that changed."""
+        return self.apply(batch_of(changes))
+
+    def create(self, kind: str, **fields: Any) -> str:
+        """Create a record, and return its id."""
+        return self.apply(EditRequest(action=EditAction.CREATE, kind=kind, fields=fields))[0]
+
+    def update(self, record_id: str, *, by: str = "ed", **fields: Any) -> str:
+        """Update a record, and return the call that did."""
+        self.apply(EditRequest(action=EditAction.UPDATE, id=record_id, fields=fields), by=by)
+        return self.calls[-1]
+
+    def undo(self, call_id: str) -> str:
+        """Undo a call, and return the call that did."""
+        self.apply(EditRequest(action=EditAction.UNDO, id=call_id))
+        return self.calls[-1]
+
+    def refusal(self, edit: Edit, kind: type[ExpectedError]) -> str:
+        """Return why an edit is refused, with nothing changed by it."""
+        before = self.state()
+        with pytest.raises(kind) as refused:
+            self.edits.apply(edit)
+        assert type(refused.value) is kind
+        assert self.state() == before
+        return refused.value.message
+
+    def get(self, record_id: str) -> Mapping[str, Any]:
+        """Return the fields of a record."""
+        return self.state()[record_id].fields
+
+    def state(self) -> dict[RecordId, Record]:
+        """Return every record."""
+        reader = self.shelf.reader()
+        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}

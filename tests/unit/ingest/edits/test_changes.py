@@ -1,0 +1,307 @@
+"""Several changes in one edit: all or none, in any order, related by name; and an album with its tracks in one."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError
+from pinakes.ingest.edits.draft import EditAction, EditRequest
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import Visibility
+from pinakes.shelf.port import Put
+from support.editing import MusicBench, batch_of, request_of
+
+pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
+
+ARTIST = {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes"}}
+ALBUM = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]}}
+TRACK = {"action": "create", "kind": "track", "fields": {"name": "Salt", "album": "Night Ferry", "position": 1}}
+
+
+def creation(kind: str, **fields: Any) -> EditRequest:
+    return EditRequest(action=EditAction.CREATE, kind=kind, fields=fields)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_records_of_a_batch_name_each_other_in_any_order(order: tuple[int, ...]) -> None:
+    bench = MusicBench()
+    given = [ARTIST, ALBUM, TRACK]
+    made = bench.batch(*(given[number] for number in order))
+    assert sorted(made) == ["album-night-ferry", "artist-the-tin-foxes", "track-salt"]
+    assert bench.get("album-night-ferry")["artist_ids"] == ("artist-the-tin-foxes",)
+    assert bench.get("track-salt") == {
+        "name": "Salt",
+        "album": "Night Ferry",
+        "album_id": "album-night-ferry",
+        "position": 1,
+    }
+    bench.undo(bench.calls[-1])
+    assert bench.state() == {}
+
+
+def test_a_batch_is_made_whole_or_not_at_all_and_every_problem_is_named_with_its_place() -> None:
+    bench = MusicBench()
+    bach = bench.create("artist", name="Bach")
+    changes: list[dict[str, Any]] = [
+        {"action": "update", "id": bach, "fields": {"year": 1685}},
+        {"action": "create", "kind": "track", "fields": {"name": "Air", "year": "long ago", "yaer": 1}},
+        {"action": "create", "kind": "sonata", "fields": {"name": "Air"}},
+        {"action": "update", "fields": {"name": "x"}},
+        {"action": "delete", "id": "nobody"},
+    ]
+    message = bench.refusal(batch_of(changes), InputError)
+    assert message.startswith("'changes.1.fields.year' is 'long ago'; expected a whole number")
+    assert "'changes.1.fields.yaer': no field 'yaer' (did you mean 'year'?)" in message
+    assert "'changes.2': no kind 'sonata'" in message
+    assert "'changes.3.id' is missing" in message
+    assert "'changes.4': there is no record 'nobody'" in message
+    relations = [
+        {"action": "create", "kind": "album", "fields": {"name": "Air", "artist_ids": ["nobody"]}},
+        {"action": "create", "kind": "artist", "fields": {"name": "Clara"}},
+    ]
+    assert bench.refusal(batch_of(relations), InputError).startswith(
+        "'changes.0.fields.artist_ids': there is no artist"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "says"),
+    [
+        ([], InputError, "'changes' is empty; give 1 to 100 changes"),
+        ([ARTIST] * 101, InputError, "more than 100 records at once"),
+        ([{"action": "undo", "id": "c0"}], InputError, "'changes.0': an undo cannot be one of several changes"),
+        (
+            [{"action": "update", "id": "artist-bach", "fields": {"year": year}} for year in (1685, 1750)],
+            InputError,
+            "'changes.1': 'artist-bach' is changed twice",
+        ),
+        (
+            [{"action": "delete", "id": "artist-bach"}, {"action": "delete", "id": "artist-bach"}],
+            NotFoundError,
+            "'changes.1': there is no record 'artist-bach'",
+        ),
+        ([{"action": "delete", "id": "artist-bach"}], ConflictError, "is named by 1 record: album 'album-air'"),
+        (
+            [
+                {"action": "delete", "id": "artist-bach", "cascade": True},
+                {"action": "update", "id": "album-air", "fields": {"year": 1730}},
+            ],
+            ConflictError,
+            "'changes.1': 'album-air' would be deleted by the cascade of another change",
+        ),
+        (
+            [
+                {"action": "delete", "id": "artist-bach"},
+                {"action": "update", "id": "album-air", "fields": {"artists": ["Bach"]}},
+            ],
+            ConflictError,
+            "is named by 1 record",
+        ),
+        (
+            [
+                {"action": "delete", "id": "artist-bach", "cascade": True},
+                {"action": "create", "kind": "album", "fields": {"name": "Suite", "artists": ["Bach"]}},
+            ],
+            InputError,
+            "'changes.1.fields.artists': there is no artist 'Bach'",
+        ),
+    ],
+)
+def test_changes_that_cannot_be_made_together_are_refused(
+    changes: list[dict[str, Any]], kind: type[ExpectedError], says: str
+) -> None:
+    bench = MusicBench()
+    bench.create("artist", name="Bach")
+    bench.create("album", name="Air", artists=["Bach"])
+    assert says in bench.refusal(batch_of(changes), kind)
+
+
+def test_a_record_is_deleted_with_what_names_it_where_all_are_in_the_batch_or_name_another() -> None:
+    bench = MusicBench()
+    bench.batch(ARTIST, ALBUM, TRACK)
+    bench.create("artist", name="Others")
+    before = bench.state()
+    bench.batch(
+        {"action": "delete", "id": "artist-the-tin-foxes"},
+        {"action": "update", "id": "album-night-ferry", "fields": {"artists": ["Others"], "name": "Day Ferry"}},
+        {"action": "update", "id": "track-salt", "fields": {"year": 1998}},
+    )
+    assert bench.get("album-night-ferry")["artist_ids"] == ("artist-others",)
+    assert (bench.get("track-salt")["album"], bench.get("track-salt")["year"]) == ("Day Ferry", 1998)
+    bench.undo(bench.calls[-1])
+    assert bench.state() == before
+
+
+def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
+    bench = MusicBench()
+    bach = bench.create("artist", name="Bach")
+    changes = [
+        {"action": "create", "kind": "album", "fields": {"name": "Air", "artists": ["J. S. Bach"]}},
+        {"action": "update", "id": bach, "fields": {"name": "J. S. Bach"}},
+    ]
+    bench.batch(*changes)
+    assert bench.get("album-air")["artist_ids"] == (bach,)
+    old_name = {"action": "create", "kind": "album", "fields": {"name": "Suite", "artists": ["Bach"]}}
+    assert "no artist 'Bach'; did you mean" in bench.refusal(batch_of([old_name]), InputError)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"artists": ["The Tin Foxes"]},
+        {"artists": ["the tin foxes"]},
+        {"artists": "The Tin Foxes"},
+        {"artist": "The Tin Foxes"},
+        {"artist_ids": ["The Tin Foxes"]},
+        {"artist_ids": "artist-the-tin-foxes"},
+        {"artist_id": "artist-the-tin-foxes"},
+        {"artistIds": ["artist-the-tin-foxes"]},
+        {"artists": ["artist-the-tin-foxes"]},
+        {"artist_ids": ["music/artist-the-tin-foxes"]},
+        {"artist_ids": ["pinakes://music/artist-the-tin-foxes"]},
+        {"artists": ["The Tin Foxes (artist, artist-the-tin-foxes)"]},
+        {"artists": ["Foxes, The Tin"]},
+    ],
+)
+def test_the_obvious_spellings_of_a_related_record_mean_it(fields: dict[str, Any]) -> None:
+    bench = MusicBench()
+    bench.create("artist", name="The Tin Foxes", aliases=["Foxes, The Tin"])
+    album = bench.apply(creation("Album", title="Night Ferry", genre="folk", **fields))[0]
+    made = bench.get(album)
+    assert (made["name"], made["artist_ids"], made["artists"]) == (
+        "Night Ferry",
+        ("artist-the-tin-foxes",),
+        ("The Tin Foxes",),
+    )
+    assert [tag.value for tag in made["genres"]] == ["folk"]
+
+
+def test_a_name_that_nobody_has_is_refused_with_the_nearest_and_how_to_create_it() -> None:
+    bench = MusicBench()
+    bench.create("artist", name="The Tin Foxes")
+    message = bench.refusal(creation("album", name="Night Ferry", artists=["The Tin Foxs"]), InputError)
+    assert message.startswith(
+        "'artists': there is no artist 'The Tin Foxs'; did you mean The Tin Foxes (artist, artist-"
+    )
+    assert message.endswith('add {"action": "create", "kind": "artist", "fields": {"name": "…"}} to \'changes\'')
+    bench.create("album", name="Night Ferry", artists=["The Tin Foxes"])
+    update = EditRequest(action=EditAction.UPDATE, id="album-night-ferry", fields={"artists": ["Nobody"]})
+    assert "'artists': there is no artist 'Nobody'" in bench.refusal(update, InputError)
+
+
+def test_a_name_that_several_have_is_refused_with_their_ids_unless_relations_tell_them_apart() -> None:
+    bench = MusicBench()
+    for artist in ("Queen", "Abba"):
+        bench.create("artist", name=artist)
+        bench.create("album", name="Greatest Hits", artists=[artist], year=1981)
+    message = bench.refusal(creation("track", name="Under Pressure", album="Greatest Hits"), InputError)
+    assert message == (
+        "'album': several are called 'Greatest Hits'; give the id of one in 'album_id': "
+        "Greatest Hits (album, 1981, album-greatest-hits); Greatest Hits (album, 1981, album-greatest-hits-2)"
+    )
+    track = bench.create("track", name="Dancing Queen", album="Greatest Hits", artists=["Abba"])
+    assert bench.get(track)["album_id"] == "album-greatest-hits-2"
+
+
+def test_a_name_is_that_of_the_batch_before_it_is_that_of_a_stored_record() -> None:
+    bench = MusicBench()
+    bench.create("artist", name="Queen")
+    bench.create("album", name="Greatest Hits", artists=["Queen"])
+    bench.batch(
+        {"action": "create", "kind": "track", "fields": {"name": "Gold", "album": "Greatest Hits"}},
+        {"action": "create", "kind": "album", "fields": {"name": "Greatest Hits"}},
+    )
+    assert bench.get("track-gold")["album_id"] == "album-greatest-hits-2"
+
+
+def test_a_name_of_a_record_that_may_not_be_seen_means_nothing_and_is_not_suggested() -> None:
+    bench = MusicBench()
+    hidden = Record(id=RecordId("secret"), kind="artist", fields={"name": "Bach"}, audiences=("staff",))
+    bench.shelf.apply([Put(record=hidden)])
+    for fields in ({"artists": ["Bach"]}, {"artist_ids": ["secret"]}):
+        with pytest.raises(InputError, match=r"there is no artist '(Bach|secret)'; to create it"):
+            bench.edits.plan(creation("album", name="Air", **fields), visibility=Visibility(frozenset()))
+
+
+def test_names_are_kept_as_text_where_the_caller_says_that_there_is_no_record() -> None:
+    bench = MusicBench()
+    album = bench.create("album", name="Air", artist_ids=None, artists=["A street musician"])
+    assert bench.get(album) == {"name": "Air", "artists": ("A street musician",)}
+
+
+def test_names_that_are_given_back_as_they_are_written_change_nothing() -> None:
+    bench = MusicBench()
+    bach = bench.create("artist", name="Bach")
+    album = bench.create("album", name="Air", artist_ids=None, artists=["J. S. Bach"])
+    bench.update(album, artists=["J. S. Bach"], year=1730)
+    assert bench.get(album) == {"name": "Air", "artists": ("J. S. Bach",), "year": 1730}
+    bench.update(album, artists=["Bach"])
+    assert bench.get(album)["artist_ids"] == (bach,)
+
+
+# A record with those that are listed in it
+
+
+def test_an_album_is_created_with_its_tracks_which_are_numbered_and_by_its_artists() -> None:
+    bench = MusicBench()
+    bench.create("artist", name="The Tin Foxes")
+    bench.create("artist", name="Guest")
+    tracks = ["Salt", {"name": "Rope", "seconds": 200}, {"title": "Tar", "artist": "Guest", "position": 7, "id": "tar"}]
+    made = bench.apply(creation("album", name="Night Ferry", artists=["The Tin Foxes"], tracks=tracks))
+    assert made == ["album-night-ferry", "track-salt", "track-rope", "tar"]
+    foxes = {"artist_ids": ("artist-the-tin-foxes",), "artists": ("The Tin Foxes",)}
+    of_album = {"album_id": "album-night-ferry", "album": "Night Ferry"}
+    assert bench.get("track-salt") == {"name": "Salt", "position": 1, **foxes, **of_album}
+    assert bench.get("track-rope") == {"name": "Rope", "position": 2, "seconds": 200.0, **foxes, **of_album}
+    guest = {"artist_ids": ("artist-guest",), "artists": ("Guest",)}
+    assert bench.get("tar") == {"name": "Tar", "position": 7, **guest, **of_album}
+    assert "tracks" not in bench.get("album-night-ferry")
+    bench.undo(bench.calls[-1])
+    assert sorted(bench.state()) == ["artist-guest", "artist-the-tin-foxes"]
+
+
+def test_an_artist_is_created_with_albums_and_these_with_their_tracks() -> None:
+    bench = MusicBench()
+    albums = [{"name": "One", "tracks": ["A", "B"]}, {"action": "create", "fields": {"name": "Two", "tracks": ["A"]}}]
+    made = bench.apply(creation("artist", name="The Tin Foxes", albums=albums))
+    assert len(made) == 6
+    assert {bench.get(one)["artist_ids"] for one in made[1:]} == {("artist-the-tin-foxes",)}
+    assert [bench.get(one).get("album") for one in made[1:]] == [None, "One", "One", None, "Two"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"action": "create", "kind": "album", "fields": {"name": "x", "tracks": [{"name": "A"}, {"yaer": 1}]}},
+            "'fields.tracks.1.yaer': no field 'yaer' (did you mean 'year'?)",
+        ),
+        (
+            {"action": "create", "kind": "album", "fields": {"name": "x", "tracks": [{"year": 1999}]}},
+            "'fields.tracks.0': track needs 'name'",
+        ),
+        ({"action": "create", "kind": "album", "fields": {"name": "x", "tracks": "A"}}, "'tracks': expected a list"),
+        ({"action": "create", "kind": "album", "fields": {"name": "x", "tracks": [1]}}, "'tracks': expected a list"),
+        (
+            {"action": "create", "kind": "album", "fields": {"name": "x", "tracks": ["A"] * 100}},
+            "more than 100 records at once",
+        ),
+        (
+            {"action": "update", "id": "album-air", "fields": {"tracks": ["A"]}},
+            "'tracks' are records of their own; create each, with 'album'",
+        ),
+    ],
+)
+def test_a_list_of_records_that_cannot_be_made_is_refused_with_its_place(given: dict[str, Any], says: str) -> None:
+    bench = MusicBench()
+    bench.create("album", name="Air")
+    assert says in bench.refusal(request_of(given), InputError)
+
+
+def test_the_place_of_a_listed_record_in_a_batch_is_named() -> None:
+    album = {"action": "create", "kind": "album", "fields": {"name": "x", "tracks": [{"name": "A", "seconds": "long"}]}}
+    message = MusicBench().refusal(batch_of([ARTIST, album]), InputError)
+    assert message.startswith("'changes.1.fields.tracks.0.seconds' is 'long'")
