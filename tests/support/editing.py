@@ -86,7 +86,7 @@ class MusicBench:
 
     def get(self, record_id: str) -> Mapping[str, Any]:
         """Return the fields of a record."""
-        return self.state()[record_id].fields
+        return self.state()[RecordId(record_id)].fields
 
     def state(self) -> dict[RecordId, Record]:
         """Return every record."""
