@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate:
     secret = made["one_time_password"]
     assert answer.text.splitlines() == [
         "create bob: done",
-        "bob: roles: user; permissions: AccessCatalog; created 2026-11-15T12:00:00+00:00",
+        "bob: roles: user; permissions: AccessCatalog; has_one_time_password; created 2026-11-15T12:00:00+00:00",
         f"the one-time password, which is not shown again: {secret}",
     ]
     assert people.accounts.check_login("bob", secret) is not None
@@ -130,6 +131,110 @@ def test_nobody_gives_what_they_do_not_have(people: Any, mutate: Mutate) -> None
     assert people.user("manager").actions == {Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG}
 
 
+@pytest.mark.row("Z3")
+def test_each_of_the_64_sets_of_permissions_is_given_to_a_user(people: Any, mutate: Mutate) -> None:
+    sets = [some for size in range(7) for some in combinations(sorted(map(str, Action)), size)]
+    assert len(sets) == 64
+    for number, wanted in enumerate(sets):
+        made = done(mutate("create", f"u{number}", role="none", permissions=list(wanted)))
+        assert (made["user"]["roles"], made["user"]["permissions"]) == ([], list(wanted))
+        assert people.principal(f"u{number}").actions == set(wanted)
+
+
+@pytest.mark.row("Z3")
+def test_a_permission_of_a_role_is_taken_away_as_the_refusal_says(mutate: Mutate) -> None:
+    mutate("create", "ann", role="editor", password=PASSWORD)
+    refused = mutate("revoke", "ann", permission="AccessCatalog")
+    assert refused.error_code == "conflict"
+    assert "by the role 'editor': change their roles instead (to 'none' for no role at all)" in refused.text
+    assert "then grant what they should keep" in refused.text
+    assert done(mutate("set_role", "ann", role="none"))["user"]["permissions"] == []
+    assert done(mutate("grant", "ann", permission="EditCatalog"))["user"]["permissions"] == ["EditCatalog"]
+    assert done(mutate("set_role", "ann", role=["agent", "user"]))["user"]["roles"] == ["agent", "user"]
+
+
+def test_a_role_is_made_given_changed_and_deleted(gate: Gate, mutate: Mutate) -> None:
+    quotas = {"read": 60, "write": 40, "sql": 0}
+    made = done(mutate("create_role", "Curator", permissions=["AccessCatalog", "EditCatalog"], quotas=quotas))
+    expected = {"name": "curator", "permissions": ["AccessCatalog", "EditCatalog"], "quotas": quotas, "builtin": False}
+    assert (made["name"], made["user"], made["role"]) == ("curator", None, expected)
+    mutate("create", "ann", role="curator", password=PASSWORD)
+    changed = done(mutate("update_role", "curator", permissions=["AccessCatalog"]))["role"]
+    assert (changed["permissions"], changed["quotas"]) == (["AccessCatalog"], quotas)
+    assert done(mutate("update_role", "curator", quotas={}))["role"]["quotas"] is None
+    roles = done(gate.call(LOCAL_USER, "users.query", {"query_type": "roles"}))
+    assert [role["name"] for role in roles["roles"]] == ["admin", "agent", "curator", "editor", "user"]
+    assert (roles["total"], roles["users"], roles["has_more"]) == (5, [], False)
+    assert mutate("delete_role", "curator").error_code == "conflict"
+    mutate("set_role", "ann", role="user")
+    assert done(mutate("delete_role", "Curator"))["name"] == "curator"
+    assert "role" not in done(mutate("set_role", "ann", role="none"))
+
+
+def test_a_manager_makes_no_role_beyond_what_they_have(people: Any, mutate: Mutate) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    more = {"read": 121, "write": 30, "sql": 10}
+    for answer in (
+        mutate("create_role", "big", by=manager, permissions=["ServerAdmin"]),
+        mutate("create_role", "big", by=manager, permissions=[], quotas=more),
+        mutate("update_role", "user", by=manager, permissions=["EditCatalog"]),
+        mutate("update_role", "editor", by=manager, permissions=[]),
+        mutate("update_role", "user", by=manager, quotas=more),
+    ):
+        assert answer.error_code == "forbidden"
+    assert [role.name for role in people.accounts.list_roles()] == ["admin", "agent", "editor", "user"]
+    done(mutate("create_role", "small", by=manager, permissions=["AccessCatalog"]))
+
+
+def test_a_manager_reaches_no_hidden_catalogue_and_each_try_is_audited(
+    people: Any, mutate: Mutate, audit: AuditLog
+) -> None:
+    people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    people.add("bob", Action.ACCESS_CATALOG, password=PASSWORD)
+    people.accounts.create_role(LOCAL_USER, "staff", [Action.ACCESS_CATALOG], None)
+    people.access.restrict(LOCAL_USER, "handbook", roles=["staff"])
+    people.access.restrict(LOCAL_USER, "personal", users=["bob"])
+    manager = people.principal("manager")
+    answers = [
+        mutate("create", "sock", by=manager, role="staff", password=PASSWORD),
+        mutate("set_role", "manager", by=manager, role="staff"),
+        mutate("reset_password", "bob", by=manager),
+        mutate("update_role", "staff", by=manager, permissions=[]),
+    ]
+    assert [answer.error_code for answer in answers] == ["forbidden"] * 4
+    rows = audit.tail()
+    assert [(row.principal, str(row.outcome), row.error_code) for row in rows] == [
+        ("manager", "refused", "forbidden")
+    ] * 4
+    assert people.accounts.check_login("bob", PASSWORD) is not None
+
+
+def test_users_are_found_by_role_permission_state_and_whether_they_ever_came(
+    people: Any, gate: Gate, mutate: Mutate
+) -> None:
+    people.add("ann", roles=["editor"], password=PASSWORD)
+    people.add("bob", Action.EDIT_CATALOG)
+    people.add("cat", roles=["user"])
+    mutate("disable", "cat")
+    people.session("ann")
+    people.credentials.find(people.token("bob"))
+    people.token("cat")
+
+    def found(**filters: Any) -> list[str]:
+        answer = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", **filters}))
+        assert answer["total"] == len(answer["users"])
+        return [user["name"] for user in answer["users"]]
+
+    assert found(role="Editor") == ["ann"]
+    assert found(permission="EditCatalog") == ["ann", "bob"]
+    assert (found(disabled=True), found(disabled=False)) == (["cat"], ["ann", "bob"])
+    assert (found(never_logged_in=True), found(never_logged_in=False)) == (["cat"], ["ann", "bob"])
+    assert found(permission="EditCatalog", disabled=True) == []
+    assert gate.call(LOCAL_USER, "users.query", {"query_type": "list", "role": "editr"}).error_code == "not_found"
+    wrong = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "role": "editor"})
+    assert "'role' is for 'list', not for 'get'" in wrong.text
+
+
 def test_a_manager_cannot_touch_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:
     people.add("boss", roles=["admin"], password=PASSWORD)
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
@@ -160,13 +265,23 @@ def test_whoever_may_not_manage_does_not_even_see_the_tools(people: Any, gate: G
         ({"action": "reset_password", "name": "x", "password": PASSWORD}, "'password' is not for"),
         ({"action": "create", "name": "x", "password": "short"}, ""),
         ({"action": "promote", "name": "x"}, "'action'"),
+        ({"action": "create", "name": "x", "role": ["none", "user"]}, "'none' stands for no role: give it alone"),
+        ({"action": "create_role", "name": "none", "permissions": []}, "'none' stands for no role"),
+        ({"action": "create_role", "name": "x"}, "'permissions' is missing"),
+        (
+            {"action": "create_role", "name": "x", "permissions": [], "quotas": {"read": 5}},
+            "'quotas' needs 'write', 'sql'",
+        ),
+        ({"action": "create_role", "name": "x", "permissions": [], "quotas": {"reads": 5}}, "'quotas"),
+        ({"action": "update_role", "name": "user"}, "needs 'permissions', 'quotas' or both"),
+        ({"action": "grant", "name": "x", "permissions": ["EditCatalog"]}, "'permissions' is not for 'grant'"),
     ],
 )
 def test_what_is_wrong_is_said_and_no_password_is_repeated(gate: Gate, arguments: dict[str, Any], says: str) -> None:
     answer = gate.call(LOCAL_USER, "users.mutate", arguments)
     assert answer.error_code == "invalid_input"
     assert says in answer.text
-    assert arguments.get("password", "?") not in answer.text
+    assert arguments.get("password", "no password") not in answer.text
 
 
 def test_neither_passwords_nor_one_time_secrets_are_in_the_audit(mutate: Mutate, audit: AuditLog) -> None:
