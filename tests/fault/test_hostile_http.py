@@ -161,6 +161,7 @@ FOREIGN_HOSTS = [
 def test_a_host_that_is_not_ours_is_refused(besieged: Any, host: str) -> None:
     reply = good(besieged, Host=host)
     assert (reply.status, code_of(reply)) == (421, "misdirected")
+    assert reply.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"])
@@ -210,6 +211,7 @@ FOREIGN_ORIGINS = [
 def test_an_origin_that_is_not_ours_is_refused(besieged: Any, origin: str) -> None:
     reply = good(besieged, Origin=origin)
     assert (reply.status, code_of(reply)) == (403, "foreign_origin")
+    assert reply.headers["x-frame-options"] == "DENY"
 
 
 def test_one_foreign_origin_is_enough_wherever_it_stands(besieged: Any) -> None:
@@ -431,6 +433,11 @@ NO_HTTP = {
     "a part of no size": post("Transfer-Encoding: chunked", body="zz\r\n\r\n"),
     "a part below zero": post("Transfer-Encoding: chunked", body="-1\r\n\r\n"),
     "a part beyond all": post("Transfer-Encoding: chunked", body="f" * 18 + "\r\n\r\n"),
+    "a part of 64 bits": post("Transfer-Encoding: chunked", body="FFFFFFFFFFFFFFFF\r\n"),
+    "a part of 36 bits": post("Transfer-Encoding: chunked", body="0fffffffff;x=y\r\nabc"),
+    "a second part of 64 bits": post("Transfer-Encoding: chunked", body="3\r\n{} \r\n7FFFFFFFFFFFFFFF\r\n"),
+    "a part of 64 bits, after empty lines": b"\r\n\r\n"
+    + post("Transfer-Encoding: chunked", body="FFFFFFFFFFFFFFFF\r\n"),
     "a part longer than it says": post("Transfer-Encoding: chunked", body="2\r\nhello\r\n0\r\n\r\n"),
     "a second request that is none": HEALTH + b"GARBAGE\r\n\r\n",
 }
@@ -452,8 +459,6 @@ TOO_MUCH = {
     "a long name": get("x" * 100_000 + ": y"),
     "ten thousand headers": get(*(f"X{number}: y" for number in range(10_000))),
     "a hundred thousand empty headers": get(*["A:"] * 100_000),
-    "a long path": get(path="/" + "a" * 70_000),
-    "a long query": get(path="/health?" + "a" * 70_000),
     "a body behind it": post("X: " + "x" * 70_000, "Content-Length: 5", body="hello"),
     "a request behind it": get("X: " + "x" * 70_000) + HEALTH,
     "what follows the body": post("Transfer-Encoding: chunked", body="0\r\n" + "X: y\r\n" * 20_000 + "\r\n"),
@@ -465,6 +470,14 @@ def test_a_head_that_is_too_long_is_refused_and_what_follows_is_not_answered(bes
     with besieged.wire() as wire:
         wire.send(TOO_MUCH[name])
         assert wire.read_reply().status == 431
+        assert wire.read_reply() is None
+
+
+@pytest.mark.parametrize("path", ["/" + "a" * 70_000, "/health?" + "a" * 70_000], ids=["path", "query"])
+def test_an_address_that_is_too_long_is_refused_as_that(besieged: Any, path: str) -> None:
+    with besieged.wire() as wire:
+        wire.send(get(path=path))
+        assert wire.read_reply().status == 414
         assert wire.read_reply() is None
 
 
@@ -504,14 +517,16 @@ def test_a_length_that_is_too_small_leaves_a_rest_that_is_no_request(besieged: A
 
 
 def test_whoever_asks_first_hears_at_once_whether_a_body_is_wanted(besieged: Any) -> None:
+    bearer = f"Authorization: {besieged.bearer()['Authorization']}"
     with besieged.wire() as wire:
-        wire.send(post("Expect: 100-continue", "Content-Length: 2"))
+        wire.send(post("Expect: 100-continue", "Content-Length: 2", bearer, "Content-Type: application/json"))
         assert wire.read_head().startswith(b"HTTP/1.1 100 ")
         wire.send(b"{}")
-        assert wire.read_reply().status == 401
-    for changes, status in (({"Content-Length": str(MOST_BYTES + 1)}, 413), ({"Origin": "null"}, 403)):
+        assert wire.read_reply().status == 400
+    too_long = f"Content-Length: {MOST_BYTES + 1}"
+    for headers, status in (([too_long, bearer], 413), ([too_long], 401), (["Origin: null"], 403)):
         with besieged.wire() as wire:
-            wire.send(post("Expect: 100-continue", *(f"{name}: {value}" for name, value in changes.items())))
+            wire.send(post("Expect: 100-continue", *headers))
             assert wire.read_head().startswith(b"HTTP/1.1 %d " % status)
 
 
@@ -530,6 +545,8 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(besieged: 
         headers["Transfer-Encoding"] = "chunked"
         body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     reply = besieged.request("POST", "/mcp", headers, body)
+    assert (reply.status, reply.messages[0]["error"]["code"]) == (413, -32600)
+    reply = besieged.request("POST", "/v1/tools/search_anime", headers, body)
     assert (reply.status, code_of(reply)) == (413, "too_large")
     just_right = GOOD_BODY + b" " * (MOST_BYTES - len(GOOD_BODY))
     assert besieged.request("POST", "/mcp", {**GOOD, **besieged.bearer()}, just_right).status == 200
@@ -538,7 +555,7 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(besieged: 
 def test_parts_without_end_are_refused_before_they_fill_the_memory(besieged: Any) -> None:
     before = besieged.memory_mib()
     with besieged.wire() as wire:
-        wire.send(post("Transfer-Encoding: chunked"))
+        wire.send(post("Transfer-Encoding: chunked", f"Authorization: {besieged.bearer()['Authorization']}"))
         part = b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536)
         for _ in range(1_000):
             wire.send(part)

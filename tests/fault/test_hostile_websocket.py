@@ -58,11 +58,9 @@ def test_a_websocket_for_somebody_else_is_refused_before_there_is_one(besieged: 
     assert refusal(besieged, besieged.bearer(), path="http://evil.com/v1/mcp")[0] in (403, 421)
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/mcp", "/sse", "/health", "/v1/mcp/", "/v1/mcp%00", "//v1/mcp", "/nothing", "*"]
-)
+@pytest.mark.parametrize("path", ["/", "/mcp", "/sse", "/health", "/v1/mcp/", "/v1/mcp%00", "//v1/mcp", "/nothing"])
 def test_there_is_a_websocket_at_one_path_only(besieged: Any, path: str) -> None:
-    assert refusal(besieged, besieged.bearer(), path=path) == (403, "")
+    assert refusal(besieged, besieged.bearer(), path=path) == (404, "not_found")
 
 
 NO_OPENINGS: dict[str, tuple[dict[str, str], int]] = {

@@ -6,7 +6,10 @@ may mean one thing here and another to a gateway in between.
 
 from typing import Any
 
+import orjson
 from mcp import types
+from mcp.shared.inbound import unsupported_protocol_version_rejection
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from pinakes.serve.strict_json import HALF_PAIR, StrictJSONError, decode_json, has_half_pair
 
@@ -19,21 +22,36 @@ DEEPEST = 100
 class BadFrameError(Exception):
     """A malformed message; `answer` is the error for its sender."""
 
-    def __init__(self, code: int, message: str, request_id: types.RequestId | None = None) -> None:
+    def __init__(
+        self, code: int, message: str, request_id: types.RequestId | None = None, *, data: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         sayable = message.encode("utf-8", "replace").decode()  # it may quote half of a surrogate pair
         self.answer = types.JSONRPCError(
-            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=sayable)
+            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=sayable, data=data)
         )
 
     @property
     def body(self) -> str:
         """The answer as JSON; its id is null where the message had no readable id."""
-        return self.answer.model_dump_json(by_alias=True, exclude_none=self.answer.id is not None)
+        told = self.answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return orjson.dumps({"jsonrpc": "2.0", "id": self.answer.id, "error": told["error"]}).decode()
+
+
+class UnaskedAnswerError(Exception):
+    """An answer, which nobody waits for: this server asks its clients nothing.
+
+    It gets no answer itself, however malformed: its sender may have a request of its own open under the same id.
+    """
 
 
 def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Parse a message for the SDK; raise BadFrameError where it is malformed."""
+    """Parse a request or a notification for the SDK.
+
+    Raise BadFrameError where it is malformed, and UnaskedAnswerError where it is an answer.
+    """
+    if len(raw) > MAX_FRAME_BYTES:
+        raise BadFrameError(types.INVALID_REQUEST, f"a message is at most {MAX_FRAME_BYTES} bytes long")
     decoded = _decoded(raw)
     try:
         return _kind_of(decoded).model_validate(decoded, by_name=False)
@@ -50,16 +68,16 @@ def _decoded(raw: bytes | str) -> dict[str, Any]:
     request_id = _request_id(decoded)
     _require_version(decoded, request_id)
     _require_one_kind(decoded, request_id)
+    if "method" not in decoded:
+        raise UnaskedAnswerError
     if not isinstance(decoded.get("params", {}), dict):
         raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
     return decoded
 
 
 def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
-    """Return the type of a message: request, notification, response or error."""
-    if "method" in decoded:
-        return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
-    return types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
+    """Return the type of a message: request or notification."""
+    return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
 
 
 def _parsed(raw: bytes | str) -> Any:
@@ -111,8 +129,22 @@ def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | Non
     has_method = "method" in decoded
     if has_method + ("result" in decoded) + ("error" in decoded) != 1:
         message = "a message has exactly one of 'method', 'result' and 'error'"
-        raise BadFrameError(types.INVALID_REQUEST, message, request_id)
+        is_answer = not has_method and ("result" in decoded or "error" in decoded)
+        raise BadFrameError(types.INVALID_REQUEST, message, None if is_answer else request_id)
     if has_method and not isinstance(decoded["method"], str):
         raise BadFrameError(types.INVALID_REQUEST, "'method' must be a text", request_id)
     if not has_method and request_id is None:
         raise BadFrameError(types.INVALID_REQUEST, "an answer has an 'id'")
+
+
+def require_served_revision(message: types.JSONRPCMessage) -> None:
+    """Refuse a request that follows a revision of MCP that is not served; in a session the SDK says something else."""
+    if not isinstance(message, types.JSONRPCRequest) or message.method == "initialize":
+        return
+    meta = (message.params or {}).get("_meta")
+    asked = meta.get(types.PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+    rejection = unsupported_protocol_version_rejection(asked) if isinstance(asked, str) else None
+    if rejection is not None:
+        served = ", ".join(MODERN_PROTOCOL_VERSIONS)
+        words = f"this revision of MCP is not served; served by requests of their own: {served}"
+        raise BadFrameError(rejection.code, words, message.id, data=rejection.data)

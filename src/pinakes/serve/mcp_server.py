@@ -32,6 +32,7 @@ from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Callers, Context
 from pinakes.serve.list_changes import ListChanges
+from pinakes.serve.sdk_words import say_plainly
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 from pinakes.text.messages import safe_message
@@ -98,7 +99,7 @@ class Handlers:
         server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
-        server.middleware.append(self.introduce)
+        server.middleware += [say_plainly, self.introduce]
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         return server
 

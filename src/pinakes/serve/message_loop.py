@@ -17,7 +17,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from pinakes.serve.caller import Caller
-from pinakes.serve.frames import BadFrameError, read_frame
+from pinakes.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 
 MOST_UNANSWERED = 16
 """The most unanswered requests of a connection; while there are as many, no more are read.
@@ -91,6 +91,9 @@ class _Incoming(IncomingStream):
         while (raw := await self._receive()) is not None:
             try:
                 message = read_frame(raw)
+                require_served_revision(message)
+            except UnaskedAnswerError:
+                continue
             except BadFrameError as error:
                 with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
                     await self._refuse(error.body)

@@ -17,16 +17,16 @@ def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]
     """Return the value, and the decoded text; `is_finite` refuses numbers that overflow to infinity."""
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        decoded = (_FINITE if is_finite else _ANY_SIZE).decode(text)
+        return (_FINITE if is_finite else _ANY_SIZE).decode(text), text
     except StrictJSONError:
         raise
     except json.JSONDecodeError as error:
-        raise StrictJSONError(f"{error.msg} at line {error.lineno}, column {error.colno}") from error
-    except UnicodeDecodeError as error:
-        raise StrictJSONError("it is not UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise StrictJSONError("a number is too long, or it is nested too deeply") from error
-    return decoded, text
+        problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8"
+    except (ValueError, RecursionError):
+        problem = "a number is too long, or it is nested too deeply"
+    raise StrictJSONError(problem)  # out here, since the errors above keep the whole text alive
 
 
 def has_half_pair(decoded: Any, text: str) -> bool:

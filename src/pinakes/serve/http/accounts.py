@@ -28,7 +28,8 @@ from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
 from pinakes.model.principal import Action as Permission
 from pinakes.serve.http.authenticate import COOKIE, find_secret
-from pinakes.serve.http.endpoints import SMALL_BODY, ServerRequest, base_url
+from pinakes.serve.http.bodies import SMALL_BODY
+from pinakes.serve.http.endpoints import ServerRequest, base_url
 from pinakes.serve.http.replies import NO_STORE, is_none, model_reply
 from pinakes.serve.http.service import Service
 from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec

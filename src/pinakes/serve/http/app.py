@@ -11,12 +11,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.serve.http.authenticate import Authenticated, Authenticator
-from pinakes.serve.http.guard import Guard
+from pinakes.serve.http.bodies import Bodies, WithBody
+from pinakes.serve.http.guard import Guard, refuse_upgrade
 from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP
+from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, refuse_message
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
@@ -35,20 +36,26 @@ def build_app(
     hosts: KnownHosts,
     authenticator: Authenticator,
     streams: Streams,
+    bodies: Bodies | None = None,
     routes: Sequence[BaseRoute] = (),
     tasks: Sequence[Task] = (),
     most_sessions: int = 4000,
 ) -> ASGIApp:
     """Return the application that serves an MCP server on every transport, and these routes beside it.
 
-    `tasks` run as long as the application does.
+    `bodies` bounds the memory of request bodies together with the routes; `tasks` run as long as the application does.
     """
+    bodies = bodies or Bodies()
     streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
     sse = SSE(server, streams)
+
+    def authenticated(app: ASGIApp, *, via: str) -> ASGIApp:
+        return Authenticated(WithBody(app, bodies, refuse=refuse_message), authenticator, via=via)
+
     known = [
-        Route("/mcp", Authenticated(streamable, authenticator, via="http"), methods=["GET", "POST", "DELETE"]),
-        Route("/sse", Authenticated(sse.stream, authenticator, via="sse"), methods=["GET"]),
-        Route(MESSAGES_PATH, Authenticated(sse.messages, authenticator, via="sse"), methods=["POST"]),
+        Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),
+        Route("/sse", authenticated(sse.stream, via="sse"), methods=["GET"]),
+        Route(MESSAGES_PATH, authenticated(sse.messages, via="sse"), methods=["POST"]),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
     ]
     return Guard(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts)
@@ -62,7 +69,9 @@ def build_rest_app(hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequen
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
     """Return an application of these routes; unknown paths and methods are answered in the form of every error."""
     app = Starlette(
-        routes=list(routes), lifespan=lifespan, exception_handlers={404: _no_such_path, 405: _no_such_method, 500: _bug}
+        routes=[*routes, WebSocketRoute("/{path:path}", _NoWebSocket())],
+        lifespan=lifespan,
+        exception_handlers={404: _no_such_path, 405: _no_such_method, 500: _bug},
     )
     app.router.redirect_slashes = False
     return app
@@ -89,6 +98,16 @@ async def _run_task(task: Task) -> None:
         await task()
     except Exception:
         logger.exception("a background task of the server failed")
+
+
+class _NoWebSocket:
+    """ASGI: refuses a WebSocket on a path that has none."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = status_reply(
+            404, "not_found", "there is no WebSocket at this path; MCP's is /v1/mcp, where it is enabled"
+        )
+        await refuse_upgrade(reply, scope, receive, send)
 
 
 async def _no_such_path(_request: Request, _error: Exception) -> Response:

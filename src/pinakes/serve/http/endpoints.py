@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from pinakes.errors import InputError, TooLargeError, did_you_mean
+from pinakes.errors import InputError, did_you_mean
 from pinakes.gate.problems import place_of, refusal_of, require_few
 from pinakes.model.principal import Identity
 from pinakes.serve.caller import CALLER, Caller
-from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.authenticate import IDENTITY
 from pinakes.serve.http.replies import UnsupportedMediaTypeError
 from pinakes.serve.strict_json import StrictJSONError, decode_json, has_half_pair
@@ -25,11 +25,11 @@ from pinakes.tools.endpoint import EndpointSpec
 
 TOOL_PATH = "/v1/tools/{name}"
 """The path of every tool; the OpenAPI document has them one by one."""
-SMALL_BODY = 16 * 1024
-"""A limit for bodies of unauthenticated callers, and for those that are always small."""
 DECODED_AT_ONCE = 64 * 1024
 """Up to how many bytes a body is decoded on the event loop; decoding more is worth a thread."""
 
+_DECODERS = anyio.CapacityLimiter(2)
+"""Decoding holds the interpreter's lock, and memory many times the size of a body: more at once would gain nothing."""
 _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -62,20 +62,23 @@ async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
     """Return a request with its body and query validated; refuse it where they are not as declared."""
     body = query = None
     if spec.body:
-        body = validate_body(spec.body, await read_object(request, spec.max_body_bytes or MAX_FRAME_BYTES))
+        body = validate_body(spec.body, await read_object(request))
     if spec.query:
         query = _validate(spec.query, _read_query(request, spec.query.model_fields), _query_problem)
     return ServerRequest(http=request, query=query, body=body)
 
 
-async def read_object(request: Request, most_bytes: int = MAX_FRAME_BYTES) -> dict[str, Any]:
+async def read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body; an empty one where there is no body."""
     body = await request.body()
     if not _is_json(request.headers, body):
         raise UnsupportedMediaTypeError
-    if len(body) > most_bytes:
-        raise TooLargeError(f"a body is at most {most_bytes} bytes long here")
-    return await anyio.to_thread.run_sync(decode_object, body) if len(body) > DECODED_AT_ONCE else decode_object(body)
+    if len(body) <= DECODED_AT_ONCE:
+        return decode_object(body)
+    decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
+    if isinstance(decoded, InputError):
+        raise decoded
+    return decoded
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:
@@ -91,6 +94,17 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise InputError("the body must be a JSON object: {…}")
     return decoded
+
+
+def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | InputError:
+    """Decode the last body of a list, or return what is wrong with it.
+
+    An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
+    """
+    try:
+        return decode_object(bodies.pop())
+    except InputError as error:
+        return InputError(error.message)
 
 
 def validate_body(model: type[ModelT], body: Mapping[str, Any]) -> ModelT:

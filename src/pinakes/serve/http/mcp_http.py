@@ -1,27 +1,40 @@
 """MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`, with the SDK's transports."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import Context
 from typing import Any
 
 import anyio
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pinakes.serve.frames import BadFrameError, read_frame
-from pinakes.serve.http.guard import once_more
-from pinakes.serve.http.replies import status_reply
+from pinakes.errors import ExpectedError, TooLargeError
+from pinakes.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
+from pinakes.serve.http.bodies import once_more
+from pinakes.serve.http.replies import error_reply, status_reply
 from pinakes.serve.http.streams import Streaming, Streams
 from pinakes.serve.message_loop import IncomingStream, Stream, Unanswered
 
 MESSAGES_PATH = "/messages"
 LISTEN = "subscriptions/listen"
 """The request (from 2026-07-28) whose answer is a stream that stays open."""
+
+
+def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response:
+    """Return the answer to a message whose body is not taken; one that is too large is no valid request of JSON-RPC."""
+    if not isinstance(error, TooLargeError):
+        return error_reply(error, headers)
+    body = BadFrameError(types.INVALID_REQUEST, error.message, data={"code": error.code}).body
+    return Response(body, status_code=error.http_status, headers=headers, media_type="application/json")
 
 
 class FrameChecked:
@@ -42,11 +55,21 @@ class FrameChecked:
             return
         message = await receive()
         try:
-            read_frame(message.get("body", b""))
+            _check_message(message.get("body", b""), Headers(scope=scope))
+        except UnaskedAnswerError:
+            await Response(status_code=202)(scope, receive, send)
+            return
         except BadFrameError as error:
             await Response(error.body, status_code=400, media_type="application/json")(scope, receive, send)
             return
         await self._app(scope, once_more(message, receive), send)
+
+
+def _check_message(body: bytes, headers: Headers) -> None:
+    """Refuse a malformed message; a revision that the headers name is compared with theirs by the SDK."""
+    message = read_frame(body)
+    if headers.get(MCP_PROTOCOL_VERSION_HEADER) not in MODERN_PROTOCOL_VERSIONS:
+        require_served_revision(message)
 
 
 class StreamableHTTP:
@@ -84,8 +107,26 @@ class SSE:
             await self._server.run(requests, answers, self._server.create_initialization_options())
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal: Response | None = None
+
+        async def in_our_form(message: Message) -> None:
+            nonlocal refusal
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                refusal = _no_such_stream(message["status"])
+            if refusal is None:
+                await send(message)
+
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream ended in the meantime
-            await self._transport.handle_post_message(scope, receive, send)
+            await self._transport.handle_post_message(scope, receive, in_our_form)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+
+
+def _no_such_stream(status: int) -> Response:
+    """Return the refusal of a message that is posted to no open stream, for which the SDK has a text of its own."""
+    if status == 404:
+        return status_reply(404, "not_found", "there is no such stream, or it has ended; open another with GET /sse")
+    return status_reply(status, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")
 
 
 class _Requests(IncomingStream):

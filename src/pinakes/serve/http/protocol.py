@@ -2,12 +2,19 @@
 
 import asyncio
 import socket
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
+
+from pinakes.errors import OverloadedError
+from pinakes.serve.frames import MAX_FRAME_BYTES
+from pinakes.serve.http.bodies import Share
+from pinakes.serve.http.chunk_sizes import ChunkSizes
+from pinakes.serve.http.unfinished import Unfinished
 
 HEAD_TIMEOUT_S = 15.0
 """The time limit for a request's head, and for the rest of a body after the answer."""
@@ -16,8 +23,14 @@ HEADER_COST = 32
 """Bytes that each header counts beyond its name and value, as in HTTP/2, so that many short ones are bounded too."""
 BODY_TIMEOUT_S = 20.0
 """The time limit for a request's body."""
+LAST_BYTES_S = 5.0
+"""The time for the last bytes to a client that does not answer pings."""
 UNREAD_TIMEOUT_S = 15
 """The time after which a connection is closed whose client reads nothing."""
+HELD_PER_HEADER = 200
+"""Bytes that each header takes in memory beyond its name and value."""
+MESSAGES_BYTES = 32 * 1024 * 1024
+"""The most bytes of incomplete WebSocket messages together."""
 MOST_FRAGMENTS = 10_000
 """The most fragments of a WebSocket message."""
 PINGS_A_SECOND = 100
@@ -27,12 +40,19 @@ PINGS_A_SECOND = 100
 class BoundedHttp(HttpToolsProtocol):
     """An HTTP connection with limits on the time and size of requests, and on unread answers."""
 
+    unfinished: ClassVar = Unfinished()
+    messages: ClassVar = Share(MESSAGES_BYTES)
+
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.ws_protocol_class = BoundedWebSocket
+        self.ws_protocol_class = partial(BoundedWebSocket, self.messages)  # type: ignore[assignment]
         self._deadline: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._body_bytes = 0
         self._is_in_head = False
+        self._segment: bytes | None = None
+        """The bytes that are being parsed, as long as they can only have begun with a head."""
+        self._chunks: ChunkSizes | None = None
         self._answering: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -51,14 +71,19 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Process received bytes; while no response is in progress, they must complete a request's head in time."""
+        if self._chunks is not None and self._chunks.is_absurd(data):
+            self._refuse(b"400 Bad Request")
+            return
+        self._segment = None if self._is_in_head or self._chunks else data
         super().data_received(data)
+        self._segment = None
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and self in self.connections and not self.transport.is_closing():
             self._wait_for_head()
 
     def on_message_begin(self) -> None:
         """Start the deadline for the rest of the head."""
-        self._head_bytes = 0
+        self._head_bytes = self._body_bytes = 0
         self._is_in_head = True
         self._wait_for_head()
         super().on_message_begin()
@@ -66,11 +91,12 @@ class BoundedHttp(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """Process a part of the URL."""
         super().on_url(url)
-        self._count(len(url))
+        self._count(len(url), status=b"414 URI Too Long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Process a header; trailers after the body are ignored."""
         self._count(len(name) + len(value) + HEADER_COST)
+        self.unfinished.grow(self, len(name) + len(value) + HELD_PER_HEADER)
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -78,15 +104,33 @@ class BoundedHttp(HttpToolsProtocol):
         """Start the response unless the head was too large, and the deadline of the body."""
         self._stop_waiting()
         self._is_in_head = False
+        self._follow_chunks()
         if not self.transport.is_closing():
             self._use_host_of_url()
             self._deadline = self.loop.call_later(BODY_TIMEOUT_S, self._give_up)
+            self.unfinished.add(self)
             super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Process a part of the body; one that nobody reads, since it is answered, is dropped up to a limit."""
+        self._body_bytes += len(body)
+        if self.cycle.response_complete and self._body_bytes > MAX_FRAME_BYTES:
+            self.transport.close()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Stop the deadline: the request is complete."""
         self._stop_waiting()
+        self._chunks = self._segment = None
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Let go of what is left of the body, and count the connection as idle until its next request."""
+        super().on_response_complete()
+        if self._answering is not None and self._answering.response_complete:
+            self._answering.body.clear()
+        if self.timeout_keep_alive_task is not None:
+            self.unfinished.add(self)
 
     def handle_websocket_upgrade(self) -> None:
         """Upgrade to a WebSocket, unless the head was too large."""
@@ -98,22 +142,41 @@ class BoundedHttp(HttpToolsProtocol):
         self._answering = cycle
         super()._start_asgi_task(cycle, app)
 
+    def make_room(self) -> None:
+        """Close the connection, to make room for others; a request that has begun is told when to come back."""
+        if not self.transport.is_closing():
+            if self._deadline is not None:
+                self.transport.write(_plain_refusal(b"503 Service Unavailable", b"retry-after: 1\r\n"))
+            self.transport.close()
+
+    def _follow_chunks(self) -> None:
+        """Begin to follow the chunks of a body, where its head came in one piece."""
+        is_chunked = any(name == b"transfer-encoding" for name, _value in self.headers)
+        if not is_chunked or self._segment is None:
+            return
+        self._chunks = ChunkSizes()
+        _head, _end, body = self._segment.lstrip(b"\r\n").partition(b"\r\n\r\n")
+        if self._chunks.is_absurd(body) and not self.transport.is_closing():
+            self._refuse(b"400 Bad Request")
+
     def _use_host_of_url(self) -> None:
         """Replace the `Host` header by the host of an absolute URL (`GET http://host/path`), as RFC 9112 requires."""
         if not self.url.startswith((b"/", b"*")):
             others = [header for header in self.headers if header[0] != b"host"]
             self.headers[:] = [*others, (b"host", urlsplit(self.url).netloc)]
 
-    def _count(self, size: int) -> None:
+    def _count(self, size: int, *, status: bytes = b"431 Request Header Fields Too Large") -> None:
         self._head_bytes += size
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(b"431 Request Header Fields Too Large")
+            self._refuse(status)
 
     def _wait_for_head(self) -> None:
         if self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._give_up)
+            self.unfinished.add(self)
 
     def _stop_waiting(self) -> None:
+        self.unfinished.discard(self)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -131,8 +194,12 @@ class BoundedHttp(HttpToolsProtocol):
 class BoundedWebSocket(WebSocketsSansIOProtocol):
     """A WebSocket whose client can fill neither memory nor the log."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, messages: Share, *arguments: Any, **named: Any) -> None:
+        """`messages` bounds the incomplete messages of all WebSockets together."""
         super().__init__(*arguments, **named)
+        self._messages = messages
+        self._held = 0
+        self._fragment_bytes = 0
         self._pings = 0
         self._pings_since = 0.0
 
@@ -142,12 +209,35 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         if not self.handshake_initiated and not self.transport.is_closing():
             self.transport.write(b"".join(self.conn.data_to_send()) or _plain_refusal(b"400 Bad Request"))
             self.transport.close()
+        self._hold(len(self.conn.reader.buffer) + (self._fragment_bytes if self.frames else 0))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count the bytes of an incomplete message no longer."""
+        self._messages.give_back(self._held)
+        self._held = 0
+        super().connection_lost(exc)
+
+    def handle_text(self, event: Frame) -> None:
+        """Process a text, or the first fragment of one."""
+        self._fragment_bytes = len(event.data)
+        super().handle_text(event)
+
+    def handle_bytes(self, event: Frame) -> None:
+        """Process bytes, or the first fragment of them."""
+        self._fragment_bytes = len(event.data)
+        super().handle_bytes(event)
+
+    def keepalive_timeout(self) -> None:
+        """Close the WebSocket of a client that does not answer pings, also where it reads nothing."""
+        super().keepalive_timeout()
+        self.loop.call_later(LAST_BYTES_S, self.transport.abort)
 
     def handle_cont(self, event: Frame) -> None:
         """Process a fragment of a message, unless there are too many."""
         if len(self.frames) >= MOST_FRAGMENTS:
             self._fail(CloseCode.MESSAGE_TOO_BIG, "the message has too many parts")
         else:
+            self._fragment_bytes += len(event.data)
             super().handle_cont(event)
 
     def handle_ping(self) -> None:
@@ -179,14 +269,29 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
 
+    def _hold(self, size: int) -> None:
+        """Count the bytes of an incomplete message; close the WebSocket where all of them together are too many."""
+        self._messages.give_back(self._held)
+        self._held = 0
+        try:
+            self._messages.take(size)
+            self._held = size
+        except OverloadedError:
+            self._fail(CloseCode.TRY_AGAIN_LATER, "the server is receiving too many large messages")
+
     def _fail(self, code: CloseCode, reason: str) -> None:
         if not self.close_sent:
             self.conn.fail(code, reason)
             self.handle_parser_exception()
 
 
-def _plain_refusal(status: bytes) -> bytes:
-    return b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+def bounded_http(unfinished: Unfinished) -> type[BoundedHttp]:
+    """Return the protocol of a server's connections, which share these limits."""
+    return type("BoundedHttp", (BoundedHttp,), {"unfinished": unfinished, "messages": Share(MESSAGES_BYTES)})
+
+
+def _plain_refusal(status: bytes, header: bytes = b"") -> bytes:
+    return b"HTTP/1.1 " + status + b"\r\n" + header + b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 def _cut_off_when_unread(transport: asyncio.Transport) -> None:

@@ -11,8 +11,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pinakes.errors import ForbiddenError, NotFoundError
 from pinakes.gate.gate import CallContext, Gate
 from pinakes.serve.async_gate import AsyncGate
+from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.accounts import account_endpoints
 from pinakes.serve.http.authenticate import Authenticated
+from pinakes.serve.http.bodies import WithBody
 from pinakes.serve.http.endpoints import ServerRequest, read_request
 from pinakes.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
 from pinakes.serve.http.health import health_endpoints
@@ -131,7 +133,12 @@ def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
         response: Response = await run(await read_request(endpoint, request))
         return response
 
-    app = request_response(with_error_replies(handle))
+    app = WithBody(
+        request_response(with_error_replies(handle)),
+        service.bodies,
+        most_bytes=endpoint.max_body_bytes or MAX_FRAME_BYTES,
+        is_public=endpoint.is_public,
+    )
     if endpoint.is_public:
         return app
     return Authenticated(app, service.authenticator, via="rest", before_password=endpoint.before_password)

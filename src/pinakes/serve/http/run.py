@@ -18,8 +18,9 @@ from starlette.types import ASGIApp
 from pinakes.errors import InputError, StorageError
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.hosts import bracketed
-from pinakes.serve.http.protocol import BoundedHttp
+from pinakes.serve.http.protocol import bounded_http
 from pinakes.serve.http.streams import Streams
+from pinakes.serve.http.unfinished import MOST_UNFINISHED, Unfinished
 from pinakes.serve.workers import Workers
 
 try:
@@ -33,9 +34,9 @@ LAST_WORDS_S = 0.25
 """The time for the last answers to be written to their streams, before these are closed."""
 LAST_ANSWERS_S = 3
 """The time for responses in transit, once no call runs any more."""
-PING_EVERY_S = 25.0
-PONG_WITHIN_S = 60.0
-"""WebSocket keep-alive: proxies keep idle connections open, and dead clients are detected."""
+PING_EVERY_S = 20.0
+PONG_WITHIN_S = 20.0
+"""WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
 WANTED_FILES = 16_384
 SWITCH_S = 0.0005
 """The interpreter's thread switch interval: the event loop must not wait long for worker threads."""
@@ -80,14 +81,14 @@ def run(
     A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the process exits.
     So this must be the last thing that a process does.
     """
-    _allow_many_files()
+    unfinished = Unfinished(min(MOST_UNFINISHED, _allow_many_files() // 2))
     sys.setswitchinterval(SWITCH_S)
     # Automatic draining would end event streams before their answers are written.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
         app,
         loop="auto",  # uvloop where it is installed, which it cannot be on Windows
-        http=BoundedHttp,
+        http=bounded_http(unfinished),
         ws="websockets-sansio",
         ws_max_size=MAX_FRAME_BYTES,
         ws_per_message_deflate=False,
@@ -166,11 +167,13 @@ class _Server(uvicorn.Server):
             await asyncio.sleep(0.1)
 
 
-def _allow_many_files() -> None:
-    """Raise the limit of open files and connections, as far as the system allows."""
+def _allow_many_files() -> int:
+    """Raise the limit of open files and connections, as far as the system allows; return it."""
     if resource is None:
-        return
+        return WANTED_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft

@@ -118,6 +118,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         hosts=hosts,
         authenticator=service.authenticator,
         streams=service.streams,
+        bodies=service.bodies,
         routes=routes,
         tasks=tasks,
         most_sessions=server.streams,

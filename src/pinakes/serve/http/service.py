@@ -8,6 +8,7 @@ from pinakes.control.control import Control
 from pinakes.gate.gate import Gate
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.bodies import Bodies
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
@@ -43,5 +44,7 @@ class Service:
     """Returns the reason for each degraded part (`embedding`, `reranking`, `catalogue NAME`)."""
     endpoints: Sequence[Endpoint] = ()
     """Endpoints that catalogue packages bring."""
+    bodies: Bodies = field(default_factory=Bodies)
+    """The bounds on the memory of request bodies."""
     phase: Phase = field(default_factory=Phase)
     started_at: float = field(default_factory=time.monotonic)

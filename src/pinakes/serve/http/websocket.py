@@ -14,7 +14,7 @@ from pinakes.serve.caller import Caller
 from pinakes.serve.http.authenticate import Authenticator, find_secret, require_password_chosen
 from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
-from pinakes.serve.http.streams import Streams
+from pinakes.serve.http.streams import NO_LONGER_VALID, Streams
 from pinakes.serve.message_loop import serve_messages
 
 logger = logging.getLogger(__name__)
@@ -95,7 +95,9 @@ class WebSocketEndpoint:
                 ending = _first(group)
             except* OSError:  # the client disconnected during a send
                 pass
-        return (GOING_AWAY, stream.reason) if stream.reason else ending
+        if not stream.reason:
+            return ending
+        return (POLICY_VIOLATION if stream.reason == NO_LONGER_VALID else GOING_AWAY), stream.reason
 
 
 def _first(group: BaseExceptionGroup[_ClosedError]) -> tuple[int, str]:

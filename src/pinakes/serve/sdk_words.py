@@ -1,0 +1,43 @@
+"""Errors of the SDK that say nothing, in words that say what is wrong and what would be right."""
+
+from typing import Any
+
+from mcp import types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from pinakes.gate.problems import place_of, refusal_of
+from pinakes.text.messages import safe_message
+from pinakes.text.validation_words import plain_words
+
+SAYS_NOTHING = "Invalid request parameters"
+"""The SDK's message where a session has not begun, and where parameters do not have their form."""
+NO_SUCH_METHOD = "Method not found"
+
+
+async def say_plainly(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer a request; reword the SDK's refusals of it."""
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        message = f"the parameters of '{ctx.method}' are not as they should be: {refusal_of(error, _problem).message}"
+        raise MCPError(code=types.INVALID_PARAMS, message=safe_message(message)) from error
+    except MCPError as error:
+        words = _words_for(error.error, ctx.method)
+        if words is None:
+            raise
+        raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
+
+
+def _words_for(error: types.ErrorData, method: str) -> str | None:
+    if error.message == SAYS_NOTHING:
+        return "the session has not begun: send 'initialize' first, then 'notifications/initialized'"
+    if error.message == NO_SUCH_METHOD:
+        return f"there is no method '{method[:100]}' here"
+    return None
+
+
+def _problem(details: Any) -> str:
+    place = place_of(details)
+    return f"'{place}' is missing" if details["type"] == "missing" else f"'{place}' {plain_words(details)}"
