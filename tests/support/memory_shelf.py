@@ -24,6 +24,7 @@ from pinakes.shelf.history import require_unmoved
 from pinakes.shelf.port import (
     LOCAL,
     Author,
+    CalledChange,
     Change,
     Checkpoint,
     Delete,
@@ -297,6 +298,15 @@ class MemoryShelf:
             and (ids is None or change.id in ids)
         ]
         return found[:limit]
+
+    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
+        """Return the changes that calls made after a change number, oldest first."""
+        with self._lock:
+            called = [one for one in self._changes if one.author.call_id and one.change_no > after]
+        return [
+            CalledChange(change_no=one.change_no, id=one.id, op=one.op, author=one.author, at=one.at)
+            for one in called[:limit]
+        ]
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
         """Return the number of the last change to each id, no later than `as_of`."""

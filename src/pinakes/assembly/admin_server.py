@@ -10,6 +10,7 @@ from typing import Any
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.analytics.reports import EventReports
 from pinakes.assembly.app import App
+from pinakes.assembly.audit_gaps import repair_of
 from pinakes.assembly.maintenance import build_maintenance, list_catalogue_jobs
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.control.control import Control
@@ -61,7 +62,7 @@ class AdminServer:
             list_more=lambda: list_catalogue_jobs(app, lambda: maintenance),
         )
         self._scheduler = Scheduler(board)
-        self._services = (*parts.services, self._scheduler)
+        self._services = (*parts.services, self._scheduler, repair_of(control.database, app.list_open))
         state = ServerState(
             settings=settings,
             started_at=utc_now(),

@@ -12,12 +12,14 @@ from pinakes.analytics.events import EventLog
 from pinakes.analytics.reports import UNKNOWN, EventReports
 from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import App
+from pinakes.assembly.audit_gaps import AuditRepair
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.column_changes import note_changes
 from pinakes.assembly.published import TABLE_PREFIX
 from pinakes.assembly.self_grading import regrade
 from pinakes.assembly.update_guard import accept_rebuilt
+from pinakes.control.audit.gaps import AuditGaps
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database
 from pinakes.control.database.time_columns import utc_now
@@ -71,6 +73,7 @@ def build_maintenance(
         now=now,
         prunings={**parts.prunings, "events": EventLog(control.database).prune},
         retention=retention or Retention(),
+        rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_open, now=now).rebuild,
     )
 
 

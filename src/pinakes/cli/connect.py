@@ -26,6 +26,7 @@ from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 STDIO_MODULE = "pinakes.serve.stdio"
 QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"
 HTTP_MODULE = "pinakes.cli.host"
+REPAIR_MODULE = "pinakes.assembly.audit_gaps"
 """Slow to import; loaded where they are needed."""
 FIRST_ANSWERS_S = 1.0
 """How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""
@@ -180,6 +181,8 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
     except ExpectedError as error:
         click.echo(f"pinakes: calls cannot be audited, and so not be answered: {error.message}", err=True)
     _load_models(app)
+    if audit and audit.is_open:
+        importlib.import_module(REPAIR_MODULE).repair_of(audit.database, app.list_open).rebuild_logged()
 
 
 def _load_models(app: App) -> None:

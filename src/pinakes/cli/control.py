@@ -5,7 +5,7 @@ A person who can run a command owns the library, so everything is done as `LOCAL
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -111,6 +111,10 @@ class _AuditObserver:
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which changes are noted as this call's."""
+        return self._audit.begin(entry)
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         """Write an entry; where the change itself failed, that failure is reported instead."""

@@ -2,6 +2,7 @@
 
 import importlib
 import threading
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pinakes.model.audit import AuditEntry
@@ -23,6 +24,22 @@ class AuditOnDemand:
         with self._guard:
             if self._control is None:
                 self._control = importlib.import_module(CONTROL_MODULE).Control.open(self._settings)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the database is open."""
+        return self._control is not None
+
+    @property
+    def database(self) -> Any:
+        """The control database, once it is open."""
+        return self._control.database
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which changes of the control database are noted as this call's."""
+        self.open()
+        found: AbstractContextManager[None] = self._control.audit.begin(entry)
+        return found
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         """Write an entry; a call whose entry cannot be written fails."""

@@ -1,7 +1,7 @@
 """The answer of a tool call."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,13 @@ class Answer:
     def of_error(cls, error: ExpectedError) -> "Answer":
         """Return the answer of a foreseen failure."""
         return cls(structured=None, text=safe_message(f"{error.code}: {error.message}"), error=error)
+
+    def with_note(self, note: str) -> "Answer":
+        """Return the answer with one note more."""
+        if self.structured is None:
+            return self
+        structured = {**self.structured, "notes": [*self.structured.get("notes", []), note]}
+        return replace(self, structured=structured, text=f"{self.text}\n{note}")
 
     @property
     def is_error(self) -> bool:

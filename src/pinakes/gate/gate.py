@@ -5,24 +5,22 @@ with `is_error` and the error's code; anything else is a bug and propagates.
 """
 
 import logging
-import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from pinakes.errors import (
     ExpectedError,
     InputError,
-    StorageError,
     UnknownResourceError,
     UnknownToolError,
     did_you_mean,
 )
-from pinakes.gate.answer import Answer, outcome_of
+from pinakes.gate.answer import Answer
+from pinakes.gate.auditing import NO_SUMMARY, Auditing, CallContext, Observer, ResultSummary
 from pinakes.gate.cache import AnswerCache, answer_key, find_versions, read_versions
 from pinakes.gate.guide import Guide
 from pinakes.gate.problems import validate_arguments
@@ -34,10 +32,8 @@ from pinakes.gate.quarantine import (
     safe_values,
     with_safe_notes,
 )
-from pinakes.gate.redact import redacted
 from pinakes.gate.resource_page import ResourcePage, page_of
 from pinakes.gate.retries import with_retries
-from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
 from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
@@ -45,25 +41,23 @@ from pinakes.tools.resources.window import fit_content, parse_window, split_addr
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 
+__all__ = [
+    "COMPLETIONS",
+    "CallContext",
+    "Completions",
+    "Gate",
+    "Limiter",
+    "Observer",
+    "PendingCall",
+    "ResourcePage",
+]
+
 logger = logging.getLogger(__name__)
 
 COMPLETIONS = 20
-
-_call_ids = random.Random()
-"""PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
+AUDITED_LATER = "done, and not to be repeated; its audit row is written when the control database is back"
 
 ResultT = TypeVar("ResultT")
-
-
-class ResultSummary(NamedTuple):
-    """The audited part of a result: its size, its digest, and how many records it has."""
-
-    size_bytes: int
-    digest: str
-    records: int | None = None
-
-
-NO_SUMMARY = ResultSummary(0, "")
 
 
 class Limiter(Protocol):
@@ -71,27 +65,6 @@ class Limiter(Protocol):
 
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError where it exceeds the quota."""
-
-
-class Observer(Protocol):
-    """Receives an entry for every call: the audit, the log, the counters."""
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Write an entry; where `durable`, return only when it is on disk."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallContext:
-    """One audited operation: who, what, with which parameters."""
-
-    principal: Principal
-    via: str
-    operation: str
-    target: str
-    parameters: Mapping[str, Any]
-    cost: Cost = Cost.READ
-    call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
-    """The id of the audit entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +117,8 @@ class Gate:
         """
         self._toolboxes = toolboxes
         self._limiter = limiter
-        self._observers = tuple(observers)
+        self._auditing = Auditing(observers, on_storage_error=on_storage_error)
         self._failures = failures
-        self._on_storage_error = on_storage_error
         self.cache = cache
         self.guide = Guide(toolboxes)
 
@@ -193,25 +165,26 @@ class Gate:
             tool = _get_tool(toolbox, principal, name)
             params = validate_arguments(tool, arguments)
         except ExpectedError as error:
-            self._audit(context, started, error)
+            self._auditing.note(context, started, error)
             if isinstance(error, UnknownToolError):
                 raise
             return _finished(context, Answer.of_error(error))
         cache_key = self._find_cache_key(toolbox, tool, context, params)
         kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
         if kept is not None:
-            self._audit(context, started, None, summary=lambda: _answer_summary(kept))
+            self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
             return _finished(context, kept)
         return PendingCall(
             context=context,
-            finish=lambda: self._finish(context, lambda: self._run(toolbox, tool, context, params, cache_key)),
+            finish=lambda: self._finish(context, tool, lambda: self._run(toolbox, tool, context, params, cache_key)),
             is_instant=tool.is_instant,
             waits=tool.cost is Cost.SQL,
         )
 
-    def _finish(self, context: CallContext, work: Callable[[], Answer]) -> Answer:
+    def _finish(self, context: CallContext, tool: ToolSpec, work: Callable[[], Answer]) -> Answer:
+        late = _audited_later if tool.wants_call_id else None  # its changes are in a log of their own
         try:
-            return self._audited(context, work, _answer_summary)
+            return self._auditing.run(context, work, _answer_summary, late=late)
         except ExpectedError as error:
             return Answer.of_error(error)
 
@@ -235,7 +208,7 @@ class Gate:
         def work() -> ResourceContent:
             return with_retries(lambda: self._read(principal, uri))
 
-        return PendingCall(context=context, finish=lambda: self._audited(context, work, _content_summary))
+        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, _content_summary))
 
     def complete(
         self,
@@ -275,7 +248,7 @@ class Gate:
         def work() -> Completions:
             return self._complete(principal, template, variable, typed, others)
 
-        return PendingCall(context=context, finish=lambda: self._audited(context, work, lambda _found: NO_SUMMARY))
+        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, lambda _found: NO_SUMMARY))
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
@@ -307,11 +280,11 @@ class Gate:
                 self._require_within_limit(context)
             return work()
 
-        return self._audited(context, limited, lambda result: ResultSummary(size_of(result), ""))
+        return self._auditing.run(context, limited, lambda result: ResultSummary(size_of(result), ""))
 
     def refuse(self, context: CallContext, error: ExpectedError) -> None:
         """Audit an operation that was refused before it reached the gate."""
-        self._audit(context, time.perf_counter(), error)
+        self._auditing.note(context, time.perf_counter(), error)
 
     def _run(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
@@ -381,52 +354,8 @@ class Gate:
         try:
             self._require_within_limit(context)
         except ExpectedError as error:
-            self._audit(context, started, error)
+            self._auditing.note(context, started, error)
             raise
-
-    def _audited(
-        self, context: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
-    ) -> ResultT:
-        """Do the work, and audit the outcome before it is returned."""
-        started = time.perf_counter()
-        try:
-            result = work()
-        except Exception as error:
-            self._audit(context, started, error)
-            raise
-        self._audit(context, started, None, summary=lambda: summary(result))
-        return result
-
-    def _audit(
-        self,
-        context: CallContext,
-        started: float,
-        error: Exception | None,
-        *,
-        summary: Callable[[], ResultSummary] = lambda: NO_SUMMARY,
-    ) -> None:
-        if isinstance(error, StorageError):
-            self._on_storage_error()
-        if not self._observers:
-            return
-        left = summary()
-        entry = AuditEntry(
-            at=datetime.now(UTC),
-            call_id=context.call_id,
-            principal=context.principal.name,
-            via=context.via,
-            operation=context.operation,
-            target=redacted(context.target),
-            parameters=redacted(context.parameters),
-            outcome=outcome_of(error),
-            error_code=error.code if isinstance(error, ExpectedError) else None,
-            duration_ms=(time.perf_counter() - started) * 1000,
-            result_bytes=left.size_bytes,
-            result_digest=left.digest,
-            result_count=left.records,
-        )
-        for observer in self._observers:
-            observer.write(entry, durable=context.cost is not Cost.READ)
 
 
 def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
@@ -470,6 +399,10 @@ def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
 
 def _answer_summary(answer: Answer) -> ResultSummary:
     return ResultSummary(len(answer.encoded), answer.digest, answer.count)
+
+
+def _audited_later(answer: Answer) -> Answer:
+    return answer.with_note(AUDITED_LATER)
 
 
 def _content_summary(content: ResourceContent) -> ResultSummary:

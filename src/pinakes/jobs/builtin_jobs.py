@@ -80,6 +80,8 @@ class MaintenanceOperations:
     prunings: Mapping[str, Callable[[datetime], int]]
     """Name → deletes entries older than a time, and returns their number."""
     retention: Retention = Retention()
+    rebuild_audit: Callable[[], int] = lambda: 0
+    """Adds the audit rows of interrupted calls; returns their number."""
 
 
 def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
@@ -233,7 +235,7 @@ def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},
         "control database": lambda: _require_none(maintenance.check_control(), "whole"),
-        "audit": lambda: _audit_state(maintenance.verify_audit()),
+        "audit": lambda: _rebuilt(maintenance.rebuild_audit()) + _audit_state(maintenance.verify_audit()),
     }
     _each(context, "checking", list(checks), lambda what: checks[what]())
 
@@ -278,6 +280,10 @@ def check_updates(maintenance: MaintenanceOperations, context: JobContext) -> No
         )
     else:
         context.write(f"this Pinakes, {maintenance.version}, is the latest")
+
+
+def _rebuilt(rows: int) -> str:
+    return f"{rows} rows of interrupted calls rebuilt; " if rows else ""
 
 
 def _refresh(maintenance: MaintenanceOperations, sources: Sequence[Source], context: JobContext) -> None:

@@ -102,6 +102,17 @@ class PastChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CalledChange:
+    """A change that a call made, without the record."""
+
+    change_no: int
+    id: RecordId
+    op: Op
+    author: Author
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A fault of a catalogue: the part that has it, what is wrong, and what to do about it."""
 
@@ -300,6 +311,9 @@ class ShelfHistory(Protocol):
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
         """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
+
+    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
+        """Return the changes that calls made after a change number, oldest first; builds have no call."""
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
         """Return the number of the last change of each id, deletions included, no later than `as_of`.

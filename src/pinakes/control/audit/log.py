@@ -2,14 +2,14 @@
 
 Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
 nothing can be written, calls are refused in the end rather than go unaudited. Old rows can be pruned, which the chain
-records. Commit point: the end of a transaction in which `_extend` is called.
+records. Commit point: the end of a transaction in which `extend_chain` is called.
 """
 
 import json
 import logging
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,7 @@ from pinakes.control.audit.reading import (
     verify_part,
 )
 from pinakes.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
+from pinakes.control.database.begun_calls import begun_call
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.tables import audit, audit_anchor, audit_head, storable
 from pinakes.control.database.time_columns import to_microseconds, utc_now
@@ -61,6 +62,10 @@ class AuditLog:
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         """Queue a call for the audit; if durable, return when it is committed. Raises StorageError if it cannot be."""
         self._writer.put(entry, durable=durable)
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which changes of the control database are noted as this call's, until it is written."""
+        return begun_call(entry)
 
     def flush(self) -> None:
         """Return when every entry queued so far is committed; raise StorageError if it cannot be."""
@@ -139,7 +144,7 @@ class AuditLog:
     def _prune_some(self, last: int, entry: AuditEntry) -> int:
         """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
         with self._database.begin() as connection:
-            head = _lock_head(connection)
+            head = lock_head(connection)
             anchor = find_anchor(connection)
             check = ChainCheck(expect=None, anchor=anchor)
             follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
@@ -150,7 +155,7 @@ class AuditLog:
             connection.execute(delete(audit).where(audit.c.number <= check.last.number))
             connection.execute(update(audit_anchor).values(number=check.last.number, hash=check.last.hash))
             parameters = {**entry.parameters, "rows": check.rows}
-            _extend(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
+            extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
         return check.rows
 
     @contextmanager
@@ -162,11 +167,14 @@ class AuditLog:
 
     def _append(self, entries: Sequence[AuditEntry]) -> None:
         """Write rows to the end of the chain, in one transaction."""
+        begun = self._database.begun
         with self._database.begin() as connection:
-            _extend(connection, _lock_head(connection), entries)
+            extend_chain(connection, lock_head(connection), entries)
+            ended = begun.remove(connection, [entry.call_id for entry in entries])
+        begun.forget(ended)
 
 
-def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
+def extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
     """Append rows to the chain, whose head is locked."""
     rows = []
     for entry in entries:
@@ -180,7 +188,7 @@ def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -
     connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
 
 
-def _lock_head(connection: Connection) -> Head:
+def lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
     head = find_head(connection, lock=True)
     if head is None:

@@ -26,6 +26,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from pinakes.control.database.begun_calls import BegunCalls, find_begun_call
 from pinakes.control.database.later_parts import add_missing_parts, find_missing_parts
 from pinakes.control.database.tables import control_version, create_tables, schema_version
 from pinakes.errors import InputError, StorageError
@@ -52,6 +53,8 @@ class ControlDatabase:
         self.name = name
         """Its name in messages: the path, or host and database; never a password."""
         self.dialect = engine.dialect.name
+        self.begun = BegunCalls()
+        """The calls of this process that have changed the database and are not in the audit yet."""
         self._engine = engine
         self._writer = engine.execution_options(pinakes_writes=True)
         self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
@@ -80,9 +83,14 @@ class ControlDatabase:
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Open a write transaction, committed if the block does not raise."""
+        """Open a write transaction, committed if the block does not raise; the call that makes it is noted in it."""
+        call, is_noted = find_begun_call(), False
         with self._failures(), self._writer.begin() as connection:
             yield connection
+            if call is not None:
+                is_noted = self.begun.note(connection, call)
+        if call is not None and is_noted:
+            self.begun.remember(call.call_id)
 
     @contextmanager
     def change(self) -> Iterator[Connection]:

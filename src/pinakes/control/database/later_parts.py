@@ -6,9 +6,9 @@ works with them there.
 
 from sqlalchemy import Connection, Index, Table, inspect
 
-from pinakes.control.database.tables import audit, audit_compared
+from pinakes.control.database.tables import audit, audit_begun, audit_compared
 
-LATER_TABLES: tuple[Table, ...] = (audit_compared,)
+LATER_TABLES: tuple[Table, ...] = (audit_begun, audit_compared)
 LATER_INDEXES: tuple[Index, ...] = tuple(
     index for index in audit.indexes if index.name in {"audit_by_target", "audit_by_outcome"}
 )

@@ -2,9 +2,10 @@
 
 `control_version` has one row, whose number grows with every change of rights, in the same transaction; caches of rights
 compare it. `audit_head` has one row, the number and hash of the last row of `audit`; `audit_anchor` those of the last
-row that was pruned from its beginning; `audit_compared` the last change of each catalogue whose call was looked for in
-the audit. `job_settings` has the changed settings of jobs and when each is due next,
-`job_runs` every run, `job_lease` one row: which process runs jobs. Catalogue packages have tables of their own.
+row that was pruned from its beginning. `audit_begun` has the calls that changed this database and are not in the audit
+yet, `audit_compared` the last change of each catalogue whose call was looked for in the audit. `job_settings` has the
+changed settings of jobs and when each is due next, `job_runs` every run, `job_lease` one row: which process runs jobs.
+Catalogue packages have tables of their own.
 """
 
 from typing import Any
@@ -199,6 +200,18 @@ audit_compared = Table(
     Column("catalogue", Text, primary_key=True),
     Column("change_no", BigInteger, nullable=False),
     Column("call_id", Text, nullable=False),
+)
+
+audit_begun = Table(
+    "audit_begun",
+    METADATA,
+    Column("call_id", Text, primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("via", Text, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
 )
 
 job_settings = Table(

@@ -6,10 +6,14 @@ from typing import Any
 
 from pinakes.model.record import RecordId
 from pinakes.shelf.history import LoggedChange
-from pinakes.shelf.port import Author, Op
+from pinakes.shelf.port import Author, CalledChange, Op
 
 PAST_CHANGES = """SELECT change_no, id, op, before, principal, call_id, at FROM changes {}
            ORDER BY change_no DESC LIMIT :limit"""
+CALLED_CHANGES = """SELECT change_no, id, op, principal, call_id, at FROM changes WHERE change_no IN (
+               SELECT change_no FROM changes WHERE call_id <> '' AND +change_no > ? ORDER BY +change_no LIMIT ?)
+           ORDER BY change_no"""
+"""The inner query reads the partial index by calls alone: a build may have made millions of other changes."""
 _NARROWED = {
     "before": "change_no < :before",
     "call_id": "call_id = :call_id",
@@ -34,5 +38,16 @@ def logged_change(row: tuple[Any, ...]) -> LoggedChange:
         op=Op(op),
         before=before,
         author=Author(principal=principal, call_id=call_id),
-        at=datetime.fromisoformat(at).replace(tzinfo=UTC),
+        at=_moment(at),
     )
+
+
+def called_change(row: tuple[Any, ...]) -> CalledChange:
+    """Return a row of the changes by calls as a value."""
+    change_no, record_id, op, principal, call_id, at = row
+    author = Author(principal=principal, call_id=call_id)
+    return CalledChange(change_no=change_no, id=RecordId(record_id), op=Op(op), author=author, at=_moment(at))
+
+
+def _moment(at: str) -> datetime:
+    return datetime.fromisoformat(at).replace(tzinfo=UTC)

@@ -21,7 +21,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded.change_log import PAST_CHANGES, conditions_of, logged_change
+from pinakes.shelf.embedded.change_log import CALLED_CHANGES, PAST_CHANGES, called_change, conditions_of, logged_change
 from pinakes.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION, TOUCH_EMBEDDED
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.history import keepable, require_unmoved, with_afters
@@ -29,6 +29,7 @@ from pinakes.shelf.port import (
     LOCAL,
     RECORDS_PART,
     Author,
+    CalledChange,
     Change,
     Checkpoint,
     Delete,
@@ -282,6 +283,10 @@ class Store:
             later = list(self._select(f"SELECT id, change_no, before {_LATER} AND id IN ({{}})", touched, oldest))
             present = dict(self._select("SELECT id, body FROM records WHERE id IN ({})", touched))
         return with_afters(page, later, present, self.spec)
+
+    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
+        """Return the changes that calls made after a change number, oldest first."""
+        return [called_change(row) for row in self._rows(CALLED_CHANGES, (after, limit))]
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
         """Return the number of the last change of each id, no later than `as_of`."""

@@ -1,0 +1,105 @@
+"""A server that is killed between a change and its audit row: the next start adds the row."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.assembly.audit_gaps import rebuild_rows
+from pinakes.control.audit.gaps import AuditGaps
+from pinakes.control.control import Control
+from pinakes.model.audit import Outcome
+from pinakes.settings import Settings
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+
+pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
+
+CHILD_TIMEOUT_S = 90
+CHILD = """
+import json, os, pathlib, signal, sys
+from pinakes.api.registry import get_package
+from pinakes.control.audit.log import AuditLog
+from pinakes.control.control import Control
+from pinakes.gate.gate import Gate
+from pinakes.model.audit import Outcome
+from pinakes.model.principal import LOCAL_USER
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.settings import Settings
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.tools.admin.users import users_tools
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits.tool import edit_tools
+from pinakes.tools.toolbox import Toolbox
+
+home = pathlib.Path(sys.argv[1])
+spec = get_package("music").spec
+control = Control.open(Settings(home=home))
+shelf = EmbeddedShelf.create(home / "music", spec, model=None)
+music = OpenCatalogue(name="music", spec=spec, shelf=shelf, searcher=Searcher(spec=spec, embedder=None),
+                      recommender=Recommender(spec=spec, embedder=None, this_year=lambda: 2026))
+gate = Gate(Toolbox([*edit_tools([music]), *users_tools(control.accounts)]), observers=[control.audit])
+
+def edit(name):
+    answer = gate.call(LOCAL_USER, "catalog.mutate", {"action": "create", "kind": "artist", "fields": {"name": name}})
+    assert not answer.is_error, answer.text
+    print(json.dumps(answer.structured["call_id"]), flush=True)
+
+edit("Bach")
+real = AuditLog.write
+def killed(self, entry, *, durable):
+    if entry.outcome is Outcome.OK:
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(self, entry, durable=durable)
+AuditLog.write = killed
+edit("Satie") if sys.argv[2] == "edit" else gate.call(LOCAL_USER, "users.mutate", {"action": "create", "name": "eve"})
+"""
+
+
+def kill_in(home: Path, change: str) -> str:
+    """Run a server that is killed after a change and before its row; return the id of the call before, noted whole."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(home), change],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=CHILD_TIMEOUT_S,
+        check=False,
+        env={**os.environ, "PINAKES_HOME": str(home)},
+    )
+    assert done.returncode == -signal.SIGKILL
+    (acknowledged,) = done.stdout.split()
+    return str(json.loads(acknowledged))
+
+
+def start_again(control: Control, shelf: EmbeddedShelf) -> int:
+    """Do what a server does when it starts, half a minute later."""
+    music: Any = type("Music", (), {"name": "music", "shelf": shelf})
+    return rebuild_rows(AuditGaps(control.database), [music], before=datetime.now(UTC) + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize("change", ["edit", "user"])
+def test_a_change_that_was_made_has_its_row_after_a_kill(tmp_path: Path, change: str) -> None:
+    acknowledged = kill_in(tmp_path, change)
+    with (
+        closing(Control.open(Settings(home=tmp_path))) as control,
+        closing(EmbeddedShelf.open(tmp_path / "music", get_package("music").spec)) as shelf,
+    ):
+        if change == "edit":
+            assert [one.id for one in shelf.history().list_called(after=0, limit=9)] == ["artist-bach", "artist-satie"]
+        else:
+            assert control.accounts.get_user("eve")
+        assert [row.call_id for row in control.audit.tail()] == [acknowledged], "the control: without it, no row"
+        assert [start_again(control, shelf) for _ in range(2)] == [1, 0]
+        kept, rebuilt = control.audit.tail()
+        assert (kept.call_id, kept.outcome) == (acknowledged, Outcome.OK)
+        assert (rebuilt.outcome, rebuilt.principal) == (Outcome.INTERRUPTED, "local")
+        assert rebuilt.target == ("catalog.mutate" if change == "edit" else "users.mutate")
+        assert control.audit.verify().first_problem is None
