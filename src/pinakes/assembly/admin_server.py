@@ -62,7 +62,7 @@ class AdminServer:
             list_more=lambda: list_catalogue_jobs(app, lambda: maintenance),
         )
         self._scheduler = Scheduler(board)
-        self._services = (*parts.services, self._scheduler, repair_of(control.database, app.list_open))
+        self._services = (*parts.services, self._scheduler, repair_of(control.database, app.list_served))
         state = ServerState(
             settings=settings,
             started_at=utc_now(),

@@ -73,7 +73,7 @@ def build_maintenance(
         now=now,
         prunings={**parts.prunings, "events": EventLog(control.database).prune},
         retention=retention or Retention(),
-        rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_open, now=now).rebuild,
+        rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_served, now=now).rebuild,
     )
 
 

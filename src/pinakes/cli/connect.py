@@ -182,7 +182,7 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
         click.echo(f"pinakes: calls cannot be audited, and so not be answered: {error.message}", err=True)
     _load_models(app)
     if audit and audit.is_open:
-        importlib.import_module(REPAIR_MODULE).repair_of(audit.database, app.list_open).rebuild_logged()
+        importlib.import_module(REPAIR_MODULE).repair_of(audit.database, app.list_served).rebuild_logged()
 
 
 def _load_models(app: App) -> None:
