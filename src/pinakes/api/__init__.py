@@ -20,6 +20,7 @@ from pinakes.errors import (
     did_you_mean,
 )
 from pinakes.gate.gate import Gate
+from pinakes.ingest.edits.draft import EditAction
 from pinakes.ingest.mapping import RowMapping
 from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, SearchPage, describe_degraded
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
@@ -29,7 +30,7 @@ from pinakes.model.vectors import Vector
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.conditions import resolve_choices
-from pinakes.search.names import NameChoice, resolve_name
+from pinakes.search.names import NameChoice, find_namesakes, resolve_name
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.search.values import FieldValues, field_values
@@ -75,6 +76,16 @@ from pinakes.tools.merge import (
     search_each,
     search_scopes,
 )
+from pinakes.tools.own_kinds import (
+    OpenStorage,
+    OwnCall,
+    OwnChange,
+    OwnDatabase,
+    OwnKinds,
+    OwnOutcome,
+    OwnRequest,
+    OwnStorage,
+)
 from pinakes.tools.plain_text import fields_text, json_text, value_text
 from pinakes.tools.prompt import PromptArgument, PromptSpec
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
@@ -118,6 +129,7 @@ __all__ = [
     "ConflictError",
     "Continuation",
     "Cost",
+    "EditAction",
     "Embedder",
     "Endpoint",
     "EndpointRequest",
@@ -153,6 +165,14 @@ __all__ = [
     "NotedResult",
     "OffsetParams",
     "OpenCatalogue",
+    "OpenStorage",
+    "OwnCall",
+    "OwnChange",
+    "OwnDatabase",
+    "OwnKinds",
+    "OwnOutcome",
+    "OwnRequest",
+    "OwnStorage",
     "PageParams",
     "PagedParams",
     "PartialResult",
@@ -219,6 +239,7 @@ __all__ = [
     "field_values",
     "fields_text",
     "find_file",
+    "find_namesakes",
     "fold_name",
     "json_text",
     "like_words",

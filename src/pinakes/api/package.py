@@ -25,6 +25,7 @@ from pinakes.sources.port import Provider, RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaSpec
+from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resources.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
@@ -114,6 +115,8 @@ class CataloguePackage:
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
     prompts: Callable[[Catalogues], Sequence[PromptSpec]] = _nothing
     """Tasks that users can choose; each is offered to those who may use the tools that it needs."""
+    own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
+    """Kinds of records that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
     endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
     """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""

@@ -27,6 +27,7 @@ from pinakes.tools.admin.jobs import jobs_resources, jobs_tools
 from pinakes.tools.admin.logs import LogRing, log_resources
 from pinakes.tools.admin.server import ServerState, server_tools
 from pinakes.tools.admin.users import users_tools
+from pinakes.tools.own_kinds import OwnStorage
 from pinakes.tools.sql.tool import SqlTool, sql_tools
 from pinakes.tools.toolbox import ServerTools
 
@@ -50,6 +51,7 @@ class AdminServer:
         self._events = EventLog(control.database)
         self.recorder = EventRecorder(self._events)
         """Records events for analytics; one of the gate's observers."""
+        app.own_records.keep_in(OwnStorage(database=control.database, record_play=self.recorder.record_play))
         self._ring = LogRing(redact=redacted)
         self._sql = SqlTool(app.list_served)
         self._state_lock = threading.Lock()

@@ -9,6 +9,7 @@ from typing import cast
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PACKAGES, PackageRegistry
 from pinakes.assembly.opened import OpenedCatalogues
+from pinakes.assembly.own_records import OwnRecords
 from pinakes.assembly.serving import ServedLibrary
 from pinakes.assembly.toolboxes import ToolboxBuilder, ToolChoice
 from pinakes.catalogue.loader import LoadedSpec
@@ -47,6 +48,8 @@ class App:
         self._serving: ServedLibrary | None = None
         self.conditions = CatalogueConditions()
         """Which catalogues fail or are damaged; failing calls, opening and background checks report there."""
+        self.own_records = OwnRecords(settings.home)
+        """Where what belongs to users is kept."""
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -115,6 +118,8 @@ class App:
             self.conditions,
             embedder_of=self.embedder_of,
             find_reranker=lambda: self.reranker,
+            open_storage=self.own_records.open,
+            settings=self.settings,
         )
 
     def open_catalogue(self, name: str) -> OpenCatalogue:
@@ -136,6 +141,7 @@ class App:
     def close(self) -> None:
         """Close every catalogue, and the connections of the embedder and the reranker if they were used."""
         self._catalogues.close()
+        self.own_records.close()
         for part in ("embedder", "reranker"):
             if (used := self.__dict__.get(part)) is not None:
                 used.close()

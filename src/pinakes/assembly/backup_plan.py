@@ -13,6 +13,7 @@ from pinakes.control.control import Control
 from pinakes.control.database.backup import copy_database, find_file
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.time_columns import utc_now
+from pinakes.control.database.url import LOCAL_FILE
 from pinakes.jobs.backup import BackupItem, BackupPlan, file_item, settle_copy, store_item
 from pinakes.library import EMBEDDED, LEDGER_FILE, PACK_FOLDER, Installed
 from pinakes.settings import CONFIG_FILE
@@ -41,6 +42,9 @@ def plan_backup(
     else:
         copy = partial(_copy_control, database, parts=parts, now=now)
         items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
+    local = app.settings.home / LOCAL_FILE
+    if local.is_file():
+        items.append(BackupItem(name=local.name, copy=partial(copy_database, local), size_bytes=local.stat().st_size))
     config = app.settings.home / CONFIG_FILE
     if config.is_file():
         items.append(file_item(config.name, config))

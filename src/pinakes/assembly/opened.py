@@ -17,11 +17,13 @@ from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import CalibrationFile
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
+from pinakes.settings import Settings
 from pinakes.shelf.conditions import CatalogueConditions
 from pinakes.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from pinakes.shelf.port import Shelf
 from pinakes.shelf.watched import WatchedShelf
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.own_kinds import OpenStorage, refuse_storage
 
 
 class OpenedCatalogues:
@@ -35,6 +37,8 @@ class OpenedCatalogues:
         *,
         embedder_of: Callable[[ModelId | None], Embedder],
         find_reranker: Callable[[], Reranker | None],
+        open_storage: OpenStorage = refuse_storage,
+        settings: Settings | None = None,
     ) -> None:
         self.library = library
         self.packages = packages
@@ -43,6 +47,8 @@ class OpenedCatalogues:
         """Catalogue → why it cannot be served."""
         self._embedder_of = embedder_of
         self._find_reranker = find_reranker
+        self._open_storage = open_storage
+        self._settings = settings
         self._open: dict[str, OpenCatalogue] = {}
         self._shelves: dict[str, WatchedShelf] = {}
         self._packages: dict[str, str | None] = {}
@@ -215,6 +221,8 @@ class OpenedCatalogues:
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
             list_unserved=lambda: self._list_unserved(installed.spec_name),
+            open_storage=self._open_storage,
+            settings=self._settings,
         )
 
     def _list_unserved(self, package: str) -> list[str]:

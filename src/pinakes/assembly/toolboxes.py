@@ -15,6 +15,7 @@ from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.prompts import generic_prompts
 from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.media import MediaSpec
+from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resources.changelog import edit_resources
 from pinakes.tools.resources.records import generic_resources
@@ -43,12 +44,13 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PackageParts:
-    """Tools, resources, media and prompts of one package, over its open catalogues."""
+    """Tools, resources, media, prompts and the kinds of users of one package, over its open catalogues."""
 
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
     prompts: Sequence[PromptSpec]
+    own_kinds: Sequence[OwnKinds]
     replaces_generic_tools: bool
 
 
@@ -81,7 +83,8 @@ class ToolboxBuilder:
         choice = self.choice
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
-        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened)]
+        own_kinds = [kinds for part in parts for kinds in part.own_kinds]
+        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, own_kinds)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
         return Toolbox(
@@ -134,5 +137,6 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         resources=package.resources(catalogues),
         media=package.media(catalogues),
         prompts=package.prompts(catalogues),
+        own_kinds=package.own_kinds(catalogues),
         replaces_generic_tools=package.replaces_generic_tools,
     )

@@ -290,7 +290,7 @@ class Gate:
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
     ) -> Answer:
         """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
-        if self.cache is None or not tool.cacheable:
+        if self.cache is None or not tool.may_cache(params):
             return _answered(tool, context, params)
         if cache_key is None:
             versions = read_versions(toolbox, tool, params)
@@ -310,7 +310,7 @@ class Gate:
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
     ) -> _CacheKey | None:
         """Return the cache key where it is known without blocking, and the audit entry need not be durable."""
-        if self.cache is None or not tool.cacheable or context.cost is not Cost.READ:
+        if self.cache is None or not tool.may_cache(params) or context.cost is not Cost.READ:
             return None
         versions = find_versions(toolbox, tool, params)
         return None if versions is None else self._cache_key_at(tool, context, params, versions)

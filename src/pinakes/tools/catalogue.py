@@ -19,8 +19,10 @@ from pinakes.recommend.recommender import Recommendations, Recommender, Request
 from pinakes.search.ids import example_id, find_by_id, find_by_number, page_forms
 from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.searcher import QueryVector, Searcher
+from pinakes.settings import Settings
 from pinakes.shelf.port import Shelf, ShelfReader
 from pinakes.text.spelling import meant
+from pinakes.tools.own_kinds import OpenStorage, refuse_storage
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +47,10 @@ class OpenCatalogue:
     """Lists the locations it was built from; may grow while it is served."""
     list_unserved: Callable[[], Sequence[str]] = tuple
     """Lists the catalogues of its package that could not be opened when serving began."""
+    open_storage: OpenStorage = refuse_storage
+    """Opens where what belongs to users is kept."""
+    settings: Settings | None = None
+    """The settings of the server, from which a package reads its own section; None where there is no server."""
 
     @property
     def sources(self) -> tuple[Path, ...]:

@@ -156,6 +156,8 @@ class ToolSpec:
     """Whether it never blocks and may run on the event loop."""
     cacheable: bool = False
     """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
+    depends_on_caller: Callable[[Any], bool] = lambda _params: False
+    """Tells whether the answer of a call with these params depends on the caller; such an answer is not cached."""
     reads: Callable[[Any], Iterable[str]] | None = None
     """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
     wants_call_id: bool = False
@@ -181,6 +183,10 @@ class ToolSpec:
         """Return the tool with these catalogues as those it reads, unless it declares `reads` itself."""
         names = tuple(catalogues)
         return self if self.reads else replace(self, reads=lambda _params: names)
+
+    def may_cache(self, params: Any) -> bool:
+        """Tell whether the answer of a call with these params may be kept for others."""
+        return self.cacheable and not self.depends_on_caller(params)
 
     @property
     def display_name(self) -> str:

@@ -149,7 +149,7 @@ class MusicLibrary:
             if record is not None:
                 self.notes.append(self._note(kind, wanted, record))
                 return record
-        raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self._hint(kinds, wanted)}")
+        raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
 
     def _note(self, kind: str, wanted: str, taken: Record) -> str:
         """Return a note with the record that was taken for a name, and the others that it could mean."""
@@ -190,7 +190,7 @@ class MusicLibrary:
         asked = set(numbers_in(wanted))
         return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
 
-    def _hint(self, kinds: Sequence[str], wanted: str) -> str:
+    def hint(self, kinds: Sequence[str], wanted: str) -> str:
         """Return a hint with similar names; a wrong id is read as the name that it was made from."""
         kind, _, rest = wanted.partition("-")
         spelt = rest.replace("-", " ") if kind in KINDS and rest else wanted

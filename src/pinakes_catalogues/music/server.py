@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pinakes.api import Action, ForbiddenError, InputError, NotFoundError
+from pinakes.api import Action, ForbiddenError, InputError, NotFoundError, OwnStorage
 from pinakes.api.server import (
     LOCAL_USER,
     AddressRules,
@@ -21,7 +21,6 @@ from pinakes_catalogues.music.downloads.sound import find_problem
 from pinakes_catalogues.music.downloads.tools import downloads_tools
 from pinakes_catalogues.music.downloads.worker import DownloadHooks
 from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints
-from pinakes_catalogues.music.player.store import Player
 from pinakes_catalogues.music.tables import METADATA
 
 NAME = "music"
@@ -34,11 +33,11 @@ def build_server_parts(context: ServerContext) -> ServerParts:
     settings = download_settings(context, section)
     albums = AlbumCatalogue(context, settings.folder)
     downloads = build_downloads(context, settings, albums)
-    player = PlayerEndpoints(Player(context.database, now=context.now), context.events)
+    storage = OwnStorage(database=context.database, record_play=context.events.record_play)
     is_offered = section.folder or section.providers or albums.find_name()
     return ServerParts(
         tools=downloads_tools(downloads, albums.get_name) if is_offered else (),
-        endpoints=listener_endpoints(player),
+        endpoints=listener_endpoints(PlayerEndpoints(lambda _request: storage)),
         services=(downloads,),
         tables=METADATA,
         prunings={"downloads": downloads.queue.prune},

@@ -5,9 +5,11 @@ of `catalog.search` spell an entry out.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api import (
     Explained,
@@ -31,7 +33,20 @@ GENRES_SHOWN = 6
 MOST = 100
 """The most records of one kind in an answer, and the last result that paging reaches."""
 
-QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
+QueryType = Literal[
+    "artist",
+    "album",
+    "track",
+    "recent",
+    "stats",
+    "similar",
+    "gaps",
+    "playlist",
+    "fixes",
+    "likes",
+    "playlists",
+    "plays",
+]
 Kind = Literal["artist", "album", "track"]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
 LEAN = WithJsonSchema({"type": "object"})
@@ -69,9 +84,7 @@ class GetParams(OffsetParams, MusicParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
-    id: Name | None = Field(
-        default=None, description="Id or name; for artist, album, track, similar; narrows gaps and fixes"
-    )
+    id: Name | None = Field(default=None, description="Id or name; narrows gaps, fixes, plays")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
     about: QueryText | None = Field(default=None, description="For playlist, as calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
@@ -148,7 +161,7 @@ class PagesResult(PricedResult, MusicResult):
         return self
 
 
-PAGES = ("artists", "albums", "tracks", "fixes")
+PAGES = ("artists", "albums", "tracks", "fixes", "playlists")
 
 
 class SearchResult(FoundResult, PagesResult):
@@ -194,10 +207,25 @@ class FixGroup(Page):
     items: list[ProposedFix]
 
 
-def sum_totals(*groups: Group | FixGroup | None) -> int | None:
+def sum_totals(*groups: Page | None) -> int | None:
     """Return how many entries these groups have in all; None where there is no group."""
     totals = [group.total for group in groups if group is not None]
     return sum(totals) if totals else None
+
+
+class KeptPlaylist(MusicResult):
+    """A playlist of the caller's, and how many tracks it has."""
+
+    id: str
+    name: str
+    tracks: int
+    updated_at: datetime
+
+
+class PlaylistGroup(Page):
+    """Playlists of the caller's."""
+
+    items: list[KeptPlaylist]
 
 
 class GenreCount(MusicResult):
@@ -235,6 +263,7 @@ class GetResult(FromCatalogue, PagesResult):
     stats: Annotated[Stats, LEAN] | None = _left_out()
     gaps: Annotated[list[GapGroup], LEAN_LIST] | None = _left_out()
     fixes: Annotated[FixGroup, LEAN] | None = _left_out()
+    playlists: Annotated[PlaylistGroup | None, SkipJsonSchema()] = _left_out()
     seconds: float | None = _left_out()
 
     @property

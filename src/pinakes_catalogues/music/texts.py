@@ -13,6 +13,7 @@ from pinakes_catalogues.music.shapes import (
     Group,
     Page,
     PagesResult,
+    PlaylistGroup,
     ProposedFix,
     SearchResult,
     Stats,
@@ -42,6 +43,8 @@ def get_text(result: GetResult) -> str:
         lines += [f"{gap.gap} ({_counted(gap, result)}):", *(_gap_line(one) for one in gap.items)]
     if result.fixes:
         lines += _fix_lines(result.fixes, result)
+    if result.playlists:
+        lines += _playlist_lines(result.playlists, result)
     if result.query_type == "gaps" and not result.gaps:
         lines.append("none")
     return "\n".join([*lines, *result.notes])
@@ -127,6 +130,16 @@ def _fix_lines(fixes: FixGroup, result: GetResult) -> list[str]:
 def _iter_fix(fix: ProposedFix) -> Iterator[str]:
     yield f"- {json_text(fix.request)}"
     yield f"  replaces {json_text(fix.replaces)}; {'; '.join(fix.reasons)}"
+
+
+def _playlist_lines(playlists: PlaylistGroup, result: GetResult) -> list[str]:
+    return [
+        f"playlists ({_counted(playlists, result)}):",
+        *(
+            f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {one.updated_at.isoformat()}) [{one.id}]"
+            for one in playlists.items
+        ),
+    ]
 
 
 def _stats_lines(stats: Stats, offset: int) -> list[str]:

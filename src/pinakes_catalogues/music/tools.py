@@ -20,6 +20,8 @@ from pinakes.api import (
     LayoutCatalogues,
     Merged,
     OpenCatalogue,
+    OpenStorage,
+    OwnStorage,
     Principal,
     Record,
     SearchPath,
@@ -33,6 +35,8 @@ from pinakes_catalogues.music.fixes import Fix, propose_fixes
 from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.own_queries import OwnQueries, is_own
+from pinakes_catalogues.music.player.own import open_player
 from pinakes_catalogues.music.playlist_request import make_playlist
 from pinakes_catalogues.music.search import (
     NEAREST_OF_KIND,
@@ -72,8 +76,9 @@ TOP_TRACKS = 10
 class MusicTools:
     """The tools over every music catalogue."""
 
-    def __init__(self, catalogues: LayoutCatalogues) -> None:
+    def __init__(self, catalogues: LayoutCatalogues, open_storage: OpenStorage) -> None:
         self._catalogues = catalogues
+        self._open_storage = open_storage
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Search artists, albums and tracks, each kind separately."""
@@ -133,12 +138,22 @@ class MusicTools:
         """Answer one of the query types of `catalog.get`."""
         views = self._catalogues.views(catalogue)
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
+        if is_own(params):
+            return self._get_own(principal, params, libraries)
         library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}
         result = _ways(naming)[params.query_type](library, plain)
         notes = [*result.notes, *dict.fromkeys(library.notes)]
         return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
+
+    def _get_own(self, principal: Principal, params: GetParams, libraries: Mapping[str, MusicLibrary]) -> GetResult:
+        """Answer a query about what the caller keeps."""
+        store = open_player(self._open_storage())
+        own = OwnQueries(store, libraries, has_labels=self._catalogues.is_several)
+        result = own.answer(principal, params)
+        notes = [note for library in libraries.values() for note in dict.fromkeys(library.notes)]
+        return result.model_copy(update={"notes": [*result.notes, *notes], "offset": params.offset})
 
     def _meant(
         self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
@@ -353,10 +368,19 @@ def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
     )
 
 
+def _opens(catalogues: Sequence[OpenCatalogue]) -> OpenStorage:
+    """Return a function that opens the storage of the server's users, by any of its catalogues."""
+
+    def open_storage() -> OwnStorage:
+        return catalogues[0].open_storage()
+
+    return open_storage
+
+
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools over every music catalogue that is served."""
     layout = LayoutCatalogues(catalogues)
-    music = MusicTools(layout)
+    music = MusicTools(layout, _opens(catalogues))
     every = [
         catalogue_tool(
             name="catalog.search",
@@ -371,14 +395,17 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="catalog.get",
             description=(
-                "Music: an artist, album or track; recent ones; stats; similar ones; gaps and duplicates; "
-                "a playlist; fixes for catalog.mutate."
+                "Music: records, recent and similar ones, stats, gaps and duplicates, fixes for catalog.mutate, "
+                "a playlist; your likes and plays."
             ),
             params=GetParams,
             result=GetResult,
             run=music.get,
+            depends_on_caller=is_own,
             text=get_text,
-            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
+            count_of=lambda result: sum_totals(
+                result.artists, result.albums, result.tracks, result.fixes, result.playlists
+            ),
         ),
     ]
     return layout.declare(every)

@@ -50,10 +50,10 @@ def _changed(change: RecordChange) -> ChangedRecord:
 
 
 def _field(change: FieldChange) -> dict[str, Any]:
-    return {"field": change.field, "before": _shown(change.before), "after": _shown(change.after)}
+    return {"field": change.field, "before": shown_value(change.before), "after": shown_value(change.after)}
 
 
-def _shown(value: Any) -> Any:
+def shown_value(value: Any) -> Any:
     """Return a value for display: a long text or list is truncated, and marked so."""
     if isinstance(value, str):
         return _cut(value, LONGEST_VALUE)

@@ -6,14 +6,17 @@ from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.draft import EditAction
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import Scope
 from pinakes.shelf.port import Author
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.edits.answer import result_of, result_text
 from pinakes.tools.edits.chosen import chosen_catalogue
+from pinakes.tools.edits.own_kinds import OwnEdits, mutate_own
 from pinakes.tools.edits.request import request_of
 from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams, MutateResult
+from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.spec import ToolSpec
 
 LONGEST_GUIDE = 200
@@ -23,11 +26,15 @@ LONGEST_GUIDE = 200
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+    def __init__(self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> None:
+        self.own = OwnEdits(own_kinds)
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
+        own = self._find_own(principal, params)
+        if own is not None:
+            return mutate_own(own, principal, params, call_id=None if params.preview else call_id)
         name = chosen_catalogue(self._edits, principal, params)
         edits = self._edits[name]
         request, notes = request_of(params, name, edits.shelf, Scope(visibility=principal.visibility))
@@ -39,13 +46,26 @@ class EditTools:
         made = call_id if applied.plan.changes else None
         return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
+    def _find_own(self, principal: Principal, params: MutateParams) -> OwnKinds | None:
+        """Return the kinds of the caller's own that a call is about; a change of a catalogue is undone there."""
+        if params.action is EditAction.UNDO and self._has_change(params):
+            return None
+        return self.own.find(principal, params)
 
-def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    def _has_change(self, params: MutateParams) -> bool:
+        asked = ask_each(
+            self._edits, lambda edits: bool(edits.shelf.history().list_changes(call_id=params.id, limit=1))
+        )
+        return any(asked.found.values())
+
+
+def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
-    kinds = dict.fromkeys(kind for one in editable for kind in one.spec.kinds)
+    tools = EditTools(editable, own_kinds)
+    kinds = dict.fromkeys([*(kind for one in editable for kind in one.spec.kinds), *tools.own.fields])
     several = len(editable) > 1
     properties: dict[str, Any] = {
         "kind": {"type": "string", "enum": list(kinds)},
@@ -64,7 +84,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             costs=_cost_of,
             read_only=False,
             wants_call_id=True,
-            run=EditTools(editable).mutate,
+            run=tools.mutate,
             text=result_text,
             properties=properties,
             count_of=attrgetter("total"),

@@ -1,9 +1,9 @@
 """HTTP endpoints of music: tracks and covers as files, likes, playlists and plays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
@@ -15,27 +15,28 @@ from pinakes.api import (
     Endpoint,
     EndpointRequest,
     EndpointResult,
+    ForbiddenError,
     InputError,
     MediaFile,
     MediaKind,
+    OwnStorage,
     PageParams,
     RecordLocation,
     UnknownResourceError,
     WholeNumber,
 )
-from pinakes.api.server import EventRecorder
+from pinakes_catalogues.music.player.items import Playlist
+from pinakes_catalogues.music.player.opened import open_player
+from pinakes_catalogues.music.player.own import ROUNDING_S
 from pinakes_catalogues.music.player.store import (
     LONGEST_NAME,
     MOST_LIKES,
     MOST_PLAYLISTS,
     MOST_TRACKS,
     Player,
-    Playlist,
 )
 
 TRACK = "track"
-ROUNDING_S = 1.0
-"""By how much a play may exceed the track's length as the catalogue has it."""
 SMALL_BODY = 16 * 1024
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -118,17 +119,36 @@ class PlaylistsResult(EndpointResult):
     has_more: bool
 
 
+class PlayEntry(EndpointResult):
+    """A track that the caller played."""
+
+    id: str
+    plays: int
+    seconds: int = Field(description="how long it was heard in all")
+
+
+class PlaysResult(EndpointResult):
+    """A page of what the caller played."""
+
+    plays: list[PlayEntry]
+    total: int
+    has_more: bool
+
+
 class PlayerEndpoints:
     """Likes, playlists and plays of the caller."""
 
-    def __init__(self, player: Player, events: EventRecorder) -> None:
-        self._player = player
-        self._events = events
+    def __init__(self, storage: Callable[[EndpointRequest[Any, Any]], OwnStorage]) -> None:
+        """`storage` returns where a server keeps them."""
+        self._storage = storage
+
+    def _player(self, request: EndpointRequest[Any, Any]) -> Player:
+        return open_player(self._storage(request))
 
     def list_likes(self, request: EndpointRequest[LikesParams, None]) -> LikesResult:
         """List what the caller likes, the newest first."""
         offset, limit = request.query.offset, request.query.limit
-        likes, total = self._player.list_likes(request.principal.name, offset=offset, limit=limit)
+        likes, total = self._player(request).list_likes(request.principal.name, offset=offset, limit=limit)
         return LikesResult(
             likes=[LikeEntry(id=one.record_id, kind=one.kind, liked_at=one.liked_at) for one in likes],
             total=total,
@@ -139,50 +159,58 @@ class PlayerEndpoints:
     def like(self, request: EndpointRequest[None, None]) -> None:
         """Like an artist, an album or a track."""
         record_id = request.path["id"]
-        self._player.like(request.principal.name, record_id, request.media.get_location(record_id).kind)
+        self._player(request).like(request.principal.name, record_id, request.media.get_location(record_id).kind)
 
     def unlike(self, request: EndpointRequest[None, None]) -> None:
         """Withdraw a like."""
-        self._player.unlike(request.principal.name, request.path["id"])
+        self._player(request).unlike(request.principal.name, request.path["id"])
 
     def list_playlists(self, request: EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
         """List the caller's playlists, by name."""
         offset, limit = request.query.offset, request.query.limit
-        found, total = self._player.list_playlists(request.principal.name, offset=offset, limit=limit)
+        found, total = self._player(request).list_playlists(request.principal.name, offset=offset, limit=limit)
         return PlaylistsResult(
             playlists=_playlist_results(request.media, found), total=total, has_more=offset + len(found) < total
         )
 
     def get_playlist(self, request: EndpointRequest[None, None]) -> PlaylistResult:
         """Return a playlist of the caller's."""
-        found = self._player.get_playlist(request.principal.name, request.path["id"])
+        found = self._player(request).get_playlist(request.principal.name, request.path["id"])
         return _playlist_result(request.media, found)
 
     def create_playlist(self, request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
         """Create a playlist."""
         body = request.body
         _require_tracks(request.media, body.tracks)
-        made = self._player.create_playlist(request.principal.name, body.name, body.tracks)
+        made = self._player(request).create_playlist(request.principal.name, body.name, body.tracks)
         return _playlist_result(request.media, made)
 
     def put_playlist(self, request: EndpointRequest[None, PlaylistChangeParams]) -> PlaylistResult:
         """Rename a playlist, and replace its tracks where they are given."""
         name, playlist_id, body = request.principal.name, request.path["id"], request.body
-        had = set(self._player.get_playlist(name, playlist_id).tracks)
+        had = set(self._player(request).get_playlist(name, playlist_id).tracks)
         _require_tracks(request.media, [one for one in body.tracks or () if one not in had])
-        changed = self._player.put_playlist(name, playlist_id, body.name, body.tracks)
+        changed = self._player(request).put_playlist(name, playlist_id, body.name, body.tracks)
         return _playlist_result(request.media, changed)
 
     def delete_playlist(self, request: EndpointRequest[None, None]) -> None:
         """Delete a playlist."""
-        self._player.delete_playlist(request.principal.name, request.path["id"])
+        self._player(request).delete_playlist(request.principal.name, request.path["id"])
 
     def note_play(self, request: EndpointRequest[None, PlayParams]) -> None:
         """Record that the caller played a track."""
         track_id, seconds = request.body.track_id, request.body.seconds
         location = _get_track(request.media, track_id, field="track_id")
         _require_no_longer(request.media.find_length_s(track_id), seconds)
-        self._events.record_play(request.principal.name, track_id, seconds, catalogue=location.catalogue)
+        self._player(request).note_play(request.principal.name, track_id, seconds)
+        self._storage(request).record_play(request.principal.name, track_id, seconds, catalogue=location.catalogue)
+
+    def list_plays(self, request: EndpointRequest[PageParams, None]) -> PlaysResult:
+        """List the tracks that the caller played, the most played first."""
+        found = self._player(request).list_plays(request.principal.name)
+        start, end = request.query.offset, request.query.offset + request.query.limit
+        shown = [PlayEntry(id=one.track_id, plays=one.plays, seconds=one.seconds) for one in found[start:end]]
+        return PlaysResult(plays=shown, total=len(found), has_more=end < len(found))
 
 
 def media_endpoints() -> list[Endpoint]:
@@ -209,13 +237,20 @@ def media_endpoints() -> list[Endpoint]:
 
 
 def list_endpoints() -> list[Endpoint]:
-    """Return all endpoints as declared; those of listeners do not run until a server with accounts replaces them."""
-    return [*media_endpoints(), *listener_endpoints(PlayerEndpoints)]
+    """Return all endpoints: files, and what belongs to a user."""
+    return [*media_endpoints(), *listener_endpoints(PlayerEndpoints(_find_storage))]
 
 
-def listener_endpoints(own: PlayerEndpoints | type[PlayerEndpoints]) -> list[Endpoint]:
+def _find_storage(request: EndpointRequest[Any, Any]) -> OwnStorage:
+    """Return the storage of the server, by any of its catalogues."""
+    if not request.catalogues:
+        raise ForbiddenError("there is no catalogue here that you may see")
+    return request.catalogues[0].open_storage()
+
+
+def listener_endpoints(own: PlayerEndpoints) -> list[Endpoint]:
     """Return the endpoints of what belongs to a user: likes, playlists and plays."""
-    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG, needs_accounts=True)
+    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG)
     write = partial(read, cost=Cost.WRITE)
     like = partial(write, path_parameters={"id": "the record's id"}, target="id", status=204)
     playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
@@ -245,6 +280,7 @@ def listener_endpoints(own: PlayerEndpoints | type[PlayerEndpoints]) -> list[End
             refusals=(404, 409),
         ),
         playlist("DELETE", "/v1/playlists/{id}", own.delete_playlist, cost=Cost.WRITE, status=204, refusals=(404,)),
+        read("GET", "/v1/plays", own.list_plays, query=PageParams, result=PlaysResult),
         read(
             "POST",
             "/v1/plays",

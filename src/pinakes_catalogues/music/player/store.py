@@ -1,16 +1,18 @@
-"""Likes and playlists of users; those of other users are reported as unknown."""
+"""Likes, playlists and plays of users; those of other users are reported as unknown."""
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
 
-from pinakes.api import ConflictError, InputError, NotFoundError
-from pinakes.api.server import ControlDatabase, users, utc_now
+from pinakes.api import ConflictError, InputError, NotFoundError, OwnDatabase
+from pinakes.api.server import users, utc_now
+from pinakes_catalogues.music.player.items import Like, PlayCount, Playlist
 from pinakes_catalogues.music.tables import likes as _likes
+from pinakes_catalogues.music.tables import play_counts as _counts
 from pinakes_catalogues.music.tables import playlist_tracks as _tracks
 from pinakes_catalogues.music.tables import playlists as _playlists
 
@@ -24,29 +26,10 @@ NUL = "\0"
 """The character that PostgreSQL cannot store."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Like:
-    """A record that a user likes."""
-
-    record_id: str
-    kind: str
-    liked_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playlist:
-    """An ordered list of tracks of one user."""
-
-    id: str
-    name: str
-    updated_at: datetime
-    tracks: tuple[str, ...]
-
-
 class Player:
-    """The likes and playlists of all users; each method acts for one user."""
+    """The likes, playlists and plays of all users; each method acts for one user."""
 
-    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, database: OwnDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         database.create_missing(_likes.metadata)
         self._database = database
         self._now = now
@@ -63,23 +46,14 @@ class Player:
     def like(self, user: str, record_id: str, kind: str) -> None:
         """Add a like; idempotent."""
         with self._database.begin() as connection:
-            user_id = _hold_user(connection, user)
-            mine = _likes.c.user_id == user_id
-            if connection.execute(select(_likes).where(mine, _likes.c.record_id == record_id)).first():
-                return
-            _require_room(connection, _likes, mine, MOST_LIKES, "likes")
-            connection.execute(
-                _likes.insert(),
-                {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": self._now()},
-            )
+            put_like(connection, hold_user(connection, user), record_id, kind, self._now())
 
     def unlike(self, user: str, record_id: str) -> None:
         """Remove a like; idempotent."""
         if NUL in record_id:
             return
         with self._database.begin() as connection:
-            mine = _likes.c.user_id == _hold_user(connection, user)
-            connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
+            drop_like(connection, hold_user(connection, user), record_id)
 
     def list_playlists(self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS) -> tuple[list[Playlist], int]:
         """Return a page of a user's playlists, by name, and the total."""
@@ -96,40 +70,124 @@ class Player:
 
     def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
         """Create a playlist."""
-        _require_playlist(name, tracks)
-        playlist_id = secrets.token_hex(8)
+        made = Playlist(id=new_playlist_id(), name=name, updated_at=self._now(), tracks=tuple(tracks))
         with self._database.begin() as connection:
-            user_id = _hold_user(connection, user)
-            _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
-            connection.execute(
-                _playlists.insert(),
-                {"id": playlist_id, "user_id": user_id, "name": name, "updated_at": self._now()},
-            )
-            _put_tracks(connection, user_id, playlist_id, tracks)
-        return self.get_playlist(user, playlist_id)
+            insert_playlist(connection, hold_user(connection, user), made)
+        return self.get_playlist(user, made.id)
 
     def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
         """Rename a playlist and replace its tracks; None keeps them."""
-        _require_playlist(name, tracks or ())
         with self._database.begin() as connection:
-            user_id = _hold_user(connection, user)
-            _get_row(connection, user, playlist_id)
-            changed = _playlists.update().where(_playlists.c.id == playlist_id)
-            connection.execute(changed.values(name=name, updated_at=self._now()))
-            if tracks is not None:
-                connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist_id))
-                _put_tracks(connection, user_id, playlist_id, tracks)
+            user_id = hold_user(connection, user)
+            (known,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
+            kept = known.tracks if tracks is None else tuple(tracks)
+            update_playlist(connection, user_id, replace(known, name=name, tracks=kept, updated_at=self._now()))
         return self.get_playlist(user, playlist_id)
 
     def delete_playlist(self, user: str, playlist_id: str) -> None:
         """Delete a playlist."""
         with self._database.begin() as connection:
-            _hold_user(connection, user)
+            hold_user(connection, user)
             _get_row(connection, user, playlist_id)
-            connection.execute(_playlists.delete().where(_playlists.c.id == playlist_id))
+            drop_playlist(connection, playlist_id)
+
+    def note_play(self, user: str, track_id: str, seconds: float) -> None:
+        """Count a play of a track."""
+        with self._database.begin() as connection:
+            user_id = hold_user(connection, user)
+            known = find_count(connection, user_id, track_id) or PlayCount(track_id=track_id, plays=0, seconds=0)
+            heard = replace(known, plays=known.plays + 1, seconds=known.seconds + round(seconds))
+            put_count(connection, user_id, heard, self._now())
+
+    def list_plays(self, user: str) -> list[PlayCount]:
+        """Return the tracks that a user played, the most played first."""
+        mine = select(_counts).join(users, users.c.id == _counts.c.user_id).where(users.c.name == user)
+        order = (_counts.c.plays.desc(), _counts.c.played_at.desc(), _counts.c.track_id)
+        with self._database.read() as connection:
+            return [_play_count(row) for row in connection.execute(mine.order_by(*order))]
 
 
-def _hold_user(connection: Connection, name: str) -> int:
+def new_playlist_id() -> str:
+    """Return an id that no playlist has."""
+    return secrets.token_hex(8)
+
+
+def put_like(connection: Connection, user_id: int, record_id: str, kind: str, now: datetime) -> None:
+    """Add a like, unless there is one."""
+    if find_like_kind(connection, user_id, record_id) is not None:
+        return
+    _require_room(connection, _likes, _likes.c.user_id == user_id, MOST_LIKES, "likes")
+    row = {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": now}
+    connection.execute(_likes.insert(), row)
+
+
+def find_like_kind(connection: Connection, user_id: int, record_id: str) -> str | None:
+    """Return the kind of a record that a user likes; None where they do not."""
+    mine = select(_likes.c.kind).where(_likes.c.user_id == user_id, _likes.c.record_id == record_id)
+    found: str | None = connection.execute(mine).scalar()
+    return found
+
+
+def drop_like(connection: Connection, user_id: int, record_id: str) -> None:
+    """Remove a like, if there is one."""
+    connection.execute(_likes.delete().where(_likes.c.user_id == user_id, _likes.c.record_id == record_id))
+
+
+def insert_playlist(connection: Connection, user_id: int, playlist: Playlist) -> None:
+    """Add a playlist."""
+    _require_playlist(playlist)
+    _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
+    row = {"id": playlist.id, "user_id": user_id, "name": playlist.name, "updated_at": playlist.updated_at}
+    connection.execute(_playlists.insert(), row)
+    _put_tracks(connection, user_id, playlist)
+
+
+def update_playlist(connection: Connection, user_id: int, playlist: Playlist) -> None:
+    """Replace the name and the tracks of a playlist of the user's."""
+    _require_playlist(playlist)
+    changed = _playlists.update().where(_playlists.c.id == playlist.id)
+    connection.execute(changed.values(name=playlist.name, updated_at=playlist.updated_at))
+    connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist.id))
+    _put_tracks(connection, user_id, playlist)
+
+
+def drop_playlist(connection: Connection, playlist_id: str) -> None:
+    """Remove a playlist of the user's."""
+    connection.execute(_playlists.delete().where(_playlists.c.id == playlist_id))
+
+
+def find_playlist(connection: Connection, user_id: int, playlist_id: str) -> Playlist | None:
+    """Return a playlist of a user; None where they have none of this id."""
+    if NUL in playlist_id:
+        return None
+    mine = select(_playlists).where(_playlists.c.user_id == user_id, _playlists.c.id == playlist_id)
+    rows = connection.execute(mine).all()
+    return _with_tracks(connection, rows)[0] if rows else None
+
+
+def find_count(connection: Connection, user_id: int, track_id: str) -> PlayCount | None:
+    """Return how often a user played a track; None where they never did."""
+    row = connection.execute(select(_counts).where(_of_track(user_id, track_id))).first()
+    return None if row is None else _play_count(row)
+
+
+def put_count(connection: Connection, user_id: int, count: PlayCount, now: datetime) -> None:
+    """Set how often a user played a track; 0 forgets it."""
+    connection.execute(_counts.delete().where(_of_track(user_id, count.track_id)))
+    if count.plays > 0:
+        row = {"track_id": count.track_id, "plays": count.plays, "seconds": count.seconds}
+        connection.execute(_counts.insert(), {**row, "user_id": user_id, "played_at": now})
+
+
+def _of_track(user_id: int, track_id: str) -> ColumnElement[bool]:
+    return (_counts.c.user_id == user_id) & (_counts.c.track_id == track_id)
+
+
+def _play_count(row: Row[Any]) -> PlayCount:
+    return PlayCount(track_id=row.track_id, plays=row.plays, seconds=row.seconds)
+
+
+def hold_user(connection: Connection, name: str) -> int:
     """Lock a user until the end of the transaction, and return their id."""
     found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
     if found is None:
@@ -162,8 +220,9 @@ def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playl
     return [Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tuple(tracks[row.id])) for row in rows]
 
 
-def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: Sequence[str]) -> None:
-    """Insert the tracks of a playlist that has none."""
+def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> None:
+    """Insert the tracks of a playlist that has none yet."""
+    tracks = playlist.tracks
     theirs = _playlists.c.user_id == user_id
     others = select(func.count()).select_from(_tracks.join(_playlists)).where(theirs)
     together = connection.execute(others).scalar_one() + len(tracks)
@@ -172,12 +231,13 @@ def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: 
         raise ConflictError(
             f"your playlists would have {together} tracks together, and {most} is the limit; remove some first"
         )
-    rows = [{"playlist_id": playlist_id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
+    rows = [{"playlist_id": playlist.id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
     if rows:
         connection.execute(_tracks.insert(), rows)
 
 
-def _require_playlist(name: str, tracks: Sequence[str]) -> None:
+def _require_playlist(playlist: Playlist) -> None:
+    name, tracks = playlist.name, playlist.tracks
     if not name.strip() or len(name) > LONGEST_NAME:
         raise InputError(f"'name' must have 1 to {LONGEST_NAME} characters")
     if NUL in name:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.control.control import Control
+from pinakes.control.database.local import open_local
 from pinakes.errors import StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -33,11 +34,11 @@ from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
+from pinakes.tools.own_kinds import OwnStorage
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
 from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints, media_endpoints
-from pinakes_catalogues.music.player.store import Player
 from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
@@ -150,10 +151,17 @@ def _document(service: Service, gate: Gate) -> dict[str, Any]:
     return build_document(documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts)
 
 
-def _listener_endpoints(control: Control | None, recorder: EventRecorder | None) -> list[Endpoint]:
+def _listener_endpoints(
+    control: Control | None, recorder: EventRecorder | None, home: Path, opened: ExitStack
+) -> list[Endpoint]:
+    """Return the endpoints of likes, playlists and plays: in the control database, or in the local user's."""
     if control is None or recorder is None:
-        return listener_endpoints(PlayerEndpoints)
-    return listener_endpoints(PlayerEndpoints(Player(control.database), recorder))
+        local = open_local(home)
+        opened.callback(local.close)
+        storage = OwnStorage(database=local)
+    else:
+        storage = OwnStorage(database=control.database, record_play=recorder.record_play)
+    return listener_endpoints(PlayerEndpoints(lambda _request: storage))
 
 
 @dataclass(kw_only=True)
@@ -245,7 +253,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
-            endpoints=[*media_endpoints(), *_listener_endpoints(control, recorder), *endpoints],
+            endpoints=[*media_endpoints(), *_listener_endpoints(control, recorder, tmp_path, opened), *endpoints],
             find_problems=lambda: problems,
             phase=stage,
         )
