@@ -6,7 +6,8 @@ from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import EditAction
+from pinakes.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction
+from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import Scope
 from pinakes.shelf.port import Author
@@ -48,14 +49,16 @@ class EditTools:
 
     def _find_own(self, principal: Principal, params: MutateParams) -> OwnKinds | None:
         """Return the kinds of the caller's own that a call is about; a change of a catalogue is undone there."""
-        if params.action is EditAction.UNDO and self._has_change(params):
+        if not self.own.fields:
+            return None
+        if params.action is EditAction.UNDO and (not params.id or self._has_change(params.id)):
             return None
         return self.own.find(principal, params)
 
-    def _has_change(self, params: MutateParams) -> bool:
-        asked = ask_each(
-            self._edits, lambda edits: bool(edits.shelf.history().list_changes(call_id=params.id, limit=1))
-        )
+    def _has_change(self, call_id: str) -> bool:
+        """Tell whether a catalogue was changed by this call."""
+        require_id(call_id, longest=LONGEST_SOURCE_ID)
+        asked = ask_each(self._edits, lambda edits: edits.shelf.history().list_changes(call_id=call_id, limit=1))
         return any(asked.found.values())
 
 

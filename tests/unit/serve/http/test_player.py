@@ -609,7 +609,17 @@ def test_who_is_deleted_leaves_nothing_to_whoever_has_the_name_next(music: Any, 
     assert client.get("/v1/playlists", headers=again).json()["playlists"] == []
 
 
-def test_without_accounts_there_is_sound_but_nothing_of_anybody_s(local: Any) -> None:
-    assert local.client.get(f"{ROOT}/song/audio").status_code == 200
-    assert local.client.get("/v1/likes").status_code == 404
-    assert "account" in local.client.post("/v1/playlists", json={"name": "x"}).json()["error"]["message"]
+def test_without_accounts_likes_playlists_and_plays_are_the_local_user_s(local: Any) -> None:
+    client = local.client
+    assert client.get(f"{ROOT}/song/audio").status_code == 200
+    assert client.put("/v1/likes/song").status_code == 204
+    assert [one["id"] for one in client.get("/v1/likes").json()["likes"]] == ["song"]
+    kept = client.post("/v1/playlists", json={"name": "x", "tracks": ["song", "song"]}).json()
+    assert client.get(f"/v1/playlists/{kept['id']}").json()["tracks"] == ["song", "song"]
+    for _ in range(2):
+        assert client.post("/v1/plays", json={"track_id": "song", "seconds": 3}).status_code == 204
+    assert client.get("/v1/plays").json() == {
+        "plays": [{"id": "song", "plays": 2, "seconds": 6}],
+        "total": 1,
+        "has_more": False,
+    }
