@@ -136,7 +136,7 @@ def _playlist_lines(playlists: PlaylistGroup, result: GetResult) -> list[str]:
     return [
         f"playlists ({_counted(playlists, result)}):",
         *(
-            f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {one.updated_at.isoformat()}) [{one.id}]"
+            f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {one.model_dump(mode='json')['updated_at']}) [{one.id}]"
             for one in playlists.items
         ),
     ]
