@@ -133,13 +133,11 @@ def _iter_fix(fix: ProposedFix) -> Iterator[str]:
 
 
 def _playlist_lines(playlists: PlaylistGroup, result: GetResult) -> list[str]:
-    return [
-        f"playlists ({_counted(playlists, result)}):",
-        *(
-            f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {one.model_dump(mode='json')['updated_at']}) [{one.id}]"
-            for one in playlists.items
-        ),
-    ]
+    lines = [f"playlists ({_counted(playlists, result)}):"]
+    for one in playlists.items:
+        changed_at = one.model_dump(mode="json")["updated_at"]
+        lines.append(f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {changed_at}) [{one.id}]")
+    return lines
 
 
 def _stats_lines(stats: Stats, offset: int) -> list[str]:
