@@ -307,7 +307,10 @@ def test_the_roles_that_are_built_in_are_these(people: Any) -> None:
     roles = {role.name: (role.actions, role.quotas) for role in people.accounts.list_roles()}
     assert roles == {
         "admin": (EVERYTHING, None),
-        "agent": ({Action.ACCESS_CATALOG, Action.REQUEST_CONTENT}, Quotas(read=60, write=10, sql=0)),
+        "agent": (
+            {Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT},
+            Quotas(read=120, write=30, sql=0),
+        ),
         "editor": ({Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT}, None),
         "user": ({Action.ACCESS_CATALOG}, None),
     }

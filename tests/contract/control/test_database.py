@@ -67,11 +67,11 @@ def create_version_7(place: Any) -> None:
 
 def content_of(connection: Connection) -> dict[str, set[tuple[Any, ...]]]:
     """Return the rows of the tables that a new database begins with."""
-    names = ("control_version", "roles", "role_actions", "audit_head", "audit_anchor", "job_lease")
+    names = ("roles", "role_actions", "upgrades", "audit_head", "audit_anchor", "job_lease")
     return {name: {tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))} for name in names}
 
 
-def test_a_database_of_version_7_opens_unchanged(place: Any) -> None:
+def test_a_database_of_version_7_opens_with_the_built_in_rows_of_now(place: Any) -> None:
     create_version_7(place)
     database = place.open()
     for metadata in ALL_TABLES:
@@ -80,7 +80,8 @@ def test_a_database_of_version_7_opens_unchanged(place: Any) -> None:
         opened = shape_of(connection), content_of(connection)
         versions = list(connection.execute(text("SELECT version FROM schema_version ORDER BY 1")).scalars())
     assert versions == [1, 2, 3, 4, 5, 6, 7]
-    assert database.version() == 1
+    assert database.version() == 2
+    assert place.open().version() == 2
     with database.begin() as connection:
         for table in shape_of(connection):
             connection.execute(text(f"DROP TABLE {table}{' CASCADE' if database.dialect == 'postgresql' else ''}"))
@@ -89,6 +90,38 @@ def test_a_database_of_version_7_opens_unchanged(place: Any) -> None:
         fresh.create_missing(metadata)
     with fresh.read() as connection:
         assert (shape_of(connection), content_of(connection)) == opened
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE roles SET write_quota = 11 WHERE name = 'agent'",
+        "DELETE FROM role_actions WHERE role = 'agent' AND action = 'RequestContent'",
+    ],
+)
+def test_a_built_in_role_that_was_changed_by_hand_stays_so(place: Any, change: str) -> None:
+    create_version_7(place)
+    engine = create_engine(place.url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.execute(text(change))
+        before = agent_rows(connection)
+    engine.dispose()
+    with place.open().read() as connection:
+        assert agent_rows(connection) == before
+
+
+def agent_rows(connection: Connection) -> list[Any]:
+    """Return the rows of the role agent."""
+    queries = ("SELECT * FROM roles WHERE name = 'agent'", "SELECT * FROM role_actions WHERE role = 'agent'")
+    return [sorted(map(str, connection.execute(text(query)))) for query in queries]
+
+
+def test_a_role_that_is_put_back_to_what_it_was_is_not_changed_again(place: Any, execute: Callable[..., Any]) -> None:
+    execute("UPDATE roles SET read_quota = 60, write_quota = 10, sql_quota = 0 WHERE name = 'agent'")
+    execute("DELETE FROM role_actions WHERE role = 'agent' AND action = 'EditCatalog'")
+    with place.open().read() as connection:
+        rows = list(connection.execute(text("SELECT action FROM role_actions WHERE role = 'agent'")).scalars())
+    assert sorted(rows) == ["AccessCatalog", "RequestContent"]
 
 
 def test_the_tables_are_what_they_are_declared_to_be(database: ControlDatabase) -> None:

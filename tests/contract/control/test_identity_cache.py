@@ -311,8 +311,8 @@ def test_what_a_principal_sees_and_how_often_they_may_call(people: Any, director
     usual = Quotas(read=120, write=30, sql=10)
     wanted = {
         "ada": (frozenset({"user:ada"}), {"letters"}, usual),
-        "bob": (frozenset({"user:bob", "agent"}), {"letters"}, Quotas(read=60, write=10, sql=0)),
-        "cleo": (frozenset({"user:cleo", "agent", "heavy"}), {"letters"}, Quotas(read=1000, write=10, sql=0)),
+        "bob": (frozenset({"user:bob", "agent"}), {"letters"}, Quotas(read=120, write=30, sql=0)),
+        "cleo": (frozenset({"user:cleo", "agent", "heavy"}), {"letters"}, Quotas(read=1000, write=30, sql=0)),
         "dora": (frozenset({"user:dora", "agent", "editor"}), frozenset(), usual),
         "root": (None, frozenset(), usual),
     }

@@ -115,7 +115,7 @@ class Accounts:
         require_manager(actor)
         folded = require_user_name(name)
         granted = frozenset(grants)
-        stored = None if password is None else _hashed(password)
+        stored = None if password is None else _hashed(password, folded)
         with self._database.change() as connection:
             given = get_roles(connection, roles)
             require_may_give(actor, reach_of_roles(given, load_restrictions(connection), besides=granted))
@@ -193,14 +193,14 @@ class Accounts:
         """Set the password of the actor or of a user they manage, and end that user's sessions."""
         if fold_name(name) != actor.name:
             require_manager(actor)
-        stored = _hashed(password)
+        stored = _hashed(password, name)
         with self._database.change() as connection:
             user = _enterable(connection, actor, name)
             self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
 
     def choose_password(self, name: str, password: str) -> None:
         """Set the first password of a user who logged in with a one-time password, and end their sessions."""
-        stored = _hashed(password)
+        stored = _hashed(password, name)
         with self._database.change() as connection:
             user = get_user(connection, name)
             if user.has_password:
@@ -400,8 +400,8 @@ def _count_users(connection: Connection, *conditions: ColumnElement[bool]) -> in
     return int(connection.execute(select(func.count()).select_from(users).where(*conditions)).scalar_one())
 
 
-def _hashed(password: str) -> str:
-    require_good_password(password)
+def _hashed(password: str, user_name: str) -> str:
+    require_good_password(password, user_name=user_name)
     return hash_password(password)
 
 

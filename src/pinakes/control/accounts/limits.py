@@ -18,6 +18,8 @@ WINDOW_S = 60.0
 MOST_KEYS = 100_000
 LOGINS_BY_NAME = 10
 LOGINS_BY_ADDRESS = 30
+MOST_KNOWN = 10_000
+"""How many networks of users are remembered."""
 IPV6_HOST_BITS = 64
 
 
@@ -74,23 +76,48 @@ class RateLimiter:
 
 
 class LoginLimiter:
-    """The rate limits of login attempts."""
+    """The rate limits of login attempts.
+
+    Attempts from a network where the user has logged in before are counted apart, so that guesses from elsewhere do not
+    keep them out. Such networks are remembered by this process only.
+    """
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._window = MovingWindow(monotonic=monotonic)
+        self._guard = threading.Lock()
+        self._known: OrderedDict[str, None] = OrderedDict()
+        """Users with a network of theirs, the one used last at the end."""
 
     def require(self, name: str, address: str) -> None:
         """Count a login attempt by its user name and address; raise RateLimitedError if there were too many."""
         wait_s = self._window.take(f"from {_network(address)}", LOGINS_BY_ADDRESS)
         if wait_s is None:
-            wait_s = self._window.take(f"as {name.lower()[:100]}", LOGINS_BY_NAME)
+            wait_s = self._window.take(self._name_key(name, address), LOGINS_BY_NAME)
         if wait_s is not None:
             raise _refusal("too many attempts to log in", wait_s)
+
+    def note_success(self, name: str, address: str) -> None:
+        """Remember that a user has logged in from this network."""
+        key = _known_key(name, address)
+        with self._guard:
+            self._known[key] = None
+            self._known.move_to_end(key)
+            while len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+
+    def _name_key(self, name: str, address: str) -> str:
+        known = _known_key(name, address)
+        with self._guard:
+            return known if known in self._known else f"as {name.lower()[:100]}"
 
 
 def _refusal(what: str, wait_s: float) -> RateLimitedError:
     seconds = max(math.ceil(wait_s), 1)
     return RateLimitedError(f"{what}; try again in {seconds} s", retry_after_s=float(seconds))
+
+
+def _known_key(name: str, address: str) -> str:
+    return f"as {name.lower()[:100]} from {_network(address)}"
 
 
 def _network(address: str) -> str:

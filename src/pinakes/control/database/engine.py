@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from pinakes.control.database.begun_calls import BegunCalls, find_begun_call
 from pinakes.control.database.later_parts import add_missing_parts, find_missing_parts
-from pinakes.control.database.tables import control_version, create_tables, schema_version
+from pinakes.control.database.tables import (
+    control_version,
+    create_tables,
+    is_upgraded,
+    schema_version,
+    upgrade_rows,
+)
 from pinakes.errors import InputError, StorageError
 
 BUSY_TIMEOUT_S = 5
@@ -70,6 +76,7 @@ class ControlDatabase:
         database = cls(engine, name=_name_of(parsed))
         try:
             database._require_schema()
+            database._upgrade()
         except BaseException:
             database.close()
             raise
@@ -175,6 +182,16 @@ class ControlDatabase:
         with self.begin() as connection:
             self._lock_schema(connection)
             add_missing_parts(connection)
+
+    def _upgrade(self) -> None:
+        """Bring the built-in rows of an older database up to this version, if it can be written."""
+        with self.read() as connection:
+            if is_upgraded(connection):
+                return
+        with suppress(StorageError), self.change() as connection:
+            self._lock_schema(connection)
+            if not is_upgraded(connection):
+                upgrade_rows(connection)
 
     def _create_schema(self) -> int:
         """Create the tables, unless another process has meanwhile; return the version after it."""

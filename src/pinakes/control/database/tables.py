@@ -22,6 +22,8 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    inspect,
+    select,
     text,
 )
 from sqlalchemy.types import TypeDecorator
@@ -61,12 +63,19 @@ ROLES = {
     "admin": tuple(Action),
     "user": (Action.ACCESS_CATALOG,),
     "editor": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
-    "agent": (Action.ACCESS_CATALOG, Action.REQUEST_CONTENT),
+    "agent": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
 }
 """The built-in roles, each with its permissions."""
-AGENT_QUOTAS = {"read_quota": 60, "write_quota": 10, "sql_quota": 0}
+AGENT_QUOTAS = {"read_quota": 120, "write_quota": 30, "sql_quota": 0}
+FORMER_AGENT = ((Action.ACCESS_CATALOG, Action.REQUEST_CONTENT), (60, 10, 0))
+"""The permissions and quotas of the role agent before it could edit."""
+AGENT_EDITS = "agent-edits"
+"""The upgrade that lets the role agent edit, where nobody has changed it."""
 
 schema_version = Table("schema_version", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
+
+upgrades = Table("upgrades", METADATA, Column("name", Text, primary_key=True))
+"""The changes of built-in rows that were made in this database, or were in it from the beginning."""
 
 control_version = Table(
     "control_version",
@@ -288,6 +297,27 @@ def create_tables(connection: Connection) -> None:
     connection.execute(roles.update().where(roles.c.name == "agent").values(AGENT_QUOTAS))
     pairs = [{"role": role, "action": str(action)} for role, actions in ROLES.items() for action in actions]
     connection.execute(role_actions.insert(), pairs)
+    connection.execute(upgrades.insert(), {"name": AGENT_EDITS})
     for end in (audit_head, audit_anchor):
         connection.execute(end.insert(), {"id": 1, "number": 0, "hash": FIRST_HASH})
     connection.execute(job_lease.insert(), {"id": 1, "beat": 0})
+
+
+def is_upgraded(connection: Connection) -> bool:
+    """Tell whether the built-in rows are those of this version, or were changed by hand."""
+    if not inspect(connection).has_table(upgrades.name):
+        return False
+    return connection.execute(select(upgrades.c.name).where(upgrades.c.name == AGENT_EDITS)).first() is not None
+
+
+def upgrade_rows(connection: Connection) -> None:
+    """Bring the built-in rows of an older database up to this version, once; rows that were changed by hand stay."""
+    upgrades.create(connection, checkfirst=True)
+    connection.execute(upgrades.insert(), {"name": AGENT_EDITS})
+    is_agent = roles.c.name == "agent"
+    quotas = connection.execute(select(roles.c.read_quota, roles.c.write_quota, roles.c.sql_quota).where(is_agent))
+    actions = set(connection.execute(select(role_actions.c.action).where(role_actions.c.role == "agent")).scalars())
+    former_actions, former_quotas = FORMER_AGENT
+    if actions == set(former_actions) and [tuple(row) for row in quotas] == [former_quotas]:
+        connection.execute(roles.update().where(is_agent).values(AGENT_QUOTAS))
+        connection.execute(role_actions.insert(), {"role": "agent", "action": str(Action.EDIT_CATALOG)})

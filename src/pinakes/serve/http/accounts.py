@@ -203,7 +203,9 @@ class AccountEndpoints:
             parameters={"name": wanted.name},
             cost=Cost.READ if refusal else Cost.WRITE,  # a throttled guess must not cost a write to the disk
         )
-        return self._session_reply(request, await self._perform(context, lambda: self._enter(wanted, refusal)))
+        session = await self._perform(context, lambda: self._enter(wanted, refusal))
+        self._control.login_limiter.note_success(session.user.name, _address_of(request))
+        return self._session_reply(request, session)
 
     async def log_out(self, request: ServerRequest) -> Response:
         """End the session."""
@@ -275,9 +277,8 @@ class AccountEndpoints:
 
     def _find_refusal(self, name: str, request: ServerRequest) -> RateLimitedError | None:
         """Count an attempt to send a password; return the error where it is one too many."""
-        client = request.http.client
         try:
-            self._control.login_limiter.require(name, client.host if client else "")
+            self._control.login_limiter.require(name, _address_of(request))
         except RateLimitedError as error:
             return error
         return None
@@ -368,6 +369,11 @@ class AccountEndpoints:
 
     def _is_https(self, request: ServerRequest) -> bool:
         return base_url(self._service.settings, request.http.scope).startswith("https:")
+
+
+def _address_of(request: ServerRequest) -> str:
+    client = request.http.client
+    return client.host if client else ""
 
 
 def _context(

@@ -153,6 +153,22 @@ def test_logins_are_limited_by_name(clock: Clock) -> None:
     limiter.require("bob", "10.0.1.1")
 
 
+def test_guesses_from_elsewhere_do_not_keep_a_user_out_of_where_they_log_in(clock: Clock) -> None:
+    limiter = LoginLimiter(monotonic=clock)
+    limiter.require("ada", "10.0.0.1")
+    limiter.note_success("ada", "10.0.0.1")
+    for number in range(9):
+        limiter.require("ada", f"10.0.1.{number}")
+    with pytest.raises(RateLimitedError):
+        limiter.require("ada", "10.0.2.1")
+    for _ in range(10):
+        limiter.require("Ada", "10.0.0.1")
+    with pytest.raises(RateLimitedError):
+        limiter.require("ada", "10.0.0.1")
+    with pytest.raises(RateLimitedError):
+        limiter.require("ada", "10.0.2.1")
+
+
 @pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::{}", "not an address"])
 def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, address: str) -> None:
     limiter = LoginLimiter(monotonic=clock)
