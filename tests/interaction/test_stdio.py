@@ -18,7 +18,7 @@ from mcp import Client, types
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-pytestmark = [pytest.mark.model, pytest.mark.alone]
+pytestmark = pytest.mark.model
 
 PINAKES = str(Path(sys.executable).with_name("pinakes"))
 TOOLS = ["browse_taxonomy", "get_anime_details", "recommend_similar", "search_anime"]
@@ -360,6 +360,7 @@ def test_a_server_whose_embedder_is_not_there_starts_warns_and_answers_by_words(
     assert "vector search is off" in (tmp_path / "stderr").read_text()
 
 
+@pytest.mark.alone
 @pytest.mark.row("A14")
 def test_the_first_answer_comes_within_three_seconds_of_the_start(start_raw: Callable[..., RawClient]) -> None:
     def first_answer_s() -> float:
