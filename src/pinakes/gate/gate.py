@@ -286,6 +286,16 @@ class Gate:
         """Audit an operation that was refused before it reached the gate."""
         self._auditing.note(context, time.perf_counter(), error)
 
+    def refuse_invalid(self, context: CallContext, error: ExpectedError) -> ExpectedError:
+        """Count and audit an operation whose input has not its form; return the error that it is answered with."""
+        started = time.perf_counter()
+        try:
+            self._require_within_limit(context)
+        except ExpectedError as limited:
+            error = limited
+        self._auditing.note(context, started, error)
+        return error
+
     def _run(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
     ) -> Answer:

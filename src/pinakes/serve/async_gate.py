@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from pinakes.errors import OverloadedError, RateLimitedError
+from pinakes.errors import ExpectedError, InputError, OverloadedError, RateLimitedError, TooLargeError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import CallContext, Completions, Gate, PendingCall
 from pinakes.model.principal import Principal
@@ -53,6 +53,12 @@ class AsyncGate:
     async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
         """Run an operation that is neither a tool nor a resource, such as a login."""
         return await self.run(ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask)
+
+    async def refuse_invalid(self, ask: CallContext, error: ExpectedError) -> ExpectedError:
+        """Count and audit an operation whose input has not its form; return the error that it is answered with."""
+        # Another error of the same words: that one refers to the input, and a thread remembers what it worked on.
+        words = TooLargeError(error.message) if isinstance(error, TooLargeError) else InputError(error.message)
+        return await self.run(ask.principal, lambda gate: gate.refuse_invalid(ask, words), ask)
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool; refused and cached calls are answered without a thread."""

@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from pinakes import __version__
 from pinakes.errors import (
@@ -32,7 +33,7 @@ from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Callers, Context
 from pinakes.serve.list_changes import ListChanges
-from pinakes.serve.sdk_words import say_plainly
+from pinakes.serve.sdk_words import invalid_params, say_plainly
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 from pinakes.text.messages import safe_message
@@ -54,6 +55,8 @@ FLAGGED = "io.pinakes/flagged"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""The requests that are audited."""
 LISTS = ("tools", "prompts")
 """The lists that depend on the catalogues and the caller's rights, and whose changes are told."""
 DOTTED = ToolNaming()
@@ -99,7 +102,7 @@ class Handlers:
         server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
-        server.middleware += [say_plainly, self.introduce]
+        server.middleware += [say_plainly, self.note_invalid, self.introduce]
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         return server
 
@@ -110,6 +113,31 @@ class Handlers:
             result["instructions"] = await self._instructions(ctx)
             self._subscribe(ctx, result["capabilities"])
         return result
+
+    async def note_invalid(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer a request; audit a call whose parameters have not their form, which no handler sees."""
+        try:
+            return await call_next(ctx)
+        except ValidationError as error:
+            if ctx.method not in CALLS:
+                raise
+            refusal = invalid_params(ctx.method, error)
+            with _protocol_errors():
+                answered = await self._gate.refuse_invalid(self._invalid_call(ctx, refusal.message), refusal)
+                if isinstance(answered, RateLimitedError):
+                    raise answered from None
+            raise
+
+    def _invalid_call(self, context: Context, problem: str) -> CallContext:
+        caller, given = self._callers(context), context.params or {}
+        target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
+        return CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation=context.method,
+            target=target[:200],
+            parameters={"problem": problem},
+        )
 
     def _subscribe(self, context: Context, capabilities: dict[str, Any]) -> None:
         """Tell the client later when its lists change, and now that this will happen."""

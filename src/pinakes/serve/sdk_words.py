@@ -7,6 +7,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from pinakes.errors import InputError
 from pinakes.gate.problems import place_of, refusal_of
 from pinakes.text.messages import safe_message
 from pinakes.text.validation_words import plain_words
@@ -21,13 +22,19 @@ async def say_plainly(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
     try:
         return await call_next(ctx)
     except ValidationError as error:
-        message = f"the parameters of '{ctx.method}' are not as they should be: {refusal_of(error, _problem).message}"
-        raise MCPError(code=types.INVALID_PARAMS, message=safe_message(message)) from error
+        refusal = invalid_params(ctx.method, error)
+        raise MCPError(code=types.INVALID_PARAMS, message=safe_message(refusal.message)) from error
     except MCPError as error:
         words = _words_for(error.error, ctx.method)
         if words is None:
             raise
         raise MCPError(code=error.error.code, message=safe_message(words), data=error.error.data or None) from error
+
+
+def invalid_params(method: str, error: ValidationError) -> InputError:
+    """Return the refusal of a request whose parameters have not their form."""
+    problem = refusal_of(error, _problem).message
+    return InputError(f"the parameters of '{method}' are not as they should be: {problem}")
 
 
 def _words_for(error: types.ErrorData, method: str) -> str | None:

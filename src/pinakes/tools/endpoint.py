@@ -114,6 +114,13 @@ class EndpointSpec:
     """Whether callers are answered who logged in with a one-time password and have not chosen a password yet."""
     needs_accounts: bool = False
     """Whether a server without accounts answers 404."""
+    operation: str = ""
+    """Its name in the audit; else the tag and the function's name, such as `player/like`."""
+
+    @property
+    def audited_as(self) -> str:
+        """Its name in the audit."""
+        return self.operation or f"{self.tag}/{self.run.__name__}"
 
 
 @dataclass(frozen=True)
@@ -125,8 +132,6 @@ class Endpoint(EndpointSpec):
 
     action: Action | None = field(kw_only=True)
     """The permission it needs; None: any authenticated caller."""
-    operation: str = field(default="", kw_only=True)
-    """Its name in the audit; else the tag and the function's name, such as `player/like`."""
     target: str | None = field(default=None, kw_only=True)
     """The path variable or body field whose value the audit notes as the target."""
     cost: Cost = field(default=Cost.READ, kw_only=True)

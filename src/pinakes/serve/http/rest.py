@@ -15,6 +15,7 @@ from pinakes.gate.explain import explain
 from pinakes.gate.gate import CallContext
 from pinakes.model.flag import Flag
 from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
+from pinakes.serve.http.invalid_requests import INVALID
 from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from pinakes.serve.http.service import Service
 from pinakes.serve.mcp_server import resource_entry, template_entry, tool_entry
@@ -128,7 +129,15 @@ class ExplainResult(EndpointResult):
 def rest_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the endpoints of tools and resources."""
     rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
-    read = declare("GET", "/v1/resources/read", rest.read_resource, query=ReadParams, media_type="*/*", refusals=(404,))
+    read = declare(
+        "GET",
+        "/v1/resources/read",
+        rest.read_resource,
+        query=ReadParams,
+        media_type="*/*",
+        refusals=(404,),
+        operation="resources/read",
+    )
     return [
         EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
         EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
@@ -141,7 +150,14 @@ def rest_endpoints(service: Service) -> list[EndpointSpec]:
             result=ExplainResult,
             refusals=(403, 404),
         ),
-        declare("GET", "/v1/resources", rest.list_resources, query=ResourcesParams, result=ResourcesResult),
+        declare(
+            "GET",
+            "/v1/resources",
+            rest.list_resources,
+            query=ResourcesParams,
+            result=ResourcesResult,
+            operation="resources/list",
+        ),
         declare("GET", "/v1/resource-templates", rest.list_resource_templates, result=TemplatesResult),
         read,
     ]
@@ -163,7 +179,11 @@ class RestEndpoints:
 
     async def call_tool(self, request: ServerRequest) -> Response:
         """Run a tool; its structured content is the whole answer."""
-        arguments, name = await read_object(request.http), str(request.http.path_params["name"])
+        name = str(request.http.path_params["name"])
+        try:
+            arguments = await read_object(request.http)
+        except INVALID as error:
+            raise await self._service.invalid.refused(request.http, "tools/call", error, target=name) from None
         answer = await self._service.gate.call(request.caller, name, arguments)
         if answer.error:
             return error_reply(answer.error)

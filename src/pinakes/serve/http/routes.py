@@ -18,6 +18,7 @@ from pinakes.serve.http.bodies import WithBody
 from pinakes.serve.http.endpoints import ServerRequest, read_request
 from pinakes.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
 from pinakes.serve.http.health import health_endpoints
+from pinakes.serve.http.invalid_requests import INVALID
 from pinakes.serve.http.openapi import openapi_endpoint
 from pinakes.serve.http.page import page_endpoints
 from pinakes.serve.http.replies import model_reply, with_error_replies
@@ -106,7 +107,7 @@ class GateEndpoint:
         return CallContext(
             principal=caller.principal,
             via=caller.via,
-            operation=endpoint.operation or f"{endpoint.tag}/{endpoint.run.__name__}",
+            operation=endpoint.audited_as,
             target=_find_target(endpoint, request),
             parameters={},
             cost=endpoint.cost,
@@ -127,10 +128,15 @@ class _ByMethod:
 def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
     if endpoint.needs_accounts and service.control is None:
         return request_response(with_error_replies(_refuse_without_accounts))
+    invalid = service.invalid
     run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
 
     async def handle(request: Request) -> Response:
-        response: Response = await run(await read_request(endpoint, request))
+        try:
+            asked = await read_request(endpoint, request)
+        except INVALID as error:
+            raise await invalid.refused(request, endpoint.audited_as, error) from None
+        response: Response = await run(asked)
         return response
 
     app = WithBody(

@@ -9,6 +9,7 @@ from pinakes.gate.gate import Gate
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.authenticate import Authenticator
 from pinakes.serve.http.bodies import Bodies
+from pinakes.serve.http.invalid_requests import InvalidRequests
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
@@ -46,5 +47,11 @@ class Service:
     """Endpoints that catalogue packages bring."""
     bodies: Bodies = field(default_factory=Bodies)
     """The bounds on the memory of request bodies."""
+    invalid: InvalidRequests = field(init=False)
+    """Audits requests that have not their form."""
     phase: Phase = field(default_factory=Phase)
     started_at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Make what follows from the gate."""
+        object.__setattr__(self, "invalid", InvalidRequests(self.gate))

@@ -1,0 +1,87 @@
+"""MCP requests whose parameters have not their form never reach a handler; calls among them are audited anyway."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+from mcp import types
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from pinakes.control.accounts.limits import RateLimiter
+from pinakes.gate.gate import Gate
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import Principal, Quotas
+from pinakes.serve.async_gate import AsyncGate
+from pinakes.serve.caller import Caller
+from pinakes.serve.mcp_server import Handlers
+from pinakes.serve.workers import Workers
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("Z13")
+
+ADA = Caller(principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)), via="http")
+
+
+class Notes:
+    """Implements `Observer` by remembering."""
+
+    def __init__(self) -> None:
+        self.entries: list[AuditEntry] = []
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        assert not durable
+        self.entries.append(entry)
+
+
+def send(notes: Notes, method: str, params: dict[str, Any], *, times: int = 1) -> Exception:
+    """Pass requests on to a handler of the SDK that refuses their parameters; return the last error."""
+    gate = Gate(Toolbox([]), observers=[notes], limiter=RateLimiter())
+    handlers = Handlers(AsyncGate(lambda: gate, Workers()), lambda _context: ADA)
+    context: Any = SimpleNamespace(method=method, params=params)
+
+    async def refuse(_context: Any) -> Any:
+        return types.CallToolRequestParams.model_validate(params)
+
+    async def run() -> Exception:
+        error: Exception | None = None
+        for _ in range(times):
+            with pytest.raises((ValidationError, MCPError)) as caught:
+                await handlers.note_invalid(context, refuse)
+            error = caught.value
+        assert error is not None
+        return error
+
+    return anyio.run(run)
+
+
+def test_a_call_whose_parameters_have_not_their_form_is_noted() -> None:
+    notes = Notes()
+    error = send(notes, "tools/call", {"name": "search", "arguments": "a secret"})
+    assert isinstance(error, ValidationError)
+    (note,) = notes.entries
+    assert (note.principal, note.via, note.operation, note.target) == ("ada", "http", "tools/call", "search")
+    assert (note.outcome, note.error_code) == (Outcome.ERROR, "invalid_input")
+    assert "'arguments'" in note.parameters["problem"]
+    assert "a secret" not in repr(note)
+
+
+def test_a_call_without_a_name_is_noted_too() -> None:
+    notes = Notes()
+    send(notes, "tools/call", {"name": ["x"]})
+    assert notes.entries[0].target == ""
+
+
+def test_such_calls_count_against_the_rate_limit() -> None:
+    notes = Notes()
+    error = send(notes, "tools/call", {}, times=3)
+    assert isinstance(error, MCPError)
+    assert error.error.code == -32011
+    assert [note.outcome for note in notes.entries] == [Outcome.ERROR, Outcome.ERROR, Outcome.LIMITED]
+
+
+def test_other_requests_are_left_alone() -> None:
+    notes = Notes()
+    assert isinstance(send(notes, "logging/setLevel", {}), ValidationError)
+    assert notes.entries == []
