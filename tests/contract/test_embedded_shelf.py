@@ -22,7 +22,7 @@ from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
-from pinakes.shelf.embedded import index_process
+from pinakes.shelf.embedded import index_process, shelf_index
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.base_folder import BaseFolder
 from pinakes.shelf.embedded.segment import Segment
@@ -56,12 +56,12 @@ WRITING_PROCESS = """
 import pathlib, sys
 from pinakes.api.registry import get_package
 from pinakes.model.record import Record, RecordId
-from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded import shelf as shelf_module, shelf_index
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Delete, Put
 
-shelf_module.TAIL_ROWS = 2
-shelf_module.TAIL_SHARE = 0
+shelf_index.TAIL_ROWS = 2
+shelf_index.TAIL_SHARE = 0
 shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
 for number in range(40):
     fields = {"title": f"Robot {number}", "synopsis": "a robot story"}
@@ -135,7 +135,7 @@ def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
     embedded_stock.delete("r2")
     assert base_name(embedded_stock) == first
     before = embedded_stock.answers(embedded_stock.shelf.reader())
-    monkeypatch.setattr(shelf_module, "TAIL_ROWS", 1)
+    monkeypatch.setattr(shelf_index, "TAIL_ROWS", 1)
     embedded_stock.shelf.publish()
     assert base_name(embedded_stock) != first
     assert [path.name for path in Path(embedded_stock.shelf.folder).glob("index/*/base-*")] == [
@@ -151,7 +151,7 @@ def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeyp
     fill(embedded_stock)
     view = embedded_stock.shelf.reader()
     before = embedded_stock.answers(view)
-    monkeypatch.setattr(shelf_module, "TAIL_ROWS", 0)
+    monkeypatch.setattr(shelf_index, "TAIL_ROWS", 0)
     embedded_stock.delete("r0", "r1", "r2")
     assert not list(Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.base.change_no}"))
     assert embedded_stock.answers(view) == before

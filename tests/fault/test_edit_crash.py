@@ -37,7 +37,7 @@ from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import base_folder, shelf as shelf_module
+from pinakes.shelf.embedded import base_folder, shelf_index
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -61,8 +61,8 @@ class Hashing:
         row = np.random.default_rng(seed).normal(size=8)
         return (row / np.linalg.norm(row)).astype(np.float32)
 
-shelf_module.TAIL_ROWS = 5
-shelf_module.TAIL_SHARE = 0
+shelf_index.TAIL_ROWS = 5
+shelf_index.TAIL_SHARE = 0
 shelf = EmbeddedShelf.create(pathlib.Path(sys.argv[1]), get_package("music").spec, model=Hashing.model)
 edits = Edits(shelf=shelf, embedder=Hashing())
 drawn = random.Random(sys.argv[2])
@@ -233,8 +233,8 @@ def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_
         ("Store._log = die_at(5, Store._log)", False),
         ("TextIndex.update = die", True),
         ("EmbeddedShelf.publish = die", True),
-        ("shelf_module.TAIL_ROWS = 0; base_folder.save_segment = die", True),
-        ("shelf_module.TAIL_ROWS = 0; os.replace = die_at(2, os.replace)", True),
+        ("shelf_index.TAIL_ROWS = 0; base_folder.save_segment = die", True),
+        ("shelf_index.TAIL_ROWS = 0; os.replace = die_at(4, os.replace)", True),
     ],
     ids=["first", "third", "last", "before-the-text", "before-indexing", "before-the-base", "before-the-pointer"],
 )

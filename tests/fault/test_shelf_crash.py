@@ -30,7 +30,7 @@ import numpy as np
 from pinakes.api.registry import get_package
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import base_folder, shelf as shelf_module
+from pinakes.shelf.embedded import base_folder, shelf_index
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -74,8 +74,8 @@ for number in range(5):
 ENDLESS = (
     CHILD
     + """
-shelf_module.TAIL_ROWS = 3
-shelf_module.TAIL_SHARE = 0
+shelf_index.TAIL_ROWS = 3
+shelf_index.TAIL_SHARE = 0
 for number in range(100_000):
     shelf.apply([put(number)])
     shelf.publish()
@@ -172,13 +172,23 @@ def test_dying_within_a_batch_leaves_nothing_of_it(tmp_path: Path) -> None:
         "os.fsync = die_at(4, os.fsync)",
         "os.replace = die_at(1, os.replace)",
         "os.replace = die_at(2, os.replace)",
+        "os.replace = die_at(3, os.replace)",
+        "os.replace = die_at(4, os.replace)",
         "shutil.rmtree = die_at(2, shutil.rmtree)",
     ],
-    ids=["before-saving", "while-saving", "before-the-move", "before-the-pointer", "before-cleaning-up"],
+    ids=[
+        "before-saving",
+        "while-saving",
+        "before-the-checksums-of-the-text",
+        "before-the-checksums-of-the-base",
+        "before-the-move",
+        "before-the-pointer",
+        "before-cleaning-up",
+    ],
 )
 def test_dying_while_the_base_is_swapped_loses_nothing(tmp_path: Path, moment: str) -> None:
     dying = (
-        PUBLISHED + f"shelf_module.TAIL_ROWS = 0\nshelf.apply([put(5)])\nacknowledge('r5')\n{moment}\nshelf.publish()\n"
+        PUBLISHED + f"shelf_index.TAIL_ROWS = 0\nshelf.apply([put(5)])\nacknowledge('r5')\n{moment}\nshelf.publish()\n"
     )
     code, acknowledged = run_child(dying, tmp_path)
     assert (code, acknowledged[-1]) == (9, "r5")

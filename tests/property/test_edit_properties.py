@@ -21,7 +21,7 @@ from pinakes.ingest.embedding import digest_of
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded import shelf_index
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Author, Embedding, Put, Shelf
 from pinakes.text.query import analyse_query
@@ -221,7 +221,7 @@ def test_after_any_edits_and_undos_a_catalogue_answers_as_one_built_from_what_is
     taken: list[tuple[Any, ...]], tail_rows: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
-        patch.setattr(shelf_module, "TAIL_ROWS", tail_rows)
+        patch.setattr(shelf_index, "TAIL_ROWS", tail_rows)
         fill(edited, START)
         start = answers(edited)
         editor = Editor(edited)

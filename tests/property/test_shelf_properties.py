@@ -15,7 +15,7 @@ from pinakes.catalogue.loader import compile_text
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded import shelf_index
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.vectors import build_vector_table
 from pinakes.shelf.port import Change, Delete, Embedding, Put, ShelfReader
@@ -187,7 +187,7 @@ def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
 ) -> None:
     final: dict[RecordId, Put] = {}
     with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
-        patch.setattr(shelf_module, "TAIL_ROWS", tail_rows)
+        patch.setattr(shelf_index, "TAIL_ROWS", tail_rows)
         for batch, published in batches:
             edited.apply(batch)
             keep(batch, final)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import filelock
 
-from pinakes.errors import BusyError
+from pinakes.errors import BusyError, StorageError
 
 LOCK_FILE = "lock"
 
@@ -30,6 +30,11 @@ class CatalogueLock:
         except filelock.Timeout as error:
             raise error_type(
                 f"catalogue '{self._name}' is being written by another process (lock: {self._lock.lock_file})"
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise StorageError(
+                f"catalogue '{self._name}' cannot be written to: {reason}; nothing was changed"
             ) from error
         try:
             yield

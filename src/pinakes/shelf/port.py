@@ -349,6 +349,13 @@ class Shelf(Protocol):
         through what that raises.
         """
 
+    def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+        """Replace what is damaged and can be derived from the records, and return what was done, in words.
+
+        An implementation moves damaged indexes aside, builds them anew and goes on answering reads, which say so
+        meanwhile. It adds checksums where they are missing. Damaged records stay as they are: `check` yields them.
+        """
+
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed.
 

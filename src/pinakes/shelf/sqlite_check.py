@@ -1,6 +1,7 @@
 """Checking SQLite files: SQLite's own integrity check, in a connection of its own, with checkpoints."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -14,16 +15,31 @@ MOST_FAULTS = 3
 
 def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> list[str]:
     """Return the first faults that SQLite finds in a file; none where it is sound."""
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            return check_connected(db, checkpoint)
+    except apsw.Error as error:
+        return [f"cannot be read: {error}"]
+
+
+def check_connected(db: apsw.Connection, checkpoint: Checkpoint) -> list[str]:
+    """Return the first faults that SQLite finds in the file of a connection."""
+    with checkpoints(db, checkpoint):
+        found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST_FAULTS})")]
+    return [" ".join(fault.split()) for fault in found if fault != "ok"]
+
+
+@contextmanager
+def checkpoints(db: apsw.Connection, checkpoint: Checkpoint) -> Iterator[None]:
+    """Call a checkpoint now and then while the statements of a connection run; it may raise to end them."""
 
     def go_on() -> bool:
         checkpoint()
         return False
 
+    db.set_progress_handler(go_on, STEPS_BETWEEN_CHECKPOINTS)
     try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            db.set_progress_handler(go_on, STEPS_BETWEEN_CHECKPOINTS)
-            found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST_FAULTS})")]
-    except apsw.Error as error:
-        return [f"cannot be read: {error}"]
-    return [" ".join(fault.split()) for fault in found if fault != "ok"]
+        yield
+    finally:
+        db.set_progress_handler(None)

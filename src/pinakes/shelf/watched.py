@@ -125,6 +125,10 @@ class WatchedShelf:
             return
         yield from inner.check(checkpoint=checkpoint)
 
+    def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+        """Replace what is damaged and can be derived, and return what was done."""
+        return self._inner.mend(checkpoint=checkpoint)
+
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed."""
         return self.open().rebuild(accept=accept)

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pinakes.errors import StorageError
 from pinakes.model.record import RecordId
+from pinakes.shelf.embedded.row_sums import row_sum
 from pinakes.shelf.history import LoggedChange
 from pinakes.shelf.port import Author, CalledChange, Op
 
-PAST_CHANGES = """SELECT change_no, id, op, before, principal, call_id, at FROM changes {}
-           ORDER BY change_no DESC LIMIT :limit"""
+PAST_CHANGES = "SELECT {} FROM changes {} ORDER BY change_no DESC LIMIT :limit"
+LOGGED = "change_no, key, id, op, before, principal, call_id, at"
 CALLED_CHANGES = """SELECT change_no, id, op, principal, call_id, at FROM changes WHERE change_no IN (
                SELECT change_no FROM changes WHERE call_id <> '' AND +change_no > ? ORDER BY +change_no LIMIT ?)
            ORDER BY change_no"""
@@ -29,9 +31,17 @@ def conditions_of(asked: Mapping[str, Any]) -> str:
     return f"WHERE {' AND '.join(clauses)}" if clauses else ""
 
 
+def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row of the log, the columns `LOGGED` and its checksum; refuse one that is damaged."""
+    change_no, *values, told = row
+    if told is not None and told != row_sum(*values):
+        raise StorageError(f"change {change_no} of the history is damaged; put the records back from a back-up")
+    return row
+
+
 def logged_change(row: tuple[Any, ...]) -> LoggedChange:
     """Return a row of the log as a value."""
-    change_no, record_id, op, before, principal, call_id, at = row
+    change_no, _key, record_id, op, before, principal, call_id, at, *_sum = row
     return LoggedChange(
         change_no=change_no,
         id=RecordId(record_id),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pinakes.shelf.embedded.base_folder import BaseFolder
 from pinakes.shelf.embedded.segment import DamagedIndexError, with_late_vectors
-from pinakes.shelf.embedded.store import STORED_VECTORS, Store
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.stored_vectors import STORED_VECTORS
 
 SwapIn = Callable[[Path, str, str], bool]
 """Makes a written segment of this name the base, if that of the second name still is it; tells whether it did."""

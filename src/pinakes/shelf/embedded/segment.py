@@ -1,7 +1,7 @@
 """A segment: immutable rows with everything needed to filter, rank and name them.
 
 The base segment is a folder of memory-mapped arrays; the tail (the changes since) has the same form in memory.
-Format: `meta.json` and one `.npy` file per array, named by `_arrays`.
+Format: `meta.json`, one `.npy` file per array, named by `_arrays`, and `checksums.json` with the checksum of each.
 """
 
 import os
@@ -16,6 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
+from pinakes.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
@@ -26,6 +27,7 @@ from pinakes.shelf.terms import Entry, column_number, entries_of, number_fields,
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
+SUMS_FILE = "checksums.json"
 VECTOR_ARRAYS = ("vectors", "codes", "scales", "sketch_", "mean", "awaiting")
 """How the names of the arrays begin that change when vectors come."""
 Array = NDArray[Any]
@@ -228,16 +230,22 @@ def with_late_vectors(
 
 
 def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:
-    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to those of `like`."""
+    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to those of `like`.
+
+    The checksums are of what was to be written, so that a disk that writes something else is noticed too.
+    """
     folder.mkdir(parents=True)
+    sums: dict[str, FileSum] = {}
+    linked = {} if like is None else find_sums(like / SUMS_FILE) or {}
     for name, values in _arrays(segment).items():
+        file_name = f"{name}.npy"
         if like is not None and not name.startswith(VECTOR_ARRAYS):
-            os.link(like / f"{name}.npy", folder / f"{name}.npy")
+            os.link(like / file_name, folder / file_name)
+            sums[file_name] = linked.get(file_name) or measure_file(folder / file_name)
             continue
-        with (folder / f"{name}.npy").open("wb") as file:
+        with SummedFile(folder / file_name) as file:
             np.save(file, values)
-            file.flush()
-            os.fsync(file.fileno())
+        sums[file_name] = file.sum()
     meta = {
         "change_no": segment.change_no,
         "rows": segment.columns.size,
@@ -249,10 +257,9 @@ def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) ->
         "vector_no": segment.vector_no,
         "has_awaiting": segment.awaiting is not None,
     }
-    with (folder / META_FILE).open("wb") as file:
+    with SummedFile(folder / META_FILE) as file:
         file.write(orjson.dumps(meta))
-        file.flush()
-        os.fsync(file.fileno())
+    save_sums(folder / SUMS_FILE, sums | {META_FILE: file.sum()})
 
 
 def open_segment(folder: Path) -> Segment:

@@ -13,40 +13,40 @@ import dataclasses
 import logging
 import os
 import shutil
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, ExpectedError, StorageError
-from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded.base_folder import BaseFolder, size_of
-from pinakes.shelf.embedded.index_check import check_index
+from pinakes.model.vectors import ModelId
+from pinakes.shelf.embedded.base_folder import size_of
+from pinakes.shelf.embedded.index_check import REBUILD, check_index
 from pinakes.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
 from pinakes.shelf.embedded.late_vectors import publish_late
-from pinakes.shelf.embedded.segment import (
-    DamagedIndexError,
-    Segment,
-    SegmentBuilder,
-    SegmentRow,
-    build_segment,
-)
-from pinakes.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
+from pinakes.shelf.embedded.quarantine import quarantine
+from pinakes.shelf.embedded.segment import DamagedIndexError
+from pinakes.shelf.embedded.shelf_index import BEHIND, ShelfIndex, UnsummedIndexError
+from pinakes.shelf.embedded.shelf_writer import WRITER_LOCK_TIMEOUT_S, StoreWriter
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.store_check import check_store, mend_store
+from pinakes.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.embedded.view import EmbeddedView, alive_rows
-from pinakes.shelf.lock import CatalogueLock, EmbeddingElsewhereError
+from pinakes.shelf.embedded.view import EmbeddedView
+from pinakes.shelf.lock import CatalogueLock
 from pinakes.shelf.port import (
+    INDEX_PART,
     LOCAL,
     RECORDS_PART,
     Author,
     Change,
     Checkpoint,
     Problem,
-    Put,
     ShelfDescription,
     ShelfReader,
     accept_any,
@@ -61,15 +61,9 @@ FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
 INDEX_FORMAT = 3
 
-TAIL_ROWS = 1_000
-TAIL_SHARE = 0.05
-"""The tail may hold this many rows, or this share of the base, before a new base is built."""
-
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
 SWAP_ATTEMPTS = 3
-BEHIND = "another process is writing"
-WRITER_LOCK_TIMEOUT_S = 10.0
 READER_WAIT_S = 0.25
 """How long a reader without any snapshot waits for a writer before it is refused as busy."""
 EMBEDDING_LOCK_FILE = "vectors.lock"
@@ -79,21 +73,25 @@ StepT = TypeVar("StepT")
 logger = logging.getLogger(__name__)
 
 
-class EmbeddedShelf:
+class EmbeddedShelf(StoreWriter):
     """Implements `BuildableShelf` and `ShelfWriter` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
         self.spec = spec
-        self.store = Store(folder / STORE_FILE, spec)
-        self._index = folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}"
-        self._bases = BaseFolder(self._index)
-        self._text: TextIndex | None = None
+        super().__init__(
+            Store(folder / STORE_FILE, spec),
+            CatalogueLock(folder, spec.name),
+            CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
+        )
+        self._index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        """The index of a catalogue that cannot be written to, where its own index is not usable."""
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
-        self._lock = CatalogueLock(folder, spec.name)
-        self._embedding = CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE)
         self._is_withholding = False
+        self.rebuilt = ""
+        """Why the index was rebuilt since it was last told."""
         self._exclusive = 0
         self._indexing: IndexProcess | None = None
 
@@ -113,7 +111,7 @@ class EmbeddedShelf:
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             if self.store.create(model):
                 shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
-                self._view = self._text = None
+                self._forget()
 
     @classmethod
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
@@ -131,7 +129,13 @@ class EmbeddedShelf:
         """Close files and connections."""
         with self._guard:
             self.store.close()
-            self._view = self._text = None
+            self._forget()
+            if self._scratch is not None:
+                self._scratch.cleanup()
+
+    def _forget(self) -> None:
+        self._view = None
+        self._index.forget()
 
     def writer(self) -> "EmbeddedShelf":
         """Return the writing side: the shelf itself."""
@@ -140,7 +144,7 @@ class EmbeddedShelf:
     def reader(self) -> EmbeddedView:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
-            if self._view is None or self._view.state != self.store.state():
+            if self._view is None or self._view.state != self.store.state() or self._index.has_failed():
                 self._view = self._refreshed_or_stale()
             if self._view is not None:
                 return self._view
@@ -175,82 +179,55 @@ class EmbeddedShelf:
         """Update every index to the store; build a new base segment if the tail has grown."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
             self._end_indexing()
-            self._rebuilding_if_damaged(self._catch_up)
-
-    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Return the digests without a stored vector."""
-        return {digest for digest in digests if not self.store.has_embedding(digest)}
-
-    def missing_vectors(self, digests: Iterable[bytes], model: ModelId) -> set[bytes]:
-        """Return the digests without a stored vector of a model, which need not be the present one."""
-        return {digest for digest in digests if not self.store.has_embedding(digest, model)}
-
-    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
-        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            self.store.keep_vectors(model, vectors)
-
-    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
-        return self.store.unchanged(puts)
-
-    def count_unembedded(self) -> int:
-        """Return how many different texts have no vector yet."""
-        return self.store.count_unembedded()
-
-    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records without a vector that follow a key, in key order; some may have no text."""
-        return self.store.list_unembedded(after=after, limit=limit)
-
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
-        """Store vectors of texts durably, and return how many of these records still have that text."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            return self.store.add_vectors(digests, vectors)
-
-    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the right to add vectors, which keeps no reader or writer waiting."""
-        return self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+            self._rebuilding_if_damaged(self._index.catch_up)
 
     def publish_vectors(self) -> None:
         """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
-        if self._bases.name() is None or self.store.model() is None:
+        if self._index.bases.name() is None or self.store.model() is None:
             self.publish()
             return
-        if any(publish_late(self.store, self._bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
+        if any(publish_late(self.store, self._index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
             return
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            publish_late(self.store, self._bases, self._swap_in)
+            publish_late(self.store, self._index.bases, self._swap_in)
 
     def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
         """Replace the base, unless another process has done so since; tell whether it was replaced."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            if self._bases.name() != former:
+            if self._index.bases.name() != former:
                 return False
-            self._bases.swap_in(fresh, name)
+            self._index.bases.swap_in(fresh, name)
             return True
-
-    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return the present record of each id, None for a deleted one."""
-        return self.store.current_or_deleted(ids)
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
         """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
         try:
+            if self._index.has_failed():
+                self._index.require_sound()
             return step()
         except DamagedIndexError:
-            self._text = None
+            self._index.forget()
             self._require_own_spec()
         with self._lock.held(READER_WAIT_S):
             try:
                 return step()  # another process may have been swapping it
             except DamagedIndexError as error:
-                logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, error.message)
-            self._text = None
-            shutil.rmtree(self._index, ignore_errors=True)
+                self._put_aside(error.message)
             return step()
+
+    def _put_aside(self, reason: str) -> None:
+        """Move the damaged index aside, so that the next step builds another. The lock is held."""
+        logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, reason)
+        self.rebuilt = reason
+        self._index.forget()
+        if self._index.folder.exists():
+            quarantine(self.folder, self._index.folder)
+        self.store.renumber_vectors()  # so that every process opens the new one
 
     def _refreshed_or_stale(self) -> EmbeddedView | None:
         """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
+        if self.store.is_read_only:
+            return self._unwritable_view()
         try:
             return self._rebuilding_if_damaged(self._refreshed)
         except BusyError:
@@ -258,9 +235,22 @@ class EmbeddedShelf:
                 raise
             return dataclasses.replace(self._view, stale=BEHIND)
 
+    def _unwritable_view(self) -> EmbeddedView:
+        """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere where it must be."""
+        try:
+            view = self._index.find_view()
+        except DamagedIndexError as error:
+            logger.warning("the index of catalogue '%s' is not used: %s", self.spec.name, error.message)
+            view = None
+        if view is None:
+            self._scratch = self._scratch or tempfile.TemporaryDirectory(prefix="pinakes-")
+            self._index = ShelfIndex(Path(self._scratch.name) / self._index.folder.name, self.spec, self.store)
+            view = self._caught_up()
+        return view
+
     def _require_own_spec(self) -> None:
         """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
-        if self._view is not None and not self._bases.name() and any(self._index.parent.glob("*/text")):
+        if self._view is not None and not self._index.bases.name() and any(self._index.folder.parent.glob("*/text")):
             raise BusyError(f"catalogue '{self.spec.name}' was just built by another spec; ask again")
 
     def _refreshed(self) -> EmbeddedView | None:
@@ -269,7 +259,7 @@ class EmbeddedShelf:
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
         if self._view is None:
             self._publish_left_vectors()
-        view = self._find_view()
+        view = self._index.find_view()
         if view is not None:
             return view
         try:
@@ -278,7 +268,7 @@ class EmbeddedShelf:
         except BusyError:
             known = self._view
             is_reached = known is not None and known.change_no == self.open_text().change_no()
-            view = None if is_reached else self._find_view(may_be_behind=True)
+            view = None if is_reached else self._index.find_view(may_be_behind=True)
             return view or (None if known is None else dataclasses.replace(known, stale=BEHIND))
 
     def _publish_left_vectors(self) -> None:
@@ -302,66 +292,15 @@ class EmbeddedShelf:
 
     def _caught_up(self) -> EmbeddedView:
         """Update every index and return a current snapshot. The lock is held."""
-        self._catch_up()
-        view = self._find_view()
+        self._index.catch_up()
+        view = self._index.find_view()
         if view is None:
             raise DamagedIndexError(f"the index of '{self.folder.name}' is ahead of the store")
         return view
 
-    def _find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
-        """Return a snapshot of the state that the indexes have reached, or None where they lag behind the store.
-
-        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit.
-        """
-        text = self.open_text()
-        text.reload()
-        with self.store.snapshot():
-            change_no, last = text.change_no(), self.store.change_no()
-            base = self._find_base()
-            if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
-                return None
-            model, vector_no = self.store.model(), self.store.state().vector_no
-            changed = self.store.changed_since(base.change_no, until=change_no)
-            tail = build_segment(
-                self.store.iter_rows_as_of(changed, change_no),
-                self.spec,
-                change_no=change_no,
-                model=model,
-                mean=base.mean,
-            )
-        return EmbeddedView(
-            spec=self.spec,
-            store=self.store,
-            text=text,
-            searcher=text.searcher,
-            base=base,
-            tail=tail,
-            base_alive=alive_rows(base, changed),
-            model=model,
-            change_no=change_no,
-            vector_no=vector_no,
-            stale=BEHIND if change_no < last else None,
-        )
-
-    def _catch_up(self) -> None:
-        """Update every index to the store. The lock is held."""
-        if self._bases.name() is None and not self.open_text().change_no() and self.store.change_no():
-            self._build_first(self.store.iter_rows())
-        else:
-            self._catch_up_text()
-            self._renew_base()
-
-    def _build_first(self, rows: Iterable[SegmentRow]) -> None:
-        """Build both indexes in one pass over all records. The lock is held."""
-        builder = SegmentBuilder(self.spec, self.store.model())
-        self.open_text().build(map(builder.added, rows), change_no=self.store.change_no)
-        vector_no = self.store.counter(STORED_VECTORS)
-        self._bases.swap(builder.build(self.store.change_no(), vector_no))
-        self.store.note_indexed(vector_no)
-
     def _index_meanwhile(self, records: int) -> None:
         """Index the text of many new records while more are written. The lock is held until they are published."""
-        if not self._exclusive or self._bases.name() is not None:
+        if not self._exclusive or self._index.bases.name() is not None:
             return
         if self._indexing is None and is_worthwhile(records) and not self.open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
@@ -377,58 +316,81 @@ class EmbeddedShelf:
             if self.store.change_no() != self.store.count():
                 return
             indexing.note_all()
-            self._renew_base()
+            self._index.renew_base()
             if not indexing.finish():
                 logger.warning("the text index of catalogue '%s' is built again: its process failed", self.spec.name)
 
-    def _catch_up_text(self) -> None:
-        """Index the changes after the text index's marker. The lock is held."""
-        text = self.open_text()
-        text.reload()
-        reached, wanted = text.change_no(), self.store.change_no()
-        if reached < wanted:
-            touched = self.store.changed_since(reached)
-            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
-
-    def _renew_base(self) -> None:
-        """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""
-        base = self._find_base()
-        if base is not None:
-            waiting = len(self.store.changed_since(base.change_no))
-            if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
-                return
-        model, change_no = self.store.model(), self.store.change_no()
-        vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
-        rows = self.store.iter_rows()
-        segment = build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no)
-        self._bases.swap(segment)
-        self.store.note_indexed(vector_no)
-
-    def _find_base(self) -> Segment | None:
-        """Return the current base, mapped once for each generation, or None where none was built yet."""
-        name = self._bases.name()
-        if name is None:
-            return None
-        if self._view is not None and self._view.base.name == name:
-            return self._view.base
-        return self._bases.open(name)
-
     def open_text(self) -> TextIndex:
         """Return the text index, opened once."""
-        if self._text is None:
-            self._text = TextIndex(self._index / "text", self.spec)
-        return self._text
+        return self._index.open_text()
 
     def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
-        """Yield the faults of the file, or else those of the records and the indexes."""
-        damage = self.store.check(checkpoint)
-        if damage:
-            yield from damage
-            return
+        """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
+        is_readable = True
+        for problem in check_store(self.store, checkpoint):
+            is_readable = False
+            yield problem
         try:
-            yield from check_index(self.reader(), checkpoint)
+            self._check_files(checkpoint)
+            if is_readable:
+                yield from check_index(self.reader(), checkpoint)
+        except DamagedIndexError as error:
+            yield Problem(part=INDEX_PART, message=error.message, advice=REBUILD)
         except StorageError as error:
             yield Problem.from_error(RECORDS_PART, error)
+
+    def _check_files(self, checkpoint: Checkpoint) -> None:
+        """Raise DamagedIndexError where a file of the index does not have its checksum."""
+        try:
+            self._index.require_sound(pace=checkpoint)
+        except UnsummedIndexError:
+            return
+        except DamagedIndexError:
+            if self.store.is_read_only:
+                raise
+            with suppress(BusyError, UnsummedIndexError), self._lock.held(READER_WAIT_S):
+                self._index.require_sound()  # another process may have been replacing it
+
+    def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+        """Replace what is damaged and can be derived, add the checksums that are missing, and return what was done."""
+        if self.store.is_read_only:
+            return []
+        try:
+            self.reader()  # rebuilds an index that cannot be opened
+        except StorageError:
+            return []  # the check says why
+        done = [f"the index was rebuilt from the records: {self.rebuilt}"] if self.rebuilt else []
+        self.rebuilt = ""
+        done += mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)
+        if (reason := self._find_damage(checkpoint)) is not None:
+            self._rebuild_damaged(reason)
+            done.append(f"the index was rebuilt from the records: {reason}")
+        return done
+
+    def _find_damage(self, checkpoint: Checkpoint) -> str | None:
+        """Return why the index has to be built anew; give one that is sound the checksums that it lacks."""
+        try:
+            self._index.require_sound(pace=checkpoint)
+        except DamagedIndexError:
+            with suppress(BusyError), self._lock.held(WRITER_LOCK_TIMEOUT_S):
+                try:
+                    self._index.require_sound()  # another process may have been replacing it
+                except DamagedIndexError as error:
+                    return error.message
+        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
+            self._index.add_missing_sums()
+        return None
+
+    def _rebuild_damaged(self, reason: str) -> None:
+        """Build the index anew beside the view in use, whose answers say so meanwhile."""
+        with self._guard:
+            if self._view is not None:
+                self._view = dataclasses.replace(self._view, stale=f"its index is being rebuilt: {reason}")
+        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+            other._put_aside(reason)
+            other.publish()
+        with self._guard:
+            self._forget()
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
@@ -436,7 +398,7 @@ class EmbeddedShelf:
             other._replace_index(accept)
             records = other.store.count()
         with self._guard:
-            self._view = self._text = None
+            self._forget()
         return records
 
     def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:

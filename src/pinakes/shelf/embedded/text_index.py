@@ -22,6 +22,7 @@ from pinakes.model.hits import Ranking, build_ranking
 from pinakes.model.record import Key
 from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
+from pinakes.shelf.embedded.text_files import META_FILE, TextFiles
 from pinakes.shelf.terms import asked_term, term_fields, text_tokens
 from pinakes.text.query import TextQuery
 
@@ -29,8 +30,6 @@ ALL = "all"
 KEY = "key"
 MARKER = "marker"
 TOKENIZER = "tokens"
-META_FILE = "meta.json"
-"""Tantivy's file that names the committed segments."""
 EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
@@ -42,6 +41,9 @@ MAX_TIES = 10_000
 TERMS_EACH = 300
 """Above this many values, a term set query is used."""
 
+PANIC = "PanicException"
+"""The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
+
 Clause = tuple[tantivy.Occur, tantivy.Query]
 
 
@@ -52,12 +54,14 @@ class TextIndex:
         self.spec = spec
         self.schema = _schema(spec)
         self.folder = folder
+        self.has_failed = False
+        """Whether a search has failed by something that only damage explains."""
         self._term_fields = [(name, _filter_name(name)) for name in term_fields(spec)]
         numeric = [field for field in spec.column_fields if field.is_numeric]
         self._number_fields = [(field, _filter_name(field.name)) for field in numeric]
-        folder.mkdir(parents=True, exist_ok=True)
+        self.files = TextFiles(folder)
         with self._failing_as(DamagedIndexError, "opened"):
-            self._index = tantivy.Index(self.schema, path=str(folder))
+            self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
             self._index.config_reader("manual")
             self._index.register_tokenizer(TOKENIZER, _whitespace())
             self.searcher = self._index.searcher()
@@ -88,6 +92,7 @@ class TextIndex:
         self, touched: Sequence[Key], rows: Iterable[SegmentRow], change_no: Callable[[], int], *, is_bulk: bool
     ) -> None:
         self._remove_leftovers()
+        self.files.forget_sums()
         with self._failing_as(StorageError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
         if touched and self.searcher.num_docs:
@@ -104,6 +109,7 @@ class TextIndex:
         with self._failing_as(StorageError, "written"):
             writer.commit()  # commit point: documents and marker become visible together
             writer.wait_merging_threads()
+        self.files.save_sums()
         self.reload()
 
     def search(
@@ -123,14 +129,16 @@ class TextIndex:
         clauses = [self._clause(condition) for condition in conditions]
         if clauses:
             asked = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
-        found = _search_past_ties(searcher, asked, limit)
-        hits = found.hits
-        keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+        with self._failing_as(DamagedIndexError, "searched"):
+            found = _search_past_ties(searcher, asked, limit)
+            hits = found.hits
+            keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
         return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
 
     def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
         """Return how many of the searcher's documents have each token."""
-        return [searcher.doc_freq(ALL, token) for token in tokens]
+        with self._failing_as(DamagedIndexError, "searched"):
+            return [searcher.doc_freq(ALL, token) for token in tokens]
 
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> int:
         """Return how many of these records have any of the terms."""
@@ -139,7 +147,8 @@ class TextIndex:
         query_of_the_rest = tantivy.Query.boolean_query(
             [(tantivy.Occur.Must, self._any_value(KEY, [int(key) for key in keys])), *without]
         )
-        return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
+        with self._failing_as(DamagedIndexError, "searched"):
+            return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> NDArray[np.float64]:
         """Return the score of each term for each of these records, one row per key."""
@@ -151,17 +160,18 @@ class TextIndex:
         for column, term in enumerate(query.terms):
             asked = self._any_term(TextQuery(terms=(term,)), self._text_weights())
             both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
-            hits = searcher.search(both, limit=len(rows), count=False).hits
-            found = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+            with self._failing_as(DamagedIndexError, "searched"):
+                hits = searcher.search(both, limit=len(rows), count=False).hits
+                found = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
             scores[[rows[key] for key in found.tolist()], column] = [score for score, _ in hits]
         return scores
 
     def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
         """Return the keys of all records that meet the conditions, unordered."""
         every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]
-        hits = searcher.search(
-            tantivy.Query.boolean_query(every), limit=max(searcher.num_docs, 1), count=False, order_by_field=KEY
-        ).hits
+        asked, most = tantivy.Query.boolean_query(every), max(searcher.num_docs, 1)
+        with self._failing_as(DamagedIndexError, "searched"):
+            hits = searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
         return np.array([key for key, _ in hits if key], dtype=np.int64)
 
     def _read_every_field(self) -> None:
@@ -185,11 +195,16 @@ class TextIndex:
 
     @contextmanager
     def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
-        """Raise tantivy's errors, which are built-in types, as the given type."""
+        """Raise tantivy's errors, which are built-in types, as the given type; also those that it did not foresee."""
         try:
             yield
         except (ValueError, OSError) as error:
             raise error_type(f"the text index cannot be {what}: {error}") from error
+        except BaseException as error:
+            if type(error).__name__ != PANIC:
+                raise
+            self.has_failed = True
+            raise DamagedIndexError(f"the text index cannot be {what}: it is damaged") from error
 
     def _any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
         """Match any of the values; a few are faster as single terms than as a set, one value fifteen times."""

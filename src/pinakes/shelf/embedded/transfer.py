@@ -12,6 +12,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.embedded.row_sums import INSERT_VECTOR, register_row_sum
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.history import LoggedChange
 from pinakes.shelf.port import LOCAL, Op
@@ -50,6 +51,7 @@ def write_store(path: Path, spec: CatalogueSpec, content: StoreContent) -> None:
         with closing(Store(path, spec)) as store:
             store.create(content.model)
         with closing(apsw.Connection(str(path))) as db, db:
+            register_row_sum(db)
             _insert_records(db, content)
             _insert_changes(db, content)
     except (apsw.Error, OSError) as error:
@@ -58,12 +60,12 @@ def write_store(path: Path, spec: CatalogueSpec, content: StoreContent) -> None:
 
 def _insert_records(db: apsw.Connection, content: StoreContent) -> None:
     db.executemany(
-        "INSERT INTO records (key, id, body, digest) VALUES (?, ?, ?, ?)",
+        "INSERT INTO records (key, id, body, digest, sum) VALUES (?1, ?2, ?3, ?4, row_sum(?2, ?3, ?4))",
         ((one.key, one.id, one.body, one.digest) for one in content.records),
     )
     if content.model is not None:
         db.executemany(
-            "INSERT OR IGNORE INTO embeddings VALUES (?, ?, ?)",
+            INSERT_VECTOR,
             (
                 (content.model.name, one.digest, one.vector.tobytes())
                 for one in content.records
@@ -76,7 +78,7 @@ def _insert_changes(db: apsw.Connection, content: StoreContent) -> None:
     """Insert the history, and set the counters: keys and change numbers are never given twice."""
     keys = _keys_of(content)
     db.executemany(
-        "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO changes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, row_sum(?2, ?3, ?4, ?5, ?6, ?7, ?8))",
         ((one.change_no, keys[one.id], one.id, *_details(one)) for one in (*content.changes, *_unlogged(content))),
     )
     counters = [("records", max((content.last_key, *keys.values()))), ("changes", content.change_no)]

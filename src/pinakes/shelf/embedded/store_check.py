@@ -1,0 +1,145 @@
+"""Checking a store: SQLite's own check, the checksum of each row, and the seal of the whole file; and mending it.
+
+Records are the truth: a damaged one is left out of every answer and named, and cannot be derived from anything here.
+A vector that is damaged is removed, since it can be made from its text again. A file that differs from its seal while
+every row has its checksum is damaged where nothing reads it: it is written anew from its rows.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+
+import apsw
+
+from pinakes.checksums import FileSum, SealState, measure_file
+from pinakes.errors import StorageError
+from pinakes.model.record import RecordId
+from pinakes.shelf.embedded.row_sums import (
+    are_counters_sound,
+    is_meta_sound,
+    list_damaged,
+)
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.store_file import PUT_BACK, SIDE_FILES, stamp_of
+from pinakes.shelf.port import RECORDS_PART, Checkpoint, Problem, never_stop
+from pinakes.shelf.sqlite_check import check_connected
+
+NAMED = 5
+"""How many damaged records a message names."""
+ADD_AGAIN = "add its source again (pinakes add), or put the file back from a back-up"
+EMBED_AGAIN = "the next pinakes add of its source embeds them again"
+UNUSED_BYTES = "was changed by something else than Pinakes, where no record is stored"
+
+Locked = Callable[[], AbstractContextManager[None]]
+"""Holds the write lock of the catalogue for a block."""
+
+
+def check_store(store: Store, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have their checksum."""
+    try:
+        with closing(store.connect()) as db:
+            if faults := check_connected(db, checkpoint):
+                yield from (_problem(store, f"is damaged: {one}", PUT_BACK) for one in faults)
+                return
+            damaged = list(_check_rows(store, db, checkpoint)) if store.has_sums() else []
+    except (apsw.Error, StorageError) as error:
+        yield _problem(store, f"is damaged: cannot be read: {error}", PUT_BACK)
+        return
+    yield from damaged
+    if not damaged and store.seal.state(pace=checkpoint) is SealState.CHANGED:
+        yield _problem(store, UNUSED_BYTES, "to write it anew from its records: pinakes job run integrity_check")
+
+
+def _problem(store: Store, fault: str, advice: str) -> Problem:
+    return Problem(part=RECORDS_PART, message=f"{store.path.parent.name}/{store.path.name} {fault}", advice=advice)
+
+
+def _check_rows(store: Store, db: apsw.Connection, checkpoint: Checkpoint) -> Iterator[Problem]:
+    if not is_meta_sound(db) or not are_counters_sound(db):
+        yield _problem(store, "is damaged: its counters or the name of its model are not what was written", PUT_BACK)
+    ids = [RecordId(str(one)) for (one,) in list_damaged(db, "records", "id", checkpoint)]
+    store.damaged = set(ids)
+    if ids:
+        yield _problem(store, f"has {_named(ids, 'records')}; they are left out of answers", ADD_AGAIN)
+    if vectors := list_damaged(db, "embeddings", "rowid", checkpoint):
+        yield _problem(
+            store, f"has {len(vectors)} damaged vectors; these records are found by words alone", EMBED_AGAIN
+        )
+    if changes := [str(row[0]) for row in list_damaged(db, "changes", "change_no", checkpoint)]:
+        yield _problem(store, f"has {_named(changes, 'changes of its history')}; they cannot be undone", PUT_BACK)
+
+
+def _named(names: list[RecordId] | list[str], what: str) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{len(names)} damaged {what}: {', '.join(names[:NAMED])}{more}"
+
+
+def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop) -> list[str]:
+    """Mend what can be, give rows and file the checksums that they lack, and return what was replaced.
+
+    The write lock is held for one batch at a time.
+    """
+    if store.is_read_only:
+        return []
+    if store.seal.state(pace=checkpoint) is SealState.WHOLE:
+        return []
+    with closing(store.connect()) as db:
+        if check_connected(db, checkpoint):
+            return []  # SQLite cannot read it in full, and neither can what follows
+    done = []
+    _sum_rows(store, locked, checkpoint)
+    if removed := _remove_damaged_vectors(store, locked, checkpoint):
+        done.append(f"{removed} damaged vectors were removed; {EMBED_AGAIN}")
+    with closing(store.connect()) as db:
+        if list(_check_rows(store, db, checkpoint)):
+            return done
+    if store.seal.state(pace=checkpoint) is SealState.CHANGED:
+        _rewrite(store, locked)
+        done.append(f"{store.path.name} {UNUSED_BYTES}; the file was rebuilt from its records")
+    seal_store(store, locked, checkpoint)
+    return done
+
+
+def _sum_rows(store: Store, locked: Locked, checkpoint: Checkpoint) -> None:
+    """Give rows of an earlier version their checksums, in batches."""
+    is_more = True
+    while is_more:
+        checkpoint()
+        with locked():
+            is_more = store.add_sums()
+
+
+def _remove_damaged_vectors(store: Store, locked: Locked, checkpoint: Checkpoint) -> int:
+    with closing(store.connect()) as db:
+        damaged = [int(row[0]) for row in list_damaged(db, "embeddings", "rowid", checkpoint)]
+    if damaged:
+        with locked():
+            store.remove_vectors(damaged)
+    return len(damaged)
+
+
+def _rewrite(store: Store, locked: Locked) -> None:
+    """Write the file anew from its rows, so that nothing of the former pages is left."""
+    with locked(), closing(store.connect()) as db:
+        store.seal.break_up()
+        db.execute("VACUUM")
+
+
+def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop) -> bool:
+    """Seal the file as it is, without keeping writers waiting; False where it is being used too much for that."""
+    with locked(), closing(store.connect()) as db:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        before = stamp_of(store.path)
+    if not _is_settled(store):
+        return False
+    measured: FileSum = measure_file(store.path, pace=checkpoint)
+    with locked():
+        if not _is_settled(store) or stamp_of(store.path)[0] != before[0]:
+            return False
+        store.seal.save(measured)  # under the lock: whoever writes next breaks it first
+    return True
+
+
+def _is_settled(store: Store) -> bool:
+    """Tell whether everything is in the file itself, and nothing in the one of its write-ahead log."""
+    wal = store.path.with_name(store.path.name + SIDE_FILES[0])
+    return not wal.exists() or not wal.stat().st_size

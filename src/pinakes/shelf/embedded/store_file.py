@@ -1,0 +1,197 @@
+"""The SQLite file of a store: connections, transactions, its seal, and reading it where nothing can be written."""
+
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import apsw
+
+from pinakes.checksums import Seal
+from pinakes.errors import StorageError
+from pinakes.model.record import Key, RecordId
+from pinakes.shelf.embedded.row_sums import ADD_SUMS, register_row_sum, summed_meta
+from pinakes.shelf.embedded.schema import SCHEMA_VERSION, SUMS_VERSION
+
+BUSY_TIMEOUT_MS = 5_000
+MAX_BOUND_VALUES = 10_000
+SIDE_FILES = ("-wal", "-shm")
+PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
+IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
+READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class StoreFile:
+    """A SQLite file that several threads and processes read and write, one connection per thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seal = Seal(path)
+        self._label = f"{path.parent.name}/{path.name}"
+        """The file's name in messages, which callers of a server read: without the folders of the server."""
+        self._local = threading.local()
+        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # one per thread, dropped with it
+        self._guard = threading.Lock()
+        self._frozen: FrozenFile | None = None
+        """How the file is read where its folder cannot be written to."""
+        self._has_sums = False
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the file or its folder cannot be written to, by their modes or because of the file system."""
+        return not (os.access(self.path.parent, os.W_OK) and (os.access(self.path, os.W_OK) or not self.path.exists()))
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._guard:
+            for db in list(self._open):
+                db.close()
+            self._open.clear()
+            if self._frozen is not None:
+                self._frozen.close()
+                self._frozen = None
+        self._local = threading.local()
+
+    def is_outdated(self) -> bool:
+        """Tell whether a file that this process cannot write was written by another since it was opened."""
+        return self._frozen is not None and self._frozen.stamp != stamp_of(self.path)
+
+    def connect(self) -> apsw.Connection:
+        """Open a connection apart from those of the threads; the caller closes it."""
+        return self._connect()
+
+    def has_sums(self) -> bool:
+        """Tell whether the rows of this file have checksums; those of an earlier version get them with a write."""
+        if not self._has_sums:
+            self._has_sums = self._db().pragma("user_version") >= SUMS_VERSION
+        return self._has_sums
+
+    def _select(self, query: str, values: Sequence[Key] | Sequence[RecordId], *first: int) -> Iterator[Any]:
+        """Yield the rows of a query with a list of keys or ids, whose values are bound, in batches."""
+        for start in range(0, len(values), MAX_BOUND_VALUES):
+            batch = values[start : start + MAX_BOUND_VALUES]
+            yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))
+
+    def _find_row(self, query: str, values: Any = ()) -> Any:
+        return next(self._rows(query, values), None)
+
+    def _rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+        with self._failing():
+            yield from self._db().execute(query, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        """Read in one transaction."""
+        with self._failing(), self._db() as db:
+            yield db
+
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """Write in one transaction: the seal is broken before it, and every row of it has its checksum."""
+        if self.is_read_only:
+            raise StorageError(f"{self._label}: {READ_ONLY}; nothing was changed")
+        self.seal.break_up()
+        with self._failing(), self._db() as db, summed_meta(db):
+            if db.pragma("user_version") == SUMS_VERSION - 1:
+                db.execute(ADD_SUMS)
+                db.pragma("user_version", SUMS_VERSION)
+            yield db
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Raise SQLite's errors as StorageError; a transaction within is rolled back."""
+        try:
+            yield
+        except apsw.FullError as error:
+            raise StorageError(f"{self._label}: the disk is full; nothing was changed") from error
+        except apsw.BusyError as error:
+            raise StorageError(f"{self._label}: another process is writing; nothing was changed") from error
+        except apsw.Error as error:
+            raise StorageError(f"{self._label}: cannot be read: {error}; {IF_DAMAGED}") from error
+
+    def _db(self) -> apsw.Connection:
+        """Return this thread's connection."""
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None or self.is_outdated() or self._local.frozen is not self._frozen:
+            db = self._connect()
+            self._local.db = db
+            self._local.frozen = self._frozen
+        return db
+
+    def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
+        try:
+            db = self._current_frozen().connect() if self.is_read_only else self._connect_writable(busy_timeout_ms)
+            register_row_sum(db)
+            version = db.pragma("user_version")
+        except (apsw.Error, OSError) as error:
+            raise StorageError(f"{self._label}: cannot be opened: {error}; {IF_DAMAGED}") from error
+        if version > SCHEMA_VERSION:
+            raise StorageError(f"{self._label}: written by a newer Pinakes (layout {version}); update this one")
+        with self._guard:
+            self._open.add(db)
+        return db
+
+    def _connect_writable(self, busy_timeout_ms: int) -> apsw.Connection:
+        db = apsw.Connection(str(self.path))
+        db.set_busy_timeout(busy_timeout_ms)
+        db.pragma("journal_mode", "wal")
+        db.pragma("synchronous", "full")
+        return db
+
+    def _current_frozen(self) -> "FrozenFile":
+        """Return how the file is read as it is now: another process may write where this one cannot."""
+        with self._guard:
+            if self._frozen is None or self._frozen.stamp != stamp_of(self.path):
+                self._frozen = FrozenFile(self.path)
+            return self._frozen
+
+
+class FrozenFile:
+    """A SQLite file in a folder that cannot be written to, as of one moment.
+
+    SQLite reads a file in WAL mode without writing beside it only if it is told that nothing changes it, and then it
+    leaves out what is in the `-wal` file. Where a process that was killed left one, a private copy is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.stamp = stamp_of(path)
+        self._path = path
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        wal = path.with_name(path.name + SIDE_FILES[0])
+        if wal.exists() and wal.stat().st_size:
+            self._copy = tempfile.TemporaryDirectory(prefix="pinakes-")
+            for one in (path, wal):
+                shutil.copyfile(one, Path(self._copy.name) / one.name)
+
+    def connect(self) -> apsw.Connection:
+        """Open a connection that reads."""
+        if self._copy is not None:
+            return apsw.Connection(str(Path(self._copy.name) / self._path.name))
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
+
+    def close(self) -> None:
+        """Remove the copy."""
+        if self._copy is not None:
+            self._copy.cleanup()
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return a token that differs after a SQLite file or its `-wal` file was written."""
+    return tuple(_stat_of(one) for one in (path, path.with_name(path.name + SIDE_FILES[0])))
+
+
+def _stat_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        known = path.stat()
+    except OSError:
+        return None
+    return known.st_ino, known.st_size, known.st_mtime_ns
