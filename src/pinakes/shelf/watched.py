@@ -127,7 +127,10 @@ class WatchedShelf:
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
         """Replace what is damaged and can be derived, and return what was done."""
-        return self._inner.mend(checkpoint=checkpoint)
+        try:
+            return self.open().mend(checkpoint=checkpoint)
+        except StorageError:
+            return []  # the check says why
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed."""
