@@ -154,6 +154,10 @@ class MemoryView:
             matches.append(TitleMatch(key, max(alike, default=0.0)))
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
 
+    def has_name(self, text: str, *, scope: Scope) -> bool:
+        """Tell whether a record in scope has this name."""
+        return any(match.likeness == 1.0 for match in self.titles_like(text, scope=scope, limit=1))
+
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
         require_countable(field, self.spec)

@@ -5,6 +5,7 @@ Loading takes a few dozen milliseconds.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ MAX_QUERY_TOKENS = 128
 """Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear by then."""
 
 BATCH_TEXTS = 32
-THREADS = 2
+QUERY_THREADS = 1
+"""A second thread takes a third more CPU for the same query, and other queries are waiting for it."""
+DOCUMENT_THREADS = 2
 
 
 class Encoder:
@@ -49,7 +52,7 @@ class Encoder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row per text."""
-        return embed_by_length(texts, self._session.run, self.model.dimension)
+        return embed_by_length(texts, self._session.run_many, self.model.dimension)
 
 
 def embed_by_length(texts: Sequence[str], run: Callable[[Sequence[str]], Vector], dimension: int) -> Vector:
@@ -62,10 +65,10 @@ def embed_by_length(texts: Sequence[str], run: Callable[[Sequence[str]], Vector]
     return rows
 
 
-def open_session(graph: Path) -> Any:
+def open_session(graph: Path, *, threads: int) -> Any:
     """Open a graph on the CPU."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
+    options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not spin
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
@@ -81,12 +84,26 @@ class _Session:
         self._tokenizer.enable_padding(pad_id=pad_id)
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
-        self._encoder = open_session(folder / "graph.onnx")
+        self._graph = folder / "graph.onnx"
+        self._encoder = open_session(self._graph, threads=QUERY_THREADS)
+
+    @cached_property
+    def _documents_encoder(self) -> Any:
+        """The encoder of documents, opened where there are any: of many texts on two threads."""
+        return open_session(self._graph, threads=DOCUMENT_THREADS)
+
+    def run_many(self, texts: Sequence[str]) -> Vector:
+        """Embed a batch of documents."""
+        return self._run(texts, MAX_TOKENS, self._documents_encoder if len(texts) > 1 else self._encoder)
 
     def run(self, texts: Sequence[str], *, max_tokens: int = MAX_TOKENS) -> Vector:
+        """Embed one query, or a few."""
+        return self._run(texts, max_tokens, self._encoder)
+
+    def _run(self, texts: Sequence[str], max_tokens: int, encoder: Any) -> Vector:
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = np.array([one.ids for one in encoded])[:, :max_tokens]
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)[:, :max_tokens]
         rows = self._words[tokens].astype(np.float32) + self._positions[: tokens.shape[1]]
-        embedded: Vector = self._encoder.run(None, {"rows": rows, "mask": mask})[0]
+        embedded: Vector = encoder.run(None, {"rows": rows, "mask": mask})[0]
         return embedded

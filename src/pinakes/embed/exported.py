@@ -8,7 +8,7 @@ import numpy as np
 from onnxruntime.capi import onnxruntime_pybind11_state as onnx_errors
 from tokenizers import Tokenizer
 
-from pinakes.embed.encoder import MAX_QUERY_TOKENS, embed_by_length, open_session
+from pinakes.embed.encoder import DOCUMENT_THREADS, MAX_QUERY_TOKENS, embed_by_length, open_session
 from pinakes.embed.exported_folder import GRAPH, ExportedModel
 from pinakes.embed.models import TOKENIZER, Pooling
 from pinakes.errors import ModelError
@@ -35,7 +35,7 @@ class ExportedEncoder:
         self._notes = model
         self._tokenizer: Any = _load_tokenizer(folder / TOKENIZER, model.max_tokens)
         try:
-            self._encoder = open_session(folder / GRAPH)
+            self._encoder = open_session(folder / GRAPH, threads=DOCUMENT_THREADS)
         except (*UNUSABLE, ValueError) as error:
             raise ModelError(f"{folder / GRAPH}: not a usable ONNX file: {str(error)[:200]}") from error
         self._inputs = {one.name for one in self._encoder.get_inputs()}

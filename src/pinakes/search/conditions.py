@@ -172,11 +172,7 @@ def _is_adult_name(
         return False
     marked = [Scope(conditions=(AnyOf(field, marks),), visibility=visibility) for field, marks in spec.adult.items()]
     others = Scope(conditions=tuple(hidden), visibility=visibility)
-    return any(_has_name(query, reader, scope) for scope in marked) and not _has_name(query, reader, others)
-
-
-def _has_name(query: str, reader: ShelfReader, scope: Scope) -> bool:
-    return any(match.likeness >= 1.0 for match in reader.titles_like(query, scope=scope, limit=1))
+    return any(reader.has_name(query, scope=scope) for scope in marked) and not reader.has_name(query, scope=others)
 
 
 def _terms(values: Iterable[str]) -> set[str]:

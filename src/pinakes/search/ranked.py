@@ -1,7 +1,8 @@
 """The ranking of a search before its records are fetched, so that it can be cut and reordered cheaply."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from pinakes.catalogue.spec import CatalogueSpec
@@ -73,29 +74,32 @@ class Ranked:
 
     def _spread(self, limit: int) -> list[Hit]:
         """Return the first hits; more than a few of one series in every ten are put off, if others are near."""
-        first = self.read(self.ranking[:limit])
-        works = [work_of(hit.record, self.spec) for hit in first]
-        if len(first) <= BEST and len(_diverse(works)) == len(first):
-            return first
-        found = [*first, *self.read(self.ranking[limit : rows_for(limit)])]
-        works += [work_of(hit.record, self.spec) for hit in found[len(first) :]]
-        return [found[place] for place in _in_tens(works)[:limit]]
+        hits = self.read(self.ranking[:limit])
+
+        @cache
+        def work_at(place: int) -> Work:
+            return work_of(hits[place].record, self.spec)
+
+        if len(hits) <= BEST and len(_diverse(map(work_at, range(len(hits))))) == len(hits):
+            return hits
+        hits += self.read(self.ranking[limit : rows_for(limit)])
+        return [hits[place] for place in _in_tens(work_at, len(hits))[:limit]]
 
 
-def _diverse(works: Sequence[Work]) -> list[int]:
+def _diverse(works: Iterable[Work]) -> list[int]:
     return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
 
 
-def _in_tens(works: Sequence[Work]) -> list[int]:
-    """Return the places of the works in their new order.
+def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:
+    """Return the places of so many works in their new order.
 
     Every ten are picked from the next twenty, so that a longer page begins as a shorter one does.
     """
     order: list[int] = []
-    waiting = list(range(len(works)))
+    waiting = list(range(count))
     while waiting:
         near = waiting[: 2 * BEST]
-        picked = [near[index] for index in _diverse([works[place] for place in near])]
+        picked = [near[index] for index in _diverse(map(work_at, near))]
         chosen = [*picked, *(place for place in near if place not in picked)][:BEST]
         order += chosen
         waiting = [place for place in waiting if place not in chosen]

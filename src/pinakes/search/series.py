@@ -37,8 +37,19 @@ class Work:
     """The stem of the title."""
     stems: frozenset[str]
     """The stems of all titles, those that are too short to tell apart left out."""
-    openings: frozenset[str]
-    """The words that begin a title or a part of it, and longer phrases inside it: each may be another's stem."""
+    parts: tuple[str, ...]
+    """The words of the title and of its parts, a space around each word: they may begin with another's stem."""
+
+    def opens_with(self, stem: str) -> bool:
+        """Tell whether the title or a part of it begins with another's stem, or has a longer one inside."""
+        if stem == self.stem:
+            return True
+        phrase, first, rest = f" {stem} ", self.parts[0], self.parts[1:]
+        if len(stem) >= MIN_STEM_CHARS and first.startswith(phrase):
+            return True
+        if len(stem) >= MIN_SHARED_CHARS and any(part.startswith(phrase) for part in rest):
+            return True
+        return len(stem) >= MIN_INNER_CHARS and " " in stem and any(phrase in part for part in self.parts)
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
@@ -54,7 +65,7 @@ def work_of(record: Record, spec: CatalogueSpec) -> Work:
         related=frozenset(texts_of(record.get(recommend.related.field))),
         stem=stem,
         stems=frozenset(one for one in stems if _is_telling(one)),
-        openings=_openings(title, stem),
+        parts=_parts(title),
     )
 
 
@@ -81,19 +92,9 @@ def _is_telling(stem: str) -> bool:
     return len(stem) >= (MIN_SHARED_CHARS if stem.isascii() else MIN_SHARED_WIDE_CHARS)
 
 
-def _openings(title: str, stem: str) -> frozenset[str]:
-    """Return the phrases of a title that could be the stem of another of its series."""
-    first, *parts = (_bare(part).split() for part in _BREAK.split(fold(html.unescape(title))))
-    found = {stem}
-    found.update(one for one in _beginnings(first) if len(one) >= MIN_STEM_CHARS)
-    found.update(one for part in parts for one in _beginnings(part) if len(one) >= MIN_SHARED_CHARS)
-    inner = (one for part in (first, *parts) for start in range(1, len(part)) for one in _beginnings(part[start:]))
-    found.update(one for one in inner if " " in one and len(one) >= MIN_INNER_CHARS)
-    return frozenset(found)
-
-
-def _beginnings(words: Sequence[str]) -> list[str]:
-    return [" ".join(words[:count]) for count in range(1, len(words) + 1)]
+@lru_cache(maxsize=10_000)
+def _parts(title: str) -> tuple[str, ...]:
+    return tuple(f" {_bare(part)} " for part in _BREAK.split(fold(html.unescape(title))))
 
 
 def same_franchise(one: Work, other: Work) -> bool:
@@ -101,7 +102,7 @@ def same_franchise(one: Work, other: Work) -> bool:
     names = one.related | one.pages
     if not names.isdisjoint(other.related) or not one.related.isdisjoint(other.pages):
         return True
-    if one.stem in other.openings or other.stem in one.openings:
+    if other.opens_with(one.stem) or one.opens_with(other.stem):
         return True
     return not one.stems.isdisjoint(other.stems)
 

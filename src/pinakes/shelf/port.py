@@ -229,6 +229,9 @@ class ShelfReader(Protocol):
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
 
+    def has_name(self, text: str, *, scope: Scope) -> bool:
+        """Tell whether a record in scope has this name, but for case, accents and signs."""
+
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a facet or filter field over the records in scope, most frequent first."""
 

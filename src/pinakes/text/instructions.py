@@ -108,7 +108,7 @@ def _iter_spans(text: str) -> Iterator[Span]:
         places, of_letters = plain.places(), squeezed.places()
         yield from (_moved(span, places) for span in found)
         yield from (_moved(_moved(span, of_letters), places) for span in found_squeezed)
-    if any(map(_may_be_encoded, [word for word in words if len(word) >= ENCODED_PART])):
+    if max(map(len, words), default=0) >= ENCODED_PART and any(map(_may_be_encoded, words)):
         yield from _iter_encoded(text)
 
 
@@ -144,8 +144,8 @@ def _looks_encoded(word: str) -> bool:
 
 
 def _may_be_encoded(word: bytes) -> bool:
-    """Tell whether a long word may be Base64: it is no hash."""
-    return word.isascii() and bool(word.strip(_HEX_DIGITS))
+    """Tell whether a word may be Base64: it is long, and no hash."""
+    return len(word) >= ENCODED_PART and word.isascii() and bool(word.strip(_HEX_DIGITS))
 
 
 def _decodes_to_instructions(word: str) -> bool:

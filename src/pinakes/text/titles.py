@@ -69,6 +69,24 @@ class TitleIndex:
                 best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
+    def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
+        """Tell whether an allowed row has a name of this spelling."""
+        return len(self.arrays.grams) > 0 and any(
+            self._has_spelling(spelling[:MAX_NAME_CHARS], allowed) for spelling in name_spellings(text)
+        )
+
+    def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
+        """Look among the names of the same length under the query's rarest gram, if all of its grams are known."""
+        postings = self._postings_of(wanted)
+        if not postings or len(postings) < len(np.unique(_grams_of([wanted])[0])):
+            return False
+        names, letters = postings[0].astype(np.int64), wanted.encode()
+        starts, ends = self._spans(names)
+        fits = ends - starts == len(letters)
+        if allowed is not None:
+            fits &= allowed[self.arrays.rows[names]]
+        return any(self.arrays.letters[start : start + len(letters)].tobytes() == letters for start in starts[fits])
+
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
         """Return the names that share most of the query's grams, those of similar length first.
 

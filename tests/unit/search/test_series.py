@@ -3,11 +3,21 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record
-from pinakes.search.series import pick_diverse, same_franchise, title_stem, work_of
+from pinakes.search.series import (
+    MIN_INNER_CHARS,
+    MIN_SHARED_CHARS,
+    MIN_STEM_CHARS,
+    pick_diverse,
+    same_franchise,
+    title_stem,
+    work_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +144,32 @@ def test_series_are_counted_through_records_in_between_and_through_the_known_one
     assert pick_diverse(works, limit=3, per_franchise=1) == [0]
     assert pick_diverse([works[0], works[2]], limit=3, per_franchise=1) == [0, 1]
     assert pick_diverse([works[0], works[2]], limit=3, per_franchise=1, known=[works[1]]) == [0]
+
+
+def _phrases(title: str) -> set[str]:
+    """Return every phrase of a title that may be the stem of another of its series, one by one."""
+    first, *rest = ([*part.split()] for part in title.split(":"))
+    starts = {" ".join(first[:end]) for end in range(1, len(first) + 1)}
+    found = {one for one in starts if len(one) >= MIN_STEM_CHARS}
+    for part in rest:
+        starts = {" ".join(part[:end]) for end in range(1, len(part) + 1)}
+        found |= {one for one in starts if len(one) >= MIN_SHARED_CHARS}
+    for part in (first, *rest):
+        inner = {" ".join(part[start:end]) for start in range(1, len(part)) for end in range(start + 1, len(part) + 1)}
+        found |= {one for one in inner if " " in one and len(one) >= MIN_INNER_CHARS}
+    return found
+
+
+WORDS = st.sampled_from(["sea", "stars", "of", "the", "lantern", "a", "cosmos"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=3), st.lists(WORDS, min_size=1, max_size=4)
+)
+def test_a_title_opens_with_exactly_the_phrases_that_it_begins_with_or_has_inside(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec, parts: list[list[str]], words: list[str]
+) -> None:
+    title, stem = ":".join(" ".join(part) for part in parts), " ".join(words)
+    work = work_of(anime(title), anime_spec)
+    assert work.opens_with(stem) == (stem == work.stem or stem in _phrases(title))

@@ -4,6 +4,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
 from pinakes.text.normalise import fold_name
@@ -116,3 +118,16 @@ def with_typos(title: str, generator: random.Random) -> str:
         else:
             title = title[:place] + title[place] + title[place:]
     return title
+
+
+SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])
+
+
+@given(st.lists(st.lists(SOME, max_size=3), max_size=6), SOME, st.integers(0, 63))
+def test_a_name_is_there_exactly_if_an_allowed_row_is_alike_in_every_letter(
+    rows: list[list[str]], text: str, bits: int
+) -> None:
+    index = TitleIndex(build_title_arrays(rows))
+    allowed = np.array([bool(bits >> place & 1) for place in range(len(rows))], dtype=np.bool_)
+    alike = index.find_like(text, limit=1, allowed=allowed)
+    assert index.has_name(text, allowed=allowed) == bool(alike and alike[0][1] == 1.0)

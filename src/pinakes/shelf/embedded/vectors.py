@@ -5,7 +5,8 @@ before the scan, so that a narrow filter makes it faster and loses nothing.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 import simsimd
@@ -20,6 +21,9 @@ Codes = NDArray[np.int8]
 Scores = NDArray[np.float32]
 
 THREADS = 2
+CPU_FEATURES = Path("/proc/cpuinfo")
+DOT_PRODUCTS = "asimddp"
+"""The feature of an ARM processor that multiplies and adds four 8-bit numbers at once, as Linux names it."""
 BLOCK_ROWS = 65_536
 
 SPARE = 100
@@ -140,8 +144,20 @@ def code_dots(some: Codes, codes: Codes) -> Scores:
     """Return the dot products of some codes (a row each) with many (a column each)."""
     if not len(codes):
         return np.empty((len(some), 0), np.float32)
+    _use_dot_products()
     threads = 1 if len(some) == 1 else THREADS
     return np.asarray(simsimd.cdist(some, codes, metric="dot", threads=threads), dtype=np.float32)
+
+
+@cache
+def _use_dot_products() -> None:
+    """Let simsimd use the processor's dot products, five times as fast; on Linux it does not look for them itself."""
+    try:
+        features = CPU_FEATURES.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return
+    if DOT_PRODUCTS in features:
+        simsimd.enable_capability("neon_i8")
 
 
 def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:

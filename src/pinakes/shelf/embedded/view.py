@@ -25,6 +25,8 @@ from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
 CACHED_MASKS = 8
+CACHED_RECORDS = 256
+"""The steps of one search read some records twice, and searches often find the same ones."""
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
@@ -46,6 +48,7 @@ class EmbeddedView:
     stale: str | None = None
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
 
     @property
     def mean(self) -> Vector | None:
@@ -67,8 +70,18 @@ class EmbeddedView:
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible."""
+        known = {key: record for key in keys if (record := self._last_records.get(key)) is not None}
+        missing = [key for key in keys if key not in known]
+        if missing:
+            known |= self._fetch_missing(missing)
+        return {key: record for key, record in known.items() if scope.visibility.sees(record.audiences)}
+
+    def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
         found = self.store.fetch(keys, as_of=self.change_no)
-        return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
+        if len(self._last_records) + len(found) > CACHED_RECORDS:
+            self._last_records.clear()
+        self._last_records.update(found if len(found) <= CACHED_RECORDS else {})
+        return found
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where the records exist and are visible."""
@@ -169,6 +182,13 @@ class EmbeddedView:
             for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
         ]
         return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
+
+    def has_name(self, text: str, *, scope: Scope) -> bool:
+        """Tell whether a record in scope has this name."""
+        return any(
+            segment.titles.has_name(text, allowed=mask)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        )
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
