@@ -71,6 +71,7 @@ class AdminServer:
             catalogues=app.list_served,
             identities=runtime.identities,
             problems=app.problems,
+            credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
             audit=control.audit,
             counters=lambda: {**runtime.counters(), "events_dropped": self._events.dropped},
         )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import combinations
 from typing import Any
 
@@ -233,6 +234,53 @@ def test_users_are_found_by_role_permission_state_and_whether_they_ever_came(
     assert gate.call(LOCAL_USER, "users.query", {"query_type": "list", "role": "editr"}).error_code == "not_found"
     wrong = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "role": "editor"})
     assert "'role' is for 'list', not for 'get'" in wrong.text
+
+
+def test_the_sessions_of_a_user_are_ended_all_or_one_of_them(people: Any, mutate: Mutate, audit: AuditLog) -> None:
+    people.add("ann", roles=["user"])
+    first, second, token = people.session("ann"), people.session("ann"), people.token("ann")
+
+    def valid() -> list[bool]:
+        return [people.credentials.find(secret) is not None for secret in (first, second, token)]
+
+    one = people.credentials.find(second)[0].id
+    assert done(mutate("end_sessions", "ann", session=one))["user"]["name"] == "ann"
+    assert valid() == [True, False, True]
+    done(mutate("end_sessions", "Ann"))
+    assert valid() == [False, False, True]
+    assert mutate("end_sessions", "ann", session=one).error_code == "not_found"
+    assert mutate("end_sessions", "ann", session="no-such").error_code == "not_found"
+    assert [row.parameters.get("session") for row in audit.tail()] == [one, None, one, "no-such"]
+    done(mutate("end_sessions", "ann", session=people.credentials.find(token)[0].id))
+    assert valid() == [False, False, False]
+
+
+def test_nobody_ends_sessions_of_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:
+    people.add("root", roles=["admin"])
+    manager = people.add("mia", Action.MANAGE_PERMISSIONS)
+    secret = people.session("root")
+    assert mutate("end_sessions", "root", by=manager).error_code == "forbidden"
+    assert people.credentials.find(secret) is not None
+
+
+def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
+    people.add("ann", roles=["user"])
+    people.add("bob", roles=["user"])
+    session, ended, used = people.session("ann"), people.session("ann"), people.token("bob")
+    people.token("bob")
+    people.credentials.revoke_secret(ended)
+    people.credentials.find(used)
+    day_before = people.clock.now() - timedelta(days=1)
+    live = people.credentials.list_live(used_since=day_before)
+    assert [(one.user, one.kind, one.id) for one in live] == [
+        ("ann", "session", people.credentials.find(session)[0].id),
+        ("bob", "token", people.credentials.find(used)[0].id),
+    ]
+    people.clock.advance(13 * 3600)
+    live = people.credentials.list_live(used_since=people.clock.now() - timedelta(days=1))
+    assert [one.user for one in live] == ["bob"]
+    people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
+    assert people.credentials.list_live(used_since=day_before) == []
 
 
 def test_a_manager_cannot_touch_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:

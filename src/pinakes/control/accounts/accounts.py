@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select, union, update
 
-from pinakes.control.accounts.credentials import end_sessions, hash_secret
+from pinakes.control.accounts.credentials import end_credential, end_sessions, hash_secret
 from pinakes.control.accounts.names import (
     NO_ROLE,
     fold_name,
@@ -156,6 +156,17 @@ class Accounts:
             if disabled:
                 end_sessions(connection, user.id, at=self._now())
             return get_user(connection, user.name)
+
+    def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
+        """End every session of a user, or one session or token of theirs."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            if credential_id is None:
+                end_sessions(connection, user.id, at=self._now())
+            elif not end_credential(connection, user.id, credential_id, at=self._now()):
+                raise NotFoundError(f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid")
+            return user
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
         """Replace the roles of a user."""

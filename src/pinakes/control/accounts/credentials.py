@@ -52,6 +52,7 @@ KEPT_AFTER_END = timedelta(days=30)
 NOTED_EVERY = timedelta(minutes=1)
 NO_SCOPES: frozenset[Action] = frozenset()
 MOST_TOKENS = 50
+MOST_LIVE = 10_000
 MOST_AT_ONCE = 500
 """How many ids are looked up in one query."""
 
@@ -151,6 +152,21 @@ class Credentials:
             rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
             return [_credential(row) for row in rows]
 
+    def list_live(self, *, used_since: datetime) -> list[Credential]:
+        """Return the sessions that have not ended, and the tokens that were used since a time, by user and age."""
+        now, is_session = self._now(), credentials.c.kind == "session"
+        is_live = and_(
+            credentials.c.revoked_at.is_(None),
+            or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
+            or_(is_session, credentials.c.last_used_at >= used_since),
+            users.c.disabled.is_(False),
+        )
+        order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
+        with self._database.read() as connection:
+            return [
+                _credential(row) for row in connection.execute(_selected(is_live).order_by(*order).limit(MOST_LIVE))
+            ]
+
     def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
         """Revoke a session or token of the actor, or of a user whom they manage.
 
@@ -232,6 +248,14 @@ def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) ->
 def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
     """End every session of a user, within the caller's transaction."""
     connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
+
+
+def end_credential(connection: Connection, user_id: int, credential_id: str, *, at: datetime) -> bool:
+    """End one session or token of a user, within the caller's transaction; tell whether it was valid."""
+    if not credential_id.isalnum():
+        return False
+    is_theirs = and_(credentials.c.user_id == user_id, credentials.c.id == credential_id)
+    return connection.execute(_ending(at).where(is_theirs)).rowcount == 1
 
 
 def _with_users(

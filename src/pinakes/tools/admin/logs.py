@@ -4,6 +4,7 @@ Lines never contain search results; secrets are redacted before a line is kept.
 """
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -116,7 +117,7 @@ def log_resources(ring: LogRing) -> list[ResourceSpec]:
             read=read,
             template=PREFIX + "{lines}{?max_tokens,cursor}",
             name="log lines",
-            description="The last lines of the log (recent) or the last errors (errors), latest first, in pages.",
+            description="The last log lines of this process (recent) or its last errors (errors), latest first.",
             complete=lambda _who, variable, typed, _others: _begun(shown, typed) if variable == "lines" else [],
         )
     ]
@@ -133,7 +134,7 @@ def _paged(lines: Sequence[LogLine]) -> ContentList:
         before = parse_position(cursor)
         return ((str(line.number), line.plain()) for line in lines if before is None or line.number < before)
 
-    return ContentList(name="lines", total=len(lines), after=after)
+    return ContentList(name="lines", total=len(lines), after=after, head={"process": os.getpid()})
 
 
 def _problem(record: logging.LogRecord) -> str:

@@ -1,11 +1,12 @@
 """`server.query`: version, catalogues, memory, sessions and configuration of the server, and its audit."""
 
+import os
 import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from pinakes import __version__
+from pinakes.control.accounts.credentials import Credential
 from pinakes.control.audit.log import AuditLog
 from pinakes.errors import InputError, NotFoundError
 from pinakes.model.audit import Outcome
@@ -35,6 +37,14 @@ except ImportError:  # Windows
 
 STATUS_FILE = Path("/proc/self/status")
 LONGEST_TEXT = 200
+IN_USE = timedelta(days=1)
+"""How recently a token was used that is listed with the sessions."""
+OF_ONE_PROCESS = {
+    "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
+    "memory": "of this process; other servers of this library have their own",
+    "sessions": "'streams' are those of this process; users.mutate ends a session (end_sessions)",
+}
+"""Notes on answers of which something is of one process."""
 MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
 
 
@@ -95,6 +105,8 @@ class ServerState:
     """Returns the degraded parts, each with the reason."""
     counters: Callable[[], Mapping[str, int | float]] = dict
     """Returns figures such as running calls and dropped events."""
+    credentials: Callable[[datetime], Sequence[Credential]] = lambda _used_since: ()
+    """Returns the sessions that have not ended, and the tokens that were used since a time."""
     audit: AuditLog | None = None
     """The audit; None where there is none."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -125,6 +137,7 @@ class ServerTool:
             rows=rows[params.offset : end],
             total=len(rows),
             has_more=end < len(rows),
+            notes=[OF_ONE_PROCESS[params.query_type]] if params.query_type in OF_ONE_PROCESS else [],
         )
 
     def _audited(self, principal: Principal, params: ServerParams) -> ServerResult:
@@ -155,6 +168,7 @@ class ServerTool:
             "python": platform.python_version(),
             "platform": platform.system(),
             "started_at": state.started_at.isoformat(timespec="seconds"),
+            "process": os.getpid(),
             "uptime_s": round((state.now() - state.started_at).total_seconds()),
             "problems": dict(state.problems()),
             **state.counters(),
@@ -167,20 +181,23 @@ class ServerTool:
             for one in visible_catalogues(self._state.catalogues(), principal)
         }
         largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
-        return memory_of_process(), [{"part": part, "bytes": size} for part, size in largest_first if size]
+        return {"process": os.getpid(), **memory_of_process()}, [
+            {"part": part, "bytes": size} for part, size in largest_first if size
+        ]
 
     def _sessions(self, _principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        open_now = Counter(self._state.identities())
-        rows = [
-            {
-                "user": identity.principal.name,
-                "credential": identity.credential_id,
-                "streams": count,
-                "expires_at": identity.expires_at.isoformat(timespec="seconds") if identity.expires_at else None,
-            }
-            for identity, count in open_now.items()
-        ]
-        values = {"streams": open_now.total(), "users": len({one.principal.name for one in open_now})}
+        streams = Counter(self._state.identities())
+        live = self._state.credentials(self._state.now() - IN_USE)
+        known = {one.id for one in live}
+        counts = Counter({one.credential_id: count for one, count in streams.items()})
+        rows = [_credential_row(one, counts[one.id]) for one in live]
+        rows += [_stream_row(one, count) for one, count in streams.items() if one.credential_id not in known]
+        values = {
+            "sessions": sum(one.kind == "session" for one in live),
+            "streams": streams.total(),
+            "users": len({str(row["user"]) for row in rows}),
+            "process": os.getpid(),
+        }
         return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
 
 
@@ -211,6 +228,33 @@ def _require_no_more_than_used(params: ServerParams) -> None:
         if getattr(params, name) is not None and name not in used.get(params.query_type, ()):
             only = "audit_check" if name == "head" else "audit"
             raise InputError(f"'{name}' is for query_type '{only}', not for '{params.query_type}'")
+
+
+def _credential_row(credential: Credential, streams: int) -> dict[str, Any]:
+    return {
+        "user": credential.user,
+        "credential": credential.id,
+        "kind": credential.kind,
+        "name": credential.name or None,
+        "streams": streams,
+        "created_at": _seconds(credential.created_at),
+        "last_used_at": _seconds(credential.last_used_at),
+        "expires_at": _seconds(credential.expires_at),
+    }
+
+
+def _stream_row(identity: Identity, streams: int) -> dict[str, Any]:
+    """Return the row of a credential that this server did not issue."""
+    return {
+        "user": identity.principal.name,
+        "credential": identity.credential_id,
+        "streams": streams,
+        "expires_at": _seconds(identity.expires_at),
+    }
+
+
+def _seconds(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")
 
 
 def memory_of_process() -> dict[str, Any]:

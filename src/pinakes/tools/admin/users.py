@@ -45,6 +45,7 @@ class UserAction(StrEnum):
     DISABLE = "disable"
     ENABLE = "enable"
     RESET_PASSWORD = "reset_password"
+    END_SESSIONS = "end_sessions"
     CREATE_ROLE = "create_role"
     UPDATE_ROLE = "update_role"
     DELETE_ROLE = "delete_role"
@@ -85,6 +86,7 @@ class UsersMutateParams(GenericParams):
         default=None, description="Of a role, calls a minute: read, write, sql; {} as configured"
     )
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
+    session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")
 
 
 class UserRow(GenericResult):
@@ -162,6 +164,7 @@ class UserTools:
             UserAction.DISABLE: lambda actor, params: self._set_disabled(actor, params, disabled=True),
             UserAction.ENABLE: lambda actor, params: self._set_disabled(actor, params, disabled=False),
             UserAction.RESET_PASSWORD: self._reset_password,
+            UserAction.END_SESSIONS: self._end_sessions,
             UserAction.CREATE_ROLE: self._create_role,
             UserAction.UPDATE_ROLE: self._update_role,
             UserAction.DELETE_ROLE: self._delete_role,
@@ -229,6 +232,9 @@ class UserTools:
         secret = self._accounts.reset_password(actor, params.name)
         return _changed(params, self._accounts.get_user(params.name), secret=secret)
 
+    def _end_sessions(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        return _changed(params, self._accounts.end_sessions(actor, params.name, credential_id=params.session))
+
     def _create_role(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
         permissions = require_argument("permissions", params.permissions, params.action)
         role = self._accounts.create_role(actor, params.name, permissions, _quotas(params.quotas))
@@ -287,11 +293,12 @@ USED = {
     UserAction.SET_ROLE: {"role"},
     UserAction.GRANT: {"permission"},
     UserAction.REVOKE: {"permission"},
+    UserAction.END_SESSIONS: {"session"},
     UserAction.CREATE_ROLE: {"permissions", "quotas"},
     UserAction.UPDATE_ROLE: {"permissions", "quotas"},
 }
 """Action → the optional arguments it uses."""
-OPTIONAL = ("role", "permission", "permissions", "quotas", "password")
+OPTIONAL = ("role", "permission", "permissions", "quotas", "password", "session")
 ASKED_FOR = {
     UsersQuery.LIST: {"role", "permission", "disabled", "never_logged_in"},
     UsersQuery.GET: {"name"},

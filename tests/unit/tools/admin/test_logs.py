@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -139,3 +140,8 @@ def test_only_the_servers_admin_reads_the_log(ring: LogRing, behind_gate: Callab
     for principal, uri in ((READER, "logs://recent"), (LOCAL_USER, "logs://../etc/passwd")):
         with pytest.raises(UnknownResourceError):
             gate.read(principal, uri)
+
+
+def test_the_log_says_which_process_it_is_of(ring: LogRing, behind_gate: Callable[..., Any]) -> None:
+    gate = behind_gate([], log_resources(ring)).gate
+    assert json.loads(gate.read(LOCAL_USER, "logs://recent").text)["process"] == os.getpid()

@@ -1,6 +1,7 @@
 """`server.query` and `config://server`: the server as it is, without its secrets."""
 
 import json
+import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from pinakes import __version__
+from pinakes.control.accounts.credentials import Credential
 from pinakes.errors import UnknownResourceError
 from pinakes.model.principal import LOCAL_USER, Action, Identity, Principal
 from pinakes.model.scope import Visibility
@@ -34,6 +36,24 @@ ANN = Identity(
 )
 BOB = Identity(principal=READER, credential_id="c2", expires_at=None)
 
+SESSION = Credential(
+    id="c1",
+    kind="session",
+    user="ann",
+    name="",
+    scopes=None,
+    catalogues=None,
+    created_at=STARTED - timedelta(hours=1),
+    expires_at=STARTED + timedelta(1),
+    last_used_at=STARTED,
+    revoked=False,
+)
+LIVE = [
+    SESSION,
+    replace(SESSION, id="c3", user="lou", last_used_at=None),
+    replace(SESSION, id="t1", kind="token", user="ann", name="laptop", expires_at=None),
+]
+
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
@@ -56,6 +76,7 @@ def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_
         started_at=STARTED,
         catalogues=lambda: [replace(songs.opened, folder=tmp_path)],
         identities=lambda: [ANN, BOB, ANN],
+        credentials=lambda used_since: [one for one in LIVE if (one.last_used_at or STARTED) >= used_since],
         problems=lambda: {"embedding": "away"},
         counters=lambda: {"calls_in_flight": 3},
         now=lambda: STARTED + timedelta(minutes=2),
@@ -95,15 +116,35 @@ def test_the_memory_is_told_with_the_indexes_in_it(
 
 
 @pytest.mark.row("Z9")
-def test_open_sessions_are_told_for_each_credential_and_paged(served: Any) -> None:
+def test_sessions_are_told_with_their_open_streams_and_paged(served: Any) -> None:
     answer = served.ask("server.query", query_type="sessions")
-    assert answer["values"] == {"streams": 3, "users": 2}
+    assert answer["values"] == {"sessions": 2, "streams": 3, "users": 3, "process": os.getpid()}
     assert [(row["user"], row["credential"], row["streams"]) for row in answer["rows"]] == [
         ("ann", "c1", 2),
+        ("ann", "t1", 0),
+        ("lou", "c3", 0),
         ("reader", "c2", 1),
     ]
+    assert answer["rows"][1] == {
+        "user": "ann",
+        "credential": "t1",
+        "kind": "token",
+        "name": "laptop",
+        "streams": 0,
+        "created_at": "2026-11-15T11:00:00+00:00",
+        "last_used_at": "2026-11-15T12:00:00+00:00",
+        "expires_at": None,
+    }
     page = served.ask("server.query", query_type="sessions", limit=1)
-    assert (len(page["rows"]), page["total"], page["has_more"]) == (1, 2, True)
+    assert (len(page["rows"]), page["total"], page["has_more"]) == (1, 4, True)
+
+
+@pytest.mark.row("Z9")
+@pytest.mark.parametrize("query_type", ["info", "memory", "sessions"])
+def test_an_answer_of_one_process_says_so(served: Any, query_type: str) -> None:
+    answer = served.ask("server.query", query_type=query_type)
+    assert answer["values"]["process"] == os.getpid()
+    assert "of this process" in answer["notes"][0]
 
 
 @pytest.mark.row("Z9", "Z11")
