@@ -37,6 +37,8 @@ from pinakes_catalogues.music.downloads.names import NAMELESS
 from pinakes_catalogues.music.tables import download_files, downloads
 
 DAY = timedelta(days=1)
+PROGRESS_BYTES = 1_024
+"""An attempt that received so many bytes more than those before it does not count as failed."""
 LONGEST_WAIT = 2 * DAY
 """Longer than any wait between attempts, or any claim."""
 MOST_LISTED = 100
@@ -60,7 +62,7 @@ class QueueRules:
     max_per_day: int = 100
     """New requests of a user in any 24 hours."""
     attempts: int = 5
-    """Failed attempts after which a download is given up, until it is retried by hand."""
+    """Failed attempts without progress after which a download is given up, until it is retried by hand."""
     most_lost: int = 20
     """Workers that may die with a download before it is given up."""
     lease_s: float = 60.0
@@ -163,6 +165,26 @@ class DownloadQueue:
             rows = connection.execute(select(downloads).where(wanted).order_by(*order).limit(limit).offset(offset))
             return [_download(row) for row in rows], _count(connection, wanted)
 
+    def list_of_user(self, user: str, *, limit: int = 20, offset: int = 0) -> tuple[list[Download], int]:
+        """Return a page of a user's downloads and the total: open ones in the order of their turn, then the newest."""
+        mine = downloads.c.user_name == user
+        is_closed = downloads.c.state.not_in(OPEN_STATES)
+        order = (is_closed, case((is_closed, 0), else_=-downloads.c.priority), _newest_if(is_closed), downloads.c.id)
+        with self._database.read() as connection:
+            rows = connection.execute(select(downloads).where(mine).order_by(*order).limit(limit).offset(offset))
+            return [_download(row) for row in rows], _count(connection, mine)
+
+    def get_own(self, download_id: int, *, user: str | None) -> Download:
+        """Return a download; with `user`, another user's is reported as unknown."""
+        with self._database.read() as connection:
+            return _get(connection, download_id, user=user)
+
+    def silent_s(self, download: Download) -> float:
+        """Return for how long the worker of a running download has not reported; 0 for others."""
+        if download.state is not DownloadState.RUNNING:
+            return 0.0
+        return max((self._now() - download.updated_at).total_seconds(), 0.0)
+
     def list_files(self, download_id: int) -> list[DownloadFile]:
         """Return the files of a download; none before the provider has listed them."""
         with self._database.read() as connection:
@@ -257,14 +279,18 @@ class DownloadQueue:
         attempts = claim.download.attempts + 1
         return self._close(claim, DownloadState.FAILED, attempts=attempts, **_error_values(error))
 
-    def put_off(self, claim: Claim, error: ExpectedError, *, wait_s: float) -> Download:
-        """Requeue a download for a later attempt, unless it has failed too often."""
-        attempts = claim.download.attempts + 1
+    def put_off(self, claim: Claim, error: ExpectedError, *, wait_s: float, received_bytes: int = 0) -> Download:
+        """Requeue a download for a later attempt, unless it has failed too often without receiving anything."""
+        before = claim.download
+        has_progress = received_bytes >= before.received_bytes + PROGRESS_BYTES
+        attempts = before.attempts if has_progress else before.attempts + 1
         if attempts >= self.rules.attempts:
             return self.fail(claim, error)
+        received = {"received_bytes": max(received_bytes, before.received_bytes)}
         next_attempt_at = self._now() + timedelta(seconds=wait_s)
-        self._step(claim, attempts=attempts, next_attempt_at=next_attempt_at, **UNCLAIMED, **_error_values(error))
-        return self.get(claim.download.id)
+        changes = {"attempts": attempts, "next_attempt_at": next_attempt_at, **received, **_error_values(error)}
+        self._step(claim, **UNCLAIMED, **changes)
+        return self.get(before.id)
 
     def release(self, claim: Claim) -> None:
         """Give up a claim; another worker may continue the download."""
@@ -339,6 +365,11 @@ class DownloadQueue:
             raise RateLimitedError(
                 f"'{user}' has requested {limit} downloads in 24 hours, which is the limit", retry_after_s=wait_s
             )
+
+
+def _newest_if(is_closed: ColumnElement[bool]) -> ColumnElement[Any]:
+    """Return a key that puts closed downloads in the order of their end, the newest first."""
+    return case((is_closed, -downloads.c.id), else_=0)
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:

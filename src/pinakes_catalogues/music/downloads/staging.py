@@ -49,6 +49,8 @@ class Staging:
             lock.acquire()
         except filelock.Timeout:
             raise BusyError(f"{folder}: another process is working on this download") from None
+        except OSError as error:  # another process may have removed it just now
+            raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
         try:
             yield folder / ALBUM
         finally:
@@ -86,8 +88,14 @@ class Staging:
         """Remove the staging folder of a download."""
         shutil.rmtree(self._root / key, ignore_errors=True)
 
+    def remove_empty(self, key: str) -> None:
+        """Remove the staging folder of a download that has no file in it, unless a worker holds it."""
+        folder = self._root / key
+        if folder.is_dir() and not any((folder / ALBUM).glob("*")):
+            self.remove_unheld(key)
+
     def sweep(self, states_of: Callable[[Sequence[str]], Mapping[str, DownloadState]]) -> None:
-        """Remove the staging folders of downloads that are done, cancelled or abandoned."""
+        """Remove the staging folders of downloads that are done, cancelled or abandoned, and those without a file."""
         keys = [path.name for path in self._root.glob("*") if path.is_dir()]
         states = states_of(keys) if keys else {}
         for key in keys:
@@ -95,10 +103,12 @@ class Staging:
             is_abandoned = state in (None, DownloadState.FAILED) and _idle_s(self._root / key) > FORGOTTEN_S
             if is_abandoned or state in (DownloadState.DONE, DownloadState.CANCELLED):
                 self.remove_unheld(key)
+            elif state is DownloadState.FAILED:
+                self.remove_empty(key)
 
     def remove_unheld(self, key: str) -> None:
         """Remove the staging folder of a download, unless a worker holds it."""
-        with suppress(BusyError), self.held(key):
+        with suppress(BusyError, StorageError), self.held(key):
             self.remove(key)
 
 

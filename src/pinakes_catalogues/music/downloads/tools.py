@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api import (
     Action,
@@ -20,7 +21,6 @@ from pinakes.api import (
 )
 from pinakes.api.server import (
     BARE_LIST,
-    BARE_OBJECT,
     BARE_OBJECT_OR_NULL,
     LARGEST,
     GenericParams,
@@ -43,13 +43,14 @@ class DownloadsQueryParams(OffsetParams, GenericParams):
 class DownloadsActionParams(GenericParams):
     """The arguments of `downloads.action`."""
 
-    action: Literal["request", "retry", "cancel"]
-    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For retry and cancel.")
-    artist: str | None = Field(default=None, description="For request.")
-    album: str | None = Field(default=None, description="For request.")
-    url: str | None = Field(default=None, description="A track or manifest, instead of a provider's album.")
-    provider: str | None = Field(default=None, description="Of stats.")
+    action: Literal["request", "retry", "cancel", "status"]
+    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For retry, cancel, status.")
+    artist: str | None = None
+    album: str | None = None
+    url: str | None = Field(default=None, description="A track or manifest instead.")
+    provider: str | None = Field(default=None, description="Of status.")
     priority: int | None = Field(default=None, ge=0, le=9, description="9 first; usually 5.")
+    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
 class FileShown(GenericResult):
@@ -81,6 +82,8 @@ class DownloadShown(GenericResult):
     error: str | None
     created_at: datetime
     updated_at: datetime
+    waits_for: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    """What a running download waits for whose worker does not report."""
 
 
 SHOWN_AS_STORED = DownloadShown.model_fields.keys() & Download.__dataclass_fields__.keys() - {"next_attempt_at"}
@@ -123,11 +126,34 @@ class DownloadsResult(PricedResult, GenericResult):
 LONG = ("error", "url", "folder")
 
 
-class DownloadsActionResult(GenericResult):
-    """The answer of `downloads.action`."""
+def _left_out() -> Any:
+    """Declare a part of an answer that is left out where it is empty."""
+    return Field(default=None, exclude_if=lambda value: not value)
 
-    download: Annotated[DownloadShown, BARE_OBJECT]
-    created: bool
+
+class OwnDownloads(GenericResult):
+    """A page of the caller's downloads, and the providers that more can be requested from."""
+
+    items: list[DownloadShown]
+    total: int
+    has_more: bool
+    providers: list[str]
+
+
+OWN_SHOWN = 15
+"""How many of the caller's downloads are shown at once."""
+SILENT_S = 15.0
+"""Silence of a worker, which reports every few seconds, from which it may have ended."""
+POLL_S = 2.0
+
+
+class DownloadsActionResult(GenericResult):
+    """The answer of `downloads.action`: the download that it is about, or with `status` those of the caller."""
+
+    download: Annotated[DownloadShown | None, BARE_OBJECT_OR_NULL] = None
+    created: bool = False
+    files: Annotated[list[FileShown], SkipJsonSchema()] = _left_out()
+    own: Annotated[OwnDownloads | None, BARE_OBJECT_OR_NULL] = _left_out()
 
 
 class DownloadsTools:
@@ -144,14 +170,34 @@ class DownloadsTools:
         return answers[params.query_type](params)
 
     def act(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
-        """Request, retry or cancel a download of the caller's; an administrator may act on all."""
+        """Request, retry or cancel a download of the caller's, or show theirs; an administrator may act on all."""
         self._require_visible(principal)
         if params.action == "request":
             return self._request(principal, params, call_id)
-        download_id = require_argument("id", params.id, params.action)
         owner = None if Action.SERVER_ADMIN in principal.actions else principal.name
+        if params.action == "status":
+            return self._status(principal, params, owner)
+        download_id = require_argument("id", params.id, params.action)
         act = self._desk.retry if params.action == "retry" else self._desk.cancel
-        return DownloadsActionResult(download=_shown(act(download_id, user=owner)), created=False)
+        return DownloadsActionResult(download=self._shown(act(download_id, user=owner)))
+
+    def _status(self, principal: Principal, params: DownloadsActionParams, owner: str | None) -> DownloadsActionResult:
+        """Return the caller's downloads, or one with its files."""
+        if params.id is None:
+            page, total = self._desk.queue.list_of_user(principal.name, limit=OWN_SHOWN, offset=params.offset)
+            own = OwnDownloads(
+                items=[self._shown(download) for download in page],
+                total=total,
+                has_more=params.offset + len(page) < total,
+                providers=self._desk.provider_names,
+            )
+            return DownloadsActionResult(own=own)
+        download = self._desk.queue.get_own(params.id, user=owner)
+        files = [_file_shown(file) for file in self._desk.queue.list_files(download.id)]
+        return DownloadsActionResult(download=self._shown(download), files=files)
+
+    def _shown(self, download: Download) -> DownloadShown:
+        return _shown(download, silent_s=self._desk.queue.silent_s(download), lease_s=self._desk.queue.rules.lease_s)
 
     def _require_visible(self, principal: Principal) -> None:
         """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
@@ -168,7 +214,7 @@ class DownloadsTools:
             priority=USUAL_PRIORITY if params.priority is None else params.priority,
             call_id=call_id,
         )
-        return DownloadsActionResult(download=_shown(download), created=is_new)
+        return DownloadsActionResult(download=self._shown(download), created=is_new)
 
     def _stats(self, _params: DownloadsQueryParams) -> DownloadsResult:
         stats = self._desk.queue.stats()
@@ -184,14 +230,25 @@ class DownloadsTools:
 
     def _queue(self, params: DownloadsQueryParams) -> DownloadsResult:
         page, total = self._desk.queue.list_downloads(params.state, limit=params.limit, offset=params.offset)
-        return _result(page, total=total, has_more=params.offset + len(page) < total)
+        return self._result(page, total=total, has_more=params.offset + len(page) < total)
 
     def _item(self, params: DownloadsQueryParams) -> DownloadsResult:
         download = self._desk.queue.get(require_argument("id", params.id, params.query_type))
         files = self._desk.queue.list_files(download.id)
         page = files[params.offset : params.offset + params.limit]
         has_more = params.offset + len(page) < len(files)
-        return _result([download], total=len(files), has_more=has_more, files=page)
+        return self._result([download], total=len(files), has_more=has_more, files=page)
+
+    def _result(
+        self, page: list[Download], *, total: int, has_more: bool, files: list[DownloadFile] | None = None
+    ) -> DownloadsResult:
+        return DownloadsResult(
+            stats=None,
+            downloads=[self._shown(download) for download in page],
+            files=[_file_shown(file) for file in files or []],
+            total=total,
+            has_more=has_more,
+        )
 
 
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
@@ -211,11 +268,12 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
         ),
         ToolSpec(
             name="downloads.action",
-            description="Request an album to be downloaded, retry or cancel a download.",
+            description="Request an album to be downloaded, retry or cancel a download; status of yours.",
             params=DownloadsActionParams,
             result=DownloadsActionResult,
             action=Action.REQUEST_CONTENT,
             cost=Cost.WRITE,
+            costs=lambda arguments: Cost.READ if arguments.get("action") == "status" else Cost.WRITE,
             read_only=False,
             wants_call_id=True,
             run=tools.act,
@@ -224,24 +282,13 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
     ]
 
 
-def _result(
-    page: list[Download], *, total: int, has_more: bool, files: list[DownloadFile] | None = None
-) -> DownloadsResult:
-    return DownloadsResult(
-        stats=None,
-        downloads=[_shown(download) for download in page],
-        files=[_file_shown(file) for file in files or []],
-        total=total,
-        has_more=has_more,
-    )
-
-
 def _file_shown(file: DownloadFile) -> FileShown:
     return FileShown(name=file.name, size_bytes=file.size, sha256=file.sha256, fetched=file.is_fetched)
 
 
-def _shown(download: Download) -> DownloadShown:
+def _shown(download: Download, *, silent_s: float, lease_s: float) -> DownloadShown:
     request = download.request
+    is_silent = silent_s > SILENT_S
     return DownloadShown(
         **{name: getattr(download, name) for name in SHOWN_AS_STORED},
         provider=request.provider,
@@ -249,6 +296,16 @@ def _shown(download: Download) -> DownloadShown:
         album=request.album or download.found_album,
         url=None if request.url is None else request.url.partition("?")[0],  # the query often has a key
         next_attempt_at=download.next_attempt_at if download.state is DownloadState.QUEUED else None,
+        waits_for=_takeover(silent_s, lease_s) if is_silent else None,
+    )
+
+
+def _takeover(silent_s: float, lease_s: float) -> str:
+    """Return when another worker takes over a download whose worker does not report."""
+    left_s = max(lease_s - silent_s, 0.0)
+    return (
+        f"its server has not reported for {silent_s:.0f} s and may have been stopped; it goes on where it was within "
+        f"{left_s + POLL_S:.0f} s"
     )
 
 
@@ -268,4 +325,14 @@ def _query_text(result: DownloadsResult) -> str:
 
 
 def _action_text(result: DownloadsActionResult) -> str:
-    return f"{'created' if result.created else 'there already'}: {_line(result.download)}"
+    if result.own is not None:
+        return _own_text(result.own)
+    files = [f"  {fields_text(file.model_dump(mode='json', exclude_none=True))}" for file in result.files or ()]
+    lines = [f"{'created' if result.created else 'there already'}: {_line(result.download)}"] if result.download else []
+    return "\n".join([*lines, *files])
+
+
+def _own_text(own: OwnDownloads) -> str:
+    more = [f"{len(own.items)} of {own.total} are shown; more with offset"] if own.has_more else []
+    providers = f"providers: {', '.join(own.providers) or 'none'}"
+    return "\n".join([f"{own.total} downloads of yours; {providers}", *map(_line, own.items), *more])

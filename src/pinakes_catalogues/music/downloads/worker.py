@@ -130,9 +130,10 @@ class DownloadWorker:
             except Exception as raised:
                 error = raised
         try:
-            self._settle(claim, error, is_stopping=is_stopping() and not beat.is_lost())
+            self._settle(claim, error, beat, is_stopping=is_stopping() and not beat.is_lost())
         except ClaimLostError:
             self._leave(claim)
+        self._staging.remove_empty(claim.download.key)
         return True
 
     def sweep(self) -> None:
@@ -222,7 +223,7 @@ class DownloadWorker:
                 f"the album is installed, but could not be added to the catalogue: {error.message}"
             ) from error
 
-    def _settle(self, claim: Claim, error: BaseException | None, *, is_stopping: bool) -> None:
+    def _settle(self, claim: Claim, error: BaseException | None, beat: Heartbeat, *, is_stopping: bool) -> None:
         """Record the outcome of a download in the queue."""
         if error is None:
             return
@@ -231,14 +232,13 @@ class DownloadWorker:
                 raise ClaimLostError
             self._queue.release(claim)
         elif isinstance(error, ExpectedError):
-            self._settle_failure(claim, error)
+            self._settle_failure(claim, error, beat)
         else:
             LOG.error("download %d: unexpected error", claim.download.id, exc_info=error)
-            self._settle_failure(
-                claim, ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
-            )
+            unexpected = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+            self._settle_failure(claim, unexpected, beat)
 
-    def _settle_failure(self, claim: Claim, error: ExpectedError) -> None:
+    def _settle_failure(self, claim: Claim, error: ExpectedError, beat: Heartbeat) -> None:
         is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
         if is_final:
             self._queue.fail(claim, error)
@@ -250,7 +250,8 @@ class DownloadWorker:
             chance=self._clock.chance(),
         )
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
-        self._queue.put_off(claim, error, wait_s=max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S)))
+        wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))
+        self._queue.put_off(claim, error, wait_s=wait_s, received_bytes=beat.received_bytes)
 
     def _leave(self, claim: Claim) -> None:
         """Leave a download whose claim was lost; remove the files of a cancelled one."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import UnavailableError, UnknownToolError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
-from pinakes.model.principal import Action, Principal
+from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import Visibility
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.music.downloads.downloads import Downloads
@@ -252,6 +253,44 @@ def test_ones_own_download_is_cancelled_and_retried(downloads):
     retried = downloads.answer(BOB, "action", action="retry", id=shown["id"])["download"]
 
     assert (cancelled["state"], retried["state"]) == ("cancelled", "queued")
+
+
+@pytest.mark.row("Z15")
+def test_who_may_request_sees_what_became_of_their_own_downloads_and_of_no_others(downloads):
+    failed, others, queued = (
+        downloads.request(BOB),
+        downloads.request(ANN, album="Messiah"),
+        downloads.request(BOB, album="Serse"),
+    )
+    claim = downloads.downloads.queue.claim()
+    downloads.downloads.queue.fail(claim, UnavailableError("the server is gone"))
+
+    status = downloads.call(BOB, "action", action="status")
+    own = downloads.answer(BOB, "action", action="status")["own"]
+    assert [one["id"] for one in own["items"]] == [queued["id"], failed["id"]]
+    assert (own["total"], own["has_more"], own["providers"]) == (2, False, ["archive"])
+    assert f"{failed['id']}. state: failed" in status.text
+    assert "the server is gone" in status.text
+    one = downloads.answer(BOB, "action", action="status", id=failed["id"])
+    assert (one["download"]["state"], one["download"]["error"]) == ("failed", "the server is gone")
+    assert downloads.call(BOB, "action", action="status", id=others["id"]).error_code == "not_found"
+    assert downloads.answer(ADMIN, "action", action="status", id=others["id"])["download"]["user"] == "ann"
+    spec = downloads.specs["downloads.action"]
+    assert (spec.cost_of({"action": "status"}), spec.cost_of({"action": "request"})) == (Cost.READ, Cost.WRITE)
+
+
+def test_a_download_whose_server_was_killed_says_what_it_waits_for(downloads, monkeypatch):
+    shown = downloads.request(BOB)
+    queue = downloads.downloads.queue
+    queue.claim()
+    running = downloads.answer(BOB, "action", action="status", id=shown["id"])["download"]
+    later = queue.get(shown["id"]).updated_at + timedelta(seconds=40)
+    monkeypatch.setattr(queue, "_now", lambda: later)
+    waiting = downloads.answer(BOB, "action", action="status", id=shown["id"])["download"]
+    assert (running["state"], "waits_for" in running) == ("running", False)
+    assert waiting["waits_for"] == (
+        "its server has not reported for 40 s and may have been stopped; it goes on where it was within 22 s"
+    )
 
 
 def test_the_texts_are_readable(downloads):

@@ -201,7 +201,7 @@ def test_a_transfer_that_is_cut_is_put_off_and_goes_on_where_it_was(place, track
 
     downloads.worker.work_once()
     put_off = downloads.queue.get(download.id)
-    assert (put_off.state, put_off.attempts, put_off.error_code) == (DownloadState.QUEUED, 1, "unavailable")
+    assert (put_off.state, put_off.attempts, put_off.error_code) == (DownloadState.QUEUED, 0, "unavailable")
     assert not downloads.worker.work_once()
     assert place.staged() == ["01.mp3.part", "01.mp3.part.json"]
     place.passed_s += 30
@@ -210,6 +210,37 @@ def test_a_transfer_that_is_cut_is_put_off_and_goes_on_where_it_was(place, track
     assert place.landed() == tracks
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=40000-"
     assert len(place.server.asked("/Handel/Water%20Music.json")) == 1
+
+
+@pytest.mark.row("Z15")
+@pytest.mark.parametrize(
+    ("sizes", "state"),
+    [((20_000, 40_000, 60_000), DownloadState.DONE), ((20_000, 20_000, 20_000, 20_000), DownloadState.FAILED)],
+)
+def test_only_attempts_that_received_nothing_more_count_as_failed(place, tracks, sizes, state):
+    for name in ("01.mp3", "02.flac"):
+        place.server.replies[f"/Handel/{name}"] = [cut(tracks[name], size) for size in sizes]
+    downloads = place.downloads()
+    download = request(downloads)
+
+    for _ in range(7):
+        downloads.worker.work_once()
+        place.passed_s += 3600
+
+    assert downloads.queue.get(download.id).state is state
+
+
+@pytest.mark.parametrize("reply", ["done", "failed"])
+def test_no_folder_of_a_download_without_files_is_left(place, reply):
+    if reply == "failed":
+        place.server.replies["/Handel/Water%20Music.json"] = [status(404)]
+    downloads = place.downloads()
+    download = request(downloads)
+
+    downloads.worker.work_once()
+
+    assert downloads.queue.get(download.id).state == reply
+    assert [path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()] == []
 
 
 def test_a_busy_server_says_when_to_come_back(place):
@@ -224,11 +255,11 @@ def test_a_busy_server_says_when_to_come_back(place):
 
 
 def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
-    place.server.replies["/Handel/02.flac"] = [status(503)] * 3
+    place.server.replies["/Handel/02.flac"] = [status(503)] * 4
     downloads = place.downloads()
     download = request(downloads)
 
-    for _ in range(3):
+    for _ in range(4):  # the first one brought a file, and does not count
         assert downloads.worker.work_once()
         place.passed_s += 3600
     failed = downloads.queue.get(download.id)
