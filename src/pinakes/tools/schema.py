@@ -85,7 +85,7 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
     options = node.get("anyOf", [])
     real = [option for option in options if option != NULL]
     if len(real) != 1 or not isinstance(real[0].get("type"), str):
-        return node
+        return {key: value for key, value in node.items() if (key, value) != ("default", None)}
     rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
     if "default" in node:
         return {**real[0], **rest}

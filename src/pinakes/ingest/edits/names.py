@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pinakes.catalogue.spec import CatalogueSpec, RelationSpec
 from pinakes.errors import InputError
 from pinakes.ingest.edits.draft import Draft
-from pinakes.ingest.edits.relations import ids_in, relations_of
+from pinakes.ingest.edits.relations import named_by
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.search.ids import id_forms
@@ -104,10 +104,6 @@ def _related_alike(found: list[Record], record: Record, spec: CatalogueSpec) -> 
     """Return those of several records that name the same others as this one does; all where none does."""
     if len(found) < 2:
         return found
-    own = _named_by(record, spec)
-    alike = [one for one in found if own & _named_by(one, spec)]
+    own = named_by(record, spec)
+    alike = [one for one in found if own & named_by(one, spec)]
     return alike or found
-
-
-def _named_by(record: Record, spec: CatalogueSpec) -> set[RecordId]:
-    return {one for relation in relations_of(record.kind, spec) for one in ids_in(record, relation)}

@@ -28,6 +28,11 @@ def ids_in(record: Record, relation: RelationSpec) -> list[RecordId]:
     return [RecordId(one) for one in texts_of(record.get(relation.field))]
 
 
+def named_by(record: Record, spec: CatalogueSpec) -> set[RecordId]:
+    """Return the ids of all records that this one names."""
+    return {one for relation in relations_of(record.kind, spec) for one in ids_in(record, relation)}
+
+
 def with_value(record: Record, name: str, value: Value) -> Record:
     """Return a record with a field set to a value, or without the field for None."""
     fields = {key: one for key, one in record.fields.items() if key != name}

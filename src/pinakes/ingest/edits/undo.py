@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ConflictError, InputError, NotFoundError
 from pinakes.ingest.edits.draft import MOST_RECORDS, Draft, EditRequest, RecordChange, are_alike, required_id
-from pinakes.ingest.edits.relations import follow_rename, ids_in, relations_of, take_out, titles_of, with_value
+from pinakes.ingest.edits.relations import (
+    follow_rename,
+    ids_in,
+    named_by,
+    relations_of,
+    take_out,
+    titles_of,
+    with_value,
+)
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Visibility
 from pinakes.shelf.port import Op, PastChange
@@ -88,7 +96,7 @@ def _restore(draft: Draft, records: Iterable[UndoneRecord], *, last: int, cascad
     for record in restored.values():
         draft.put(record)
     take_out(draft, [one.now for one in left.values() if one.started is None and one.now is not None], cascade=cascade)
-    named = {one for record in restored.values() for one in _named_by(record, draft.spec)}
+    named = {one for record in restored.values() for one in named_by(record, draft.spec)}
     ours = {one.id for one in records}
     renamed = {one for one in named - ours if _is_renamed(draft, one, since=last)}
     for record in restored.values():
@@ -121,10 +129,6 @@ def _kept_copies(now: Record, ended: Record, spec: CatalogueSpec) -> set[str]:
     """Return the fields that repeat the names of related records where these are still the same."""
     relations = [relation for relation in relations_of(now.kind, spec) if relation.copies]
     return {one.copies for one in relations if ids_in(now, one) and ids_in(now, one) == ids_in(ended, one)}
-
-
-def _named_by(record: Record, spec: CatalogueSpec) -> list[RecordId]:
-    return [one for relation in relations_of(record.kind, spec) for one in ids_in(record, relation)]
 
 
 def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordId]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from pinakes.errors import InputError
-from pinakes.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction
+from pinakes.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction, EditRequest
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Principal
 from pinakes.tools.edits.answer import CHANGES_SHOWN, shown_value
@@ -23,34 +23,48 @@ class OwnEdits:
         """The names of the kinds, each with the names of its fields."""
         return {name: one.fields[name] for name, one in self._by_name.items()}
 
-    def find(self, principal: Principal, params: MutateParams) -> OwnKinds | None:
+    def find(self, principal: Principal, requests: Sequence[EditRequest]) -> OwnKinds | None:
         """Return the kinds that a call is about; None where it is about records of a catalogue."""
-        if params.action is not EditAction.UNDO:
-            return self._by_name.get(params.kind or "")
-        return next((one for one in self._kinds if params.id and one.has_call(principal, params.id)), None)
+        found = [self._find(principal, request) for request in requests]
+        if any(one is not found[0] for one in found):
+            own = ", ".join(self._by_name)
+            raise InputError(f"'changes': {own} are kept apart from other records; change them in a call of their own")
+        return found[0] if found else None
+
+    def _find(self, principal: Principal, request: EditRequest) -> OwnKinds | None:
+        if request.action is not EditAction.UNDO:
+            return self._by_name.get(request.kind or "")
+        return next((one for one in self._kinds if request.id and one.has_call(principal, request.id)), None)
 
 
-def mutate_own(kinds: OwnKinds, principal: Principal, params: MutateParams, *, call_id: str | None) -> MutateResult:
+def mutate_own(
+    kinds: OwnKinds,
+    principal: Principal,
+    params: MutateParams,
+    requests: Sequence[EditRequest],
+    *,
+    call_id: str | None,
+) -> MutateResult:
     """Change records of the caller's own; without a call id, only tell what would change."""
     call = OwnCall(call_id=call_id, token=params.plan)
-    if params.action is EditAction.UNDO:
-        outcome = kinds.undo(principal, params.id or "", call)
+    undone = [one.id for one in requests if one.action is EditAction.UNDO]
+    if undone and len(requests) > 1:
+        raise InputError("an undo cannot be one of several changes; send it alone")
+    if undone:
+        outcome = kinds.undo(principal, undone[0] or "", call)
     else:
-        outcome = kinds.edit(principal, [_request_of(params)], call)
+        catalogue = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
+        outcome = kinds.edit(principal, [_request_of(one, catalogue) for one in requests], call)
     return _result_of(outcome, call_id=call_id)
 
 
-def _request_of(params: MutateParams) -> OwnRequest:
-    if params.id:
-        require_id(params.id, longest=LONGEST_SOURCE_ID)
-    if params.cascade:
-        raise InputError(f"'cascade' is not for the kind '{params.kind}'; leave it out")
+def _request_of(request: EditRequest, catalogue: str | None) -> OwnRequest:
+    if request.id:
+        require_id(request.id, longest=LONGEST_SOURCE_ID)
+    if request.cascade:
+        raise InputError(f"'cascade' is not for the kind '{request.kind}'; leave it out")
     return OwnRequest(
-        action=params.action,
-        kind=params.kind or "",
-        id=params.id,
-        fields=params.fields or {},
-        catalogue=params.catalogue if isinstance(params, MutateInCatalogueParams) else None,
+        action=request.action, kind=request.kind or "", id=request.id, fields=request.fields, catalogue=catalogue
     )
 
 

@@ -1,12 +1,17 @@
 """The tool `catalog.mutate` over editable catalogues."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import ExpectedError
 from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import LONGEST_SOURCE_ID, EditAction
+from pinakes.ingest.edits.draft import LONGEST_SOURCE_ID, Edit, EditAction, EditBatch, EditRequest
+from pinakes.ingest.edits.undo import record_change
+from pinakes.ingest.edits.unfolding import listings
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import Scope
@@ -14,8 +19,9 @@ from pinakes.shelf.port import Author
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.edits.answer import result_of, result_text
 from pinakes.tools.edits.chosen import chosen_catalogue
+from pinakes.tools.edits.doubles import find_repeated, namesake_notes
 from pinakes.tools.edits.own_kinds import OwnEdits, mutate_own
-from pinakes.tools.edits.request import request_of
+from pinakes.tools.edits.request import BY_NAME, edit_of, requests_of, with_ids
 from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams, MutateResult
 from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.spec import ToolSpec
@@ -27,33 +33,42 @@ LONGEST_GUIDE = 200
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> None:
+    def __init__(
+        self,
+        catalogues: Sequence[OpenCatalogue],
+        own_kinds: Sequence[OwnKinds] = (),
+        *,
+        now: Callable[[], datetime],
+    ) -> None:
         self.own = OwnEdits(own_kinds)
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
+        self._now = now
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
-        own = self._find_own(principal, params)
+        requests = requests_of(params)
+        own = self._find_own(principal, requests)
         if own is not None:
-            return mutate_own(own, principal, params, call_id=None if params.preview else call_id)
-        name = chosen_catalogue(self._edits, principal, params)
-        edits = self._edits[name]
-        request, notes = request_of(params, name, edits.shelf, Scope(visibility=principal.visibility))
+            return mutate_own(own, principal, params, requests, call_id=None if params.preview else call_id)
+        stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
+        name = chosen_catalogue(self._edits, principal, stated, requests)
+        edits, scope = self._edits[name], Scope(visibility=principal.visibility)
+        meant, notes = with_ids(requests, name, edits.shelf, scope, is_planned=params.plan is not None)
+        edit = edit_of(params, meant)
         if params.preview:
-            plan = edits.plan(request, visibility=principal.visibility)
+            plan = edits.plan(edit, visibility=principal.visibility)
+            notes += namesake_notes(plan, edits.shelf.reader(), edits.shelf.spec, scope)
             return result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
-        author = Author(principal=principal.name, call_id=call_id)
-        applied = edits.apply(request, author=author, token=params.plan, visibility=principal.visibility)
-        made = call_id if applied.plan.changes else None
-        return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
+        repeated = self._find_repeated(edits, edit, principal)
+        return repeated or _applied(edits, edit, principal, notes, call_id=call_id, token=params.plan)
 
-    def _find_own(self, principal: Principal, params: MutateParams) -> OwnKinds | None:
+    def _find_own(self, principal: Principal, requests: Sequence[EditRequest]) -> OwnKinds | None:
         """Return the kinds of the caller's own that a call is about; a change of a catalogue is undone there."""
         if not self.own.fields:
             return None
-        if params.action is EditAction.UNDO and (not params.id or self._has_change(params.id)):
+        if any(one.action is EditAction.UNDO and (not one.id or self._has_change(one.id)) for one in requests):
             return None
-        return self.own.find(principal, params)
+        return self.own.find(principal, requests)
 
     def _has_change(self, call_id: str) -> bool:
         """Tell whether a catalogue was changed by this call."""
@@ -61,13 +76,52 @@ class EditTools:
         asked = ask_each(self._edits, lambda edits: edits.shelf.history().list_changes(call_id=call_id, limit=1))
         return any(asked.found.values())
 
+    def _find_repeated(self, edits: Edits, edit: Edit, principal: Principal) -> MutateResult | None:
+        """Return the answer of the call that a request without ids of its own repeats, if it repeats one."""
+        requests = edit.changes if isinstance(edit, EditBatch) else [edit]
+        if any(one.id or one.action is EditAction.UNDO for one in requests if one.action not in BY_NAME):
+            return None
+        try:
+            plan = edits.plan(edit, visibility=principal.visibility)
+        except ExpectedError:
+            return None  # applying it says what is wrong
+        scope = Scope(visibility=principal.visibility)
+        changes = find_repeated(plan, edits.shelf, principal=principal.name, scope=scope, now=self._now())
+        if changes is None:
+            return None
+        done = replace(plan, changes=tuple(record_change(change) for change in changes))
+        when = f"{changes[0].at:%H:%M:%S} UTC"
+        note = f"made by you at {when} already, and not made again; to have it twice, give the second an 'id'"
+        return result_of(principal, done, call_id=changes[0].author.call_id, notes=[note])
 
-def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> list[ToolSpec]:
+
+def _applied(
+    edits: Edits, edit: Edit, principal: Principal, notes: Sequence[str], *, call_id: str, token: str | None
+) -> MutateResult:
+    """Apply an edit, and return the answer with notes on it."""
+    before, scope = edits.shelf.reader(), Scope(visibility=principal.visibility)
+    author = Author(principal=principal.name, call_id=call_id)
+    applied = edits.apply(edit, author=author, token=token, visibility=principal.visibility)
+    named = namesake_notes(applied.plan, before, edits.shelf.spec, scope)
+    made = call_id if applied.plan.changes else None
+    return result_of(principal, applied.plan, call_id=made, notes=[*notes, *named, *applied.notes])
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def edit_tools(
+    catalogues: Sequence[OpenCatalogue],
+    own_kinds: Sequence[OwnKinds] = (),
+    *,
+    now: Callable[[], datetime] = _utc_now,
+) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
-    tools = EditTools(editable, own_kinds)
+    tools = EditTools(editable, own_kinds, now=now)
     kinds = dict.fromkeys([*(kind for one in editable for kind in one.spec.kinds), *tools.own.fields])
     several = len(editable) > 1
     properties: dict[str, Any] = {
@@ -79,7 +133,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds
     return [
         ToolSpec(
             name="catalog.mutate",
-            description="Create, update or delete records, or undo a change; preview first.",
+            description="Create, update, delete records; undo; preview first.",
             params=MutateInCatalogueParams if several else MutateParams,
             result=MutateResult,
             action=Action.EDIT_CATALOG,
@@ -108,10 +162,12 @@ def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
 
 
 def _field_names(spec: CatalogueSpec) -> Iterator[str]:
-    """Yield the fields of every kind, and then those of each kind alone."""
-    shown = [field for field in spec.fields.values() if field.shown]
+    """Yield the fields of every kind, and then those of each kind alone: related records by name, and its parts."""
+    ids = {relation.field for relation in spec.relations if relation.copies}
+    shown = [field for field in spec.fields.values() if field.shown and field.name not in ids]
     yield ", ".join(field.name for field in shown if all(field.is_of(kind) for kind in spec.kinds))
     for kind in spec.kinds:
         own = [field.name for field in shown if field.kinds and field.is_of(kind)]
-        if own:
-            yield f"{kind}: {', '.join(own)}"
+        parts = [name for name, relation in listings(kind, spec).items() if relation.order]
+        if own or parts:
+            yield f"{kind}: {', '.join([*own, *parts])}"

@@ -1,0 +1,206 @@
+"""`catalog.mutate` with several changes, an album with its tracks, and requests that are sent twice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.control.accounts.limits import RateLimiter
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Action, Principal, Quotas
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits.tool import edit_tools
+from pinakes.tools.toolbox import Toolbox
+from support.editing import MusicBench
+from support.memory_shelf import MemoryShelf
+from support.texts import values_missing_from_text
+
+pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
+
+MUSIC = get_package("music").spec
+AGENT = Principal(
+    name="agent",
+    actions=frozenset({Action.ACCESS_CATALOG, Action.EDIT_CATALOG}),
+    quotas=Quotas(read=60, write=10, sql=0),
+)
+FOXES = {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes"}}
+FERRY = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["The Tin Foxes"]}}
+
+
+@dataclass(kw_only=True)
+class Served:
+    """A music catalogue behind a gate, at a time that a test can move."""
+
+    bench: MusicBench
+    gate: Gate
+    at: list[datetime]
+
+    def call(self, principal: Principal = AGENT, **arguments: Any) -> Answer:
+        return self.gate.call(principal, "catalog.mutate", arguments)
+
+    def mutate(self, principal: Principal = AGENT, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(principal, **arguments)
+        assert answer.structured is not None, answer.text
+        assert not answer.is_error, answer.text
+        assert values_missing_from_text(answer.structured, answer.text) == []
+        return answer.structured
+
+    def refusal(self, **arguments: Any) -> str:
+        before = self.bench.state()
+        answer = self.call(**arguments)
+        assert answer.is_error
+        assert self.bench.state() == before
+        return answer.text
+
+
+@pytest.fixture
+def served(embedder: Any) -> Served:
+    shelf = MemoryShelf(MUSIC, model=embedder.model)
+    catalogue = OpenCatalogue(
+        name="music",
+        spec=MUSIC,
+        shelf=shelf,
+        searcher=Searcher(spec=MUSIC, embedder=embedder),
+        recommender=Recommender(spec=MUSIC, embedder=embedder, this_year=lambda: 2026),
+    )
+    at = [datetime.now(UTC)]
+    toolbox = Toolbox(edit_tools([catalogue], now=lambda: at[0]), catalogues=[catalogue])
+    return Served(bench=MusicBench(shelf=shelf), gate=Gate(toolbox, limiter=RateLimiter()), at=at)
+
+
+def ids(result: dict[str, Any]) -> list[str]:
+    return [change["id"] for change in result["changes"]]
+
+
+def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quota_and_undone_in_one(
+    served: Served,
+) -> None:
+    tracks = [{"name": f"Song {number}", "seconds": 200 + number} for number in range(1, 13)]
+    fields = {"name": "Night Ferry", "artists": ["The Tin Foxes"], "year": 1998, "tracks": tracks}
+    album = {"action": "create", "kind": "album", "fields": fields}
+    preview = served.mutate(changes=[album, FOXES], preview=True)
+    assert (preview["applied"], preview["total"]) == (False, 14)
+    made = served.mutate(changes=[album, FOXES], plan=preview["plan"])
+    assert (made["applied"], made["total"]) == (True, 14)
+    assert served.bench.get("track-song-12")["position"] == 12
+    assert served.bench.get("track-song-12")["artists"] == ("The Tin Foxes",)
+    served.mutate(action="undo", id=made["call_id"])
+    assert served.bench.state() == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"changes": [FOXES, FERRY]},
+        {"changes": [FERRY, FOXES]},
+        {
+            "action": "create",
+            "changes": [{**FERRY, "action": None}, {"kind": "artist", "fields": {"name": "The Tin Foxes"}}],
+        },
+        {"changes": [{"action": "create", "kind": "artist", "name": "The Tin Foxes"}, FERRY]},
+        {"changes": '[{"action": "create", "kind": "artist", "fields": "{\\"name\\": \\"The Tin Foxes\\"}"}]'},
+        {"action": "create", "kind": "artist", "fields": [{"name": "The Tin Foxes"}, {"name": "Others"}]},
+        {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes", "albums": ["Night Ferry"]}},
+        {"action": "Create", "kind": "Artist", "fields": {"title": "The Tin Foxes"}},
+    ],
+)
+def test_the_obvious_spellings_of_several_changes_are_taken(served: Served, arguments: dict[str, Any]) -> None:
+    made = served.mutate(**arguments)
+    assert "artist-the-tin-foxes" in ids(made)
+    assert served.bench.get("artist-the-tin-foxes") == {"name": "The Tin Foxes"}
+    albums = [one for one in served.bench.state().values() if one.kind == "album"]
+    assert all(one.fields["artist_ids"] == ("artist-the-tin-foxes",) for one in albums)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "'action' is missing; one of create, update, delete, undo"),
+        ({"changes": [{"kind": "artist", "fields": {"name": "x"}}]}, "'changes.0.action' is missing"),
+        ({"changes": []}, "'changes' is empty"),
+        ({"changes": [FOXES] * 101}, "'changes'"),
+        ({"changes": [FOXES], "id": "x"}, "'id' and 'fields' are given in each of 'changes'"),
+        (
+            {"changes": [FOXES, {"action": "update", "id": "x", "feilds": {}, "fields": {}}]},
+            "unknown argument 'changes.1.feilds'",
+        ),
+        ({"changes": [FOXES, {"action": "drop", "id": "x"}]}, "'changes.1.action'"),
+        (
+            {"changes": [FERRY, {"action": "create", "kind": "track", "fields": {"name": "x", "year": "y"}}]},
+            "'changes.1.fields.year' is 'y'",
+        ),
+        ({"changes": [FERRY]}, "'changes.0.fields.artists': there is no artist 'The Tin Foxes'"),
+        ({"changes": [{"action": "delete", "id": "Clara Schuman"}]}, "'changes.0': there is no record 'Clara Schuman'"),
+        ({"action": "create", "kind": "song", "fields": {"name": "x"}}, "no kind 'song'"),
+    ],
+)
+def test_what_is_wrong_with_a_batch_is_named_with_its_place_and_nothing_is_changed(
+    served: Served, arguments: dict[str, Any], says: str
+) -> None:
+    served.mutate(action="create", kind="artist", fields={"name": "Clara Schumann"})
+    assert says in served.refusal(**arguments)
+
+
+def test_records_of_a_batch_are_meant_by_id_or_by_name(served: Served) -> None:
+    served.mutate(changes=[FOXES, FERRY])
+    made = served.mutate(
+        changes=[
+            {"action": "update", "id": "Night Ferry", "fields": {"year": 1998}},
+            {"action": "update", "id": "music/artist-the-tin-foxes", "fields": {"year": 1990}},
+        ]
+    )
+    assert ids(made) == ["album-night-ferry", "artist-the-tin-foxes"]
+    assert made["notes"] == ["'Night Ferry' was taken for Night Ferry (album, album-night-ferry)"]
+
+
+# Requests that are sent twice
+
+
+def test_a_request_that_is_sent_again_is_answered_as_before_and_creates_nothing(served: Served) -> None:
+    made = served.mutate(changes=[FERRY, FOXES])
+    again = served.mutate(changes=[FERRY, FOXES])
+    assert (again["applied"], again["call_id"], again["changes"]) == (True, made["call_id"], made["changes"])
+    assert "already, and not made again; to have it twice, give the second an 'id'" in again["notes"][0]
+    assert len(served.bench.state()) == 2
+    served.mutate(action="undo", id=again["call_id"])
+    assert served.bench.state() == {}
+    assert served.mutate(changes=[FERRY, FOXES])["call_id"] != made["call_id"]
+    assert len(served.bench.state()) == 2
+
+
+def _later(served: Served) -> None:
+    served.at[0] += timedelta(minutes=11)
+
+
+@pytest.mark.parametrize(
+    ("principal", "meanwhile", "second"),
+    [
+        (AGENT, _later, {}),
+        (replace(AGENT, name="other"), lambda _served: None, {}),
+        (AGENT, lambda _served: None, {"id": "a-second"}),
+        (AGENT, lambda _served: None, {"fields": {"name": "The Tin Foxes", "year": 1990}}),
+    ],
+)
+def test_what_is_later_by_another_with_an_id_or_with_other_values_is_made_with_a_note(
+    served: Served, principal: Principal, meanwhile: Callable[[Served], None], second: dict[str, Any]
+) -> None:
+    served.mutate(**FOXES)
+    meanwhile(served)
+    made = served.mutate(principal, **{**FOXES, **second})
+    assert made["notes"] == ["there is one of this name already: The Tin Foxes (artist, artist-the-tin-foxes)"]
+    assert len(served.bench.state()) == 2
+
+
+def test_a_namesake_by_another_artist_is_not_noted_and_one_by_the_same_is(served: Served) -> None:
+    served.mutate(changes=[FOXES, FERRY])
+    other = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["Others"]}}
+    made = served.mutate(changes=[{**FOXES, "fields": {"name": "Others"}}, other])
+    assert made["notes"] == []
+    same = served.mutate(**{**FERRY, "fields": {**FERRY["fields"], "year": 1998}}, preview=True)
+    assert same["notes"] == ["there is one of this name already: Night Ferry (album, album-night-ferry)"]
