@@ -61,6 +61,8 @@ class Entry:
     states: set[State]
     call_id: str | None = None
     before: State = None
+    shown: set[State] = field(default_factory=set)
+    """Former states that may still be shown: the last change was acknowledged as not indexed yet."""
 
 
 class Editor(Actor):
@@ -95,7 +97,7 @@ class Editor(Actor):
         answer = self.caller.call("catalog.mutate", action="create", kind="artist", fields=fields)
         if answer.is_ok:
             record_id = str(answer.value["changes"][0]["id"])
-            self.entries[record_id] = Entry({about})
+            self.entries[record_id] = Entry({about}, shown={None} if _is_unindexed(answer) else set())
             self._acknowledge(self.entries[record_id], answer, before=None)
 
     def _update(self, record_id: str) -> None:
@@ -118,6 +120,7 @@ class Editor(Actor):
         if answer.is_ok:
             before = next(iter(entry.states)) if len(entry.states) == 1 else None
             is_sure = len(entry.states) == 1
+            entry.shown = entry.states | entry.shown if _is_unindexed(answer) else set()
             entry.states = {after}
             self._acknowledge(entry, answer, before=before if is_sure else None)
             if not is_sure:
@@ -134,8 +137,8 @@ class Editor(Actor):
     def _read_back(self, record_id: str) -> None:
         answer = self.caller.call("catalog.get", query_type="artist", id=record_id)
         seen = read_state(answer)
-        if seen is not UNREADABLE and seen not in self.entries[record_id].states:
-            expected = self.entries[record_id].states
+        expected = self.entries[record_id].states | self.entries[record_id].shown
+        if seen is not UNREADABLE and seen not in expected:
             self.record.blame(f"{self.caller.actor}: {record_id} is {seen!r} and should be one of {expected}")
 
     def _new_text(self) -> str:
@@ -143,6 +146,10 @@ class Editor(Actor):
 
 
 UNREADABLE = object()
+
+
+def _is_unindexed(answer: Answer) -> bool:
+    return any("once it can be indexed" in note for note in answer.value["notes"])
 
 
 def read_state(answer: Answer) -> object:

@@ -42,7 +42,7 @@ class SmallServer(LoopbackServer):
         call_id = f"call-{len(self.log)}"
         self.log[call_id] = (record_id, self.records.get(record_id))
         self._set(record_id, about)
-        return 200, {"call_id": call_id, "changes": [{"id": record_id}]}
+        return 200, {"call_id": call_id, "notes": [], "changes": [{"id": record_id}]}
 
     def _set(self, record_id: str, about: str | None) -> None:
         if about is None:

@@ -65,8 +65,9 @@ def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -
     finally:
         app.close()
     names = {editor.caller.actor for editor in editors}
-    gaps = {one.call_id for one in changes if one.principal in names} - noted
-    lost = {call for editor in editors for call in editor.acknowledged} - {one.call_id for one in changes}
+    made = {one.author.call_id for one in changes if one.author.principal in names}
+    gaps = made - noted
+    lost = {call for editor in editors for call in editor.acknowledged} - made
     problem = control.audit.verify().first_problem
     return [
         *(f"change by the call {call} has no row in the audit" for call in sorted(gaps)),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tantivy
 
 from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
@@ -234,6 +235,32 @@ def test_a_reader_that_cannot_catch_up_while_another_process_writes_says_it_is_s
         assert view.find([RecordId("new")], scope=WHOLE) == {}
     view = embedded_stock.shelf.reader()
     assert (view.stale, view.count(WHOLE)) == (None, 3)
+
+
+def test_an_index_that_cannot_be_written_is_read_as_far_as_it_goes_and_says_so_without_a_path(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf_module, "UNWRITABLE_PAUSE_S", 0.0)
+    fill(embedded_stock)
+    shelf = embedded_stock.shelf
+    before = shelf.reader().count(WHOLE)
+    (text,) = (shelf.folder / "index").glob("*/text")
+    occupied = tantivy.Index.open(str(text)).writer(15_000_000, num_threads=1)
+    shelf.apply([Put(record=embedded_stock.record("new"))])
+
+    with pytest.raises(StorageError) as refused:
+        shelf.publish()
+    view = shelf.reader()
+    assert (view.count(WHOLE), view.stale) == (
+        before,
+        "the text index cannot be written: another process is writing it",
+    )
+    assert refused.value.message == view.stale
+    with closing(EmbeddedShelf.open(shelf.folder, shelf.spec)) as other:
+        assert other.reader().count(WHOLE) == before
+
+    del occupied
+    assert (shelf.reader().count(WHOLE), shelf.reader().stale) == (before + 1, None)
 
 
 def test_a_reader_catches_up_with_whatever_a_dead_writer_left_unpublished(embedded_stock: Any) -> None:

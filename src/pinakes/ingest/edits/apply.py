@@ -72,8 +72,8 @@ class Edits:
             puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
             with self.shelf.writer().exclusive():
                 if self._holds(plan, request, visibility):
-                    self._write(puts, plan, author)
-                    return Applied(plan=plan, notes=(problem,) if problem else ())
+                    unindexed = self._write(puts, plan, author)
+                    return Applied(plan=plan, notes=tuple(note for note in (problem, unindexed) if note))
         raise ConflictError(
             f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
         )
@@ -106,15 +106,16 @@ class Edits:
         except ExpectedError:
             return False
 
-    def _write(self, puts: Sequence[Put], plan: EditPlan, author: Author) -> None:
+    def _write(self, puts: Sequence[Put], plan: EditPlan, author: Author) -> str | None:
+        """Store the plan and index it; return a note where it is stored, and cannot be indexed yet."""
         writer = self.shelf.writer()
         deletes = [Delete(change.id) for change in plan.changes if change.after is None]
         writer.apply([*puts, *deletes], author=author, expected=plan.versions)  # commit point of an edit
         try:
             writer.publish()
         except StorageError as error:
-            made = f"the change is stored (call {author.call_id or 'without an id'}), but not indexed yet"
-            raise StorageError(f"{made}: {error.message}") from error
+            return f"the change is stored, and shown once it can be indexed: {error.message}"
+        return None
 
     def _describe_conflict(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
         """Describe a change made after `change_no`, to the first of these records that has one, and its author."""

@@ -4,6 +4,7 @@ The base segment is a folder of memory-mapped arrays; the tail (the changes sinc
 Format: `meta.json`, one `.npy` file per array, named by `_arrays`, and `checksums.json` with the checksum of each.
 """
 
+import errno
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +36,20 @@ Array = NDArray[Any]
 
 class DamagedIndexError(StorageError):
     """A derived file cannot be read. The shelf rebuilds the index, so that no caller sees this."""
+
+
+class UnwritableIndexError(StorageError):
+    """The index cannot be written now, as on a full disk: what it had reached can still be read."""
+
+
+def why_unwritable(error: Exception) -> str:
+    """Return why a file cannot be written, in words without a path; tantivy's own errors have paths in their text."""
+    text = str(error)
+    if "StorageFull" in text or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return "the disk is full"
+    if "LockBusy" in text:
+        return "another process is writing it"
+    return (error.strerror if isinstance(error, OSError) else None) or "the log has the details"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

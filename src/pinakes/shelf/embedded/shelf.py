@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ from pinakes.shelf.embedded.index_check import REBUILD, check_index
 from pinakes.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
 from pinakes.shelf.embedded.late_vectors import publish_late
 from pinakes.shelf.embedded.quarantine import quarantine
-from pinakes.shelf.embedded.segment import DamagedIndexError
+from pinakes.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
 from pinakes.shelf.embedded.shelf_index import BEHIND, ShelfIndex, UnsummedIndexError
 from pinakes.shelf.embedded.shelf_writer import WRITER_LOCK_TIMEOUT_S, StoreWriter
 from pinakes.shelf.embedded.store import Store
@@ -64,6 +65,7 @@ INDEX_FORMAT = 3
 READER_LOCK_TIMEOUT_S = 0.05
 """A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
 SWAP_ATTEMPTS = 3
+UNWRITABLE_PAUSE_S = 1.0
 READER_WAIT_S = 0.25
 """How long a reader without any snapshot waits for a writer before it is refused as busy."""
 EMBEDDING_LOCK_FILE = "vectors.lock"
@@ -92,6 +94,8 @@ class EmbeddedShelf(StoreWriter):
         self._is_withholding = False
         self.rebuilt = ""
         """Why the index was rebuilt since it was last told."""
+        self._unwritable, self._unwritable_until = "", 0.0
+        """Why the index could not be written, and until when readers do not try again."""
         self._exclusive = 0
         self._indexing: IndexProcess | None = None
 
@@ -262,14 +266,23 @@ class EmbeddedShelf(StoreWriter):
         view = self._index.find_view()
         if view is not None:
             return view
+        if time.monotonic() < self._unwritable_until:
+            return self._reached_view(self._unwritable)
         try:
             with self._lock.held(READER_LOCK_TIMEOUT_S):
                 return self._caught_up()
         except BusyError:
-            known = self._view
-            is_reached = known is not None and known.change_no == self.open_text().change_no()
-            view = None if is_reached else self._index.find_view(may_be_behind=True)
-            return view or (None if known is None else dataclasses.replace(known, stale=BEHIND))
+            return self._reached_view(BEHIND)
+        except UnwritableIndexError as error:
+            self._unwritable, self._unwritable_until = error.message, time.monotonic() + UNWRITABLE_PAUSE_S
+            return self._reached_view(error.message)
+
+    def _reached_view(self, reason: str) -> EmbeddedView | None:
+        """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
+        known = self._view
+        is_reached = known is not None and known.change_no == self.open_text().change_no()
+        view = (None if is_reached else self._index.find_view(may_be_behind=True)) or known
+        return None if view is None else dataclasses.replace(view, stale=reason)
 
     def _publish_left_vectors(self) -> None:
         """Publish the vectors that a process which was killed has stored, unless another one is embedding."""

@@ -8,6 +8,7 @@
 Whoever updates or replaces them holds the lock of the catalogue.
 """
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +21,9 @@ from pinakes.shelf.embedded.segment import (
     Segment,
     SegmentBuilder,
     SegmentRow,
+    UnwritableIndexError,
     build_segment,
+    why_unwritable,
 )
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.stored_vectors import STORED_VECTORS
@@ -33,6 +36,8 @@ TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 BEHIND = "another process is writing"
+
+logger = logging.getLogger(__name__)
 
 
 class UnsummedIndexError(DamagedIndexError):
@@ -67,7 +72,8 @@ class ShelfIndex:
     def find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
         """Return a snapshot of the state that the indexes have reached, or None where they lag behind the store.
 
-        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit.
+        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit; but
+        for those that were acknowledged with the note that the index could not be written.
         """
         text = self.open_text()
         text.reload()
@@ -100,12 +106,16 @@ class ShelfIndex:
         )
 
     def catch_up(self) -> None:
-        """Update every index to the store. The lock is held."""
-        if self.bases.name() is None and not self.open_text().change_no() and self.store.change_no():
-            self._build_first(self.store.iter_rows())
-        else:
-            self._catch_up_text()
-            self.renew_base()
+        """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
+        try:
+            if self.bases.name() is None and not self.open_text().change_no() and self.store.change_no():
+                self._build_first(self.store.iter_rows())
+            else:
+                self._catch_up_text()
+                self.renew_base()
+        except OSError as error:
+            logger.warning("the index in %s cannot be written: %s", self.folder, error)
+            raise UnwritableIndexError(f"the index cannot be written: {why_unwritable(error)}") from error
 
     def renew_base(self) -> None:
         """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""

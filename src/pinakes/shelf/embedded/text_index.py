@@ -5,6 +5,7 @@ indexed as raw terms and numbers, so that conditions are part of the query. A ma
 has the number of the store's change that the index has reached.
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from pinakes.errors import StorageError
 from pinakes.model.hits import Ranking, build_ranking
 from pinakes.model.record import Key
 from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
+from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
 from pinakes.shelf.embedded.text_files import META_FILE, TextFiles
 from pinakes.shelf.terms import asked_term, term_fields, text_tokens
 from pinakes.text.query import TextQuery
@@ -45,6 +46,8 @@ PANIC = "PanicException"
 """The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
 
 Clause = tuple[tantivy.Occur, tantivy.Query]
+
+logger = logging.getLogger(__name__)
 
 
 class TextIndex:
@@ -93,20 +96,19 @@ class TextIndex:
     ) -> None:
         self._remove_leftovers()
         self.files.forget_sums()
-        with self._failing_as(StorageError, "written"):
+        with self._failing_as(UnwritableIndexError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
-        if touched and self.searcher.num_docs:
-            # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
-            writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
-        for row in rows:
-            writer.add_document(self._document(row))
-        writer.delete_documents_by_query(
-            tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
-        )
-        marker = tantivy.Document()
-        marker.add_unsigned(MARKER, change_no())
-        writer.add_document(marker)
-        with self._failing_as(StorageError, "written"):
+            if touched and self.searcher.num_docs:
+                # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
+                writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
+            for row in rows:
+                writer.add_document(self._document(row))
+            writer.delete_documents_by_query(
+                tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+            )
+            marker = tantivy.Document()
+            marker.add_unsigned(MARKER, change_no())
+            writer.add_document(marker)
             writer.commit()  # commit point: documents and marker become visible together
             writer.wait_merging_threads()
         self.files.save_sums()
@@ -199,7 +201,8 @@ class TextIndex:
         try:
             yield
         except (ValueError, OSError) as error:
-            raise error_type(f"the text index cannot be {what}: {error}") from error
+            logger.warning("the text index in %s cannot be %s: %s", self.folder, what, error)
+            raise error_type(f"the text index cannot be {what}: {why_unwritable(error)}") from error
         except BaseException as error:
             if type(error).__name__ != PANIC:
                 raise

@@ -938,8 +938,8 @@ def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monk
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(MemoryShelf, "publish", fail)
-    message = refusal(lambda: filled.update("woolf", title="x", author=ADA), StorageError)
-    assert message == "the change is stored (call c-ada), but not indexed yet: the disk is full"
+    applied = filled.update("woolf", title="x", author=ADA)
+    assert applied.notes == ("the change is stored, and shown once it can be indexed: the disk is full",)
     assert filled.get("woolf")["title"] == "x"
 
 
