@@ -9,17 +9,33 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, case, distinct, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    case,
+    distinct,
+    func,
+    select,
+    type_coerce,
+)
 
 from pinakes.analytics.events import EventKind, EventLog
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import events
+from pinakes.control.database.tables import events, users
 from pinakes.control.database.time_columns import from_microseconds, to_microseconds
 from pinakes.model.scope import SEES_EVERYTHING, Visibility
 
 MICROSECONDS = 1_000_000
 UNKNOWN = ""
 """The catalogue of an event whose catalogue is not known."""
+MOST_PLAYS = 200_000
+"""How many pairs of record and user a report over records reads."""
+MOST_NAMES = 1_000
+FORMER = " (deleted)"
+"""Follows the name of a user who was deleted before another of that name was created."""
 RowT = TypeVar("RowT")
 
 
@@ -79,6 +95,17 @@ class Popular:
     plays: int
     seconds: int
     listeners: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """The plays of a record by one user."""
+
+    catalogue: str
+    id: str
+    user: str
+    plays: int
+    seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +176,34 @@ class EventReports:
         order = (func.count().desc(), seconds.desc(), events.c.catalogue, events.c.subject)
         return self._page(wanted, order, span, lambda row: Popular(**row))
 
+    def plays(self, span: Span) -> list[Play]:
+        """Return the plays of every record by every user, most frequent first, up to a bound."""
+        wanted = (
+            select(
+                events.c.catalogue,
+                events.c.subject.label("id"),
+                events.c.user_name.label("user"),
+                func.count().label("plays"),
+                func.sum(events.c.seconds).label("seconds"),
+            )
+            .where(*_conditions(span, [EventKind.PLAY], names_subjects=True))
+            .group_by(events.c.catalogue, events.c.subject, events.c.user_name)
+            .order_by(func.count().desc(), events.c.catalogue, events.c.subject, events.c.user_name)
+            .limit(MOST_PLAYS)
+        )
+        self._log.flush()
+        with self._database.read() as connection:
+            return [Play(**_plain(row._asdict())) for row in connection.execute(wanted)]
+
+    def find_user_names(self, name: str) -> list[str]:
+        """Return the names that events and users have; only this one where it is among them."""
+        self._log.flush()
+        with self._database.read() as connection:
+            for column in (users.c.name, events.c.user_name):
+                if connection.execute(select(column).where(column == name).limit(1)).first() is not None:
+                    return [name]
+            return list(connection.execute(select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)).scalars())
+
     def searched(self, span: Span, *, without_results: bool = False) -> tuple[list[Searched], int]:
         """Return the queries, most frequent first, or only those without results."""
         wanted = (
@@ -184,7 +239,7 @@ class EventReports:
 
     def _labelled(self, span: Span, by: Period | None, kinds: list[EventKind]) -> Subquery:
         """Return the events with the key of their group: the user, or the first day of the period."""
-        label = events.c.user_name if by is None else self._first_day(by)
+        label = _user_label() if by is None else self._first_day(by)
         return select(label.label("label"), events).where(*_conditions(span, kinds)).subquery()
 
     def _first_day(self, period: Period) -> ColumnElement[Any]:
@@ -218,11 +273,23 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
 
 
+def _created_at(user: str | ColumnElement[str]) -> ColumnElement[int]:
+    """Return when the present user of a name was created; 0 where there is none, as after a deletion."""
+    created_at = type_coerce(users.c.created_at, BigInteger)
+    return func.coalesce(select(created_at).where(users.c.name == user).scalar_subquery(), 0)
+
+
+def _user_label() -> ColumnElement[str]:
+    """Return the name of an event's user; that of a former user of the same name says so."""
+    is_former = events.c.at < _created_at(events.c.user_name)
+    return case((is_former, events.c.user_name + FORMER), else_=events.c.user_name)
+
+
 def _conditions(span: Span, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
     """Return the conditions of a report's events; `names_subjects`: the report shows their subjects."""
     found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
     if span.user is not None:
-        found.append(events.c.user_name == span.user)
+        found += [events.c.user_name == span.user, events.c.at >= _created_at(span.user)]
     if span.since is not None:
         found.append(events.c.at >= to_microseconds(span.since))
     if span.until is not None:

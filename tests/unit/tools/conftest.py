@@ -104,6 +104,11 @@ class Caller:
 
 
 @pytest.fixture(scope="session")
+def songs_text() -> str:
+    return SONGS
+
+
+@pytest.fixture(scope="session")
 def songs_spec() -> CatalogueSpec:
     return compile_text(SONGS, origin="songs")
 

@@ -1,4 +1,4 @@
-"""`analytics.query`: listening, bandwidth, popular content, top queries and those without results, from real events."""
+"""`analytics.query`: listening, bandwidth, popular and unplayed content, queries and those without results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -12,14 +12,15 @@ from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period
 from pinakes.control.accounts.names import fold_name
 from pinakes.control.database.tables import storable
 from pinakes.control.database.time_columns import utc_now
-from pinakes.errors import InputError
+from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
 from pinakes.tools.admin.moments import parse_moment, require_order
+from pinakes.tools.admin.plays import PlayedRecords
 from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
 from pinakes.tools.budget import OffsetParams
-from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
+from pinakes.tools.catalogue import OpenCatalogue, ask_each, visible_catalogues
 from pinakes.tools.resources.records import address_of
 from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
@@ -30,10 +31,12 @@ class Report(StrEnum):
     LISTENING = "listening"
     BANDWIDTH = "bandwidth"
     POPULAR = "popular"
+    UNPLAYED = "unplayed"
     TOP_QUERIES = "top_queries"
     NO_RESULTS = "no_results"
 
 
+BY_RECORD = frozenset({Report.POPULAR, Report.UNPLAYED})
 BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
 
 
@@ -45,6 +48,7 @@ class AnalyticsParams(OffsetParams, GenericParams):
     since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: Period | None = Field(default=None, description="Rows by period rather than by user")
+    by: str | None = Field(default=None, description="For 'popular': kind or field to sum by; for 'unplayed': kind")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -67,6 +71,7 @@ class Analytics:
 
     def query(self, principal: Principal, params: AnalyticsParams) -> AnalyticsResult:
         """Return a page of a report."""
+        self._require_user(params.user)
         rows, total = self._rows(principal, params, _span(principal, params))
         return AnalyticsResult(
             query_type=params.query_type,
@@ -78,6 +83,8 @@ class Analytics:
     def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
         if params.period is not None and params.query_type not in BY_PERIOD:
             raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
+        if params.by is not None and params.query_type not in BY_RECORD:
+            raise InputError("'by' is for popular and unplayed")
         match params.query_type:
             case Report.LISTENING:
                 listened, total = self._reports.listening(span, by=params.period)
@@ -85,6 +92,13 @@ class Analytics:
             case Report.BANDWIDTH:
                 sent, total = self._reports.bandwidth(span, by=params.period)
                 return [_labelled(one, params.period) for one in sent], total
+            case Report.UNPLAYED:
+                plays = self._reports.plays(span)
+                records = self._played_records(principal)
+                return records.unplayed_rows(params.by, plays, offset=params.offset, limit=params.limit)
+            case Report.POPULAR if params.by is not None:
+                rows = self._played_records(principal).rows_by(params.by, self._reports.plays(span))
+                return rows[params.offset : params.offset + params.limit], len(rows)
             case Report.POPULAR:
                 played, total = self._reports.popular(span)
                 return self._with_titles(principal, played), total
@@ -92,6 +106,20 @@ class Analytics:
                 without_results = params.query_type is Report.NO_RESULTS
                 searched, total = self._reports.searched(span, without_results=without_results)
                 return [_searched(one) for one in searched], total
+
+    def _require_user(self, name: str | None) -> None:
+        """Refuse a user who does not exist and never did anything."""
+        if name is None:
+            return
+        folded = storable(fold_name(name))
+        known = self._reports.find_user_names(folded)
+        if known != [folded]:
+            raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}")
+
+    def _played_records(self, principal: Principal) -> PlayedRecords:
+        catalogues = visible_catalogues(self._catalogues(), principal)
+        views = ask_each({one.name: one for one in catalogues}, lambda one: one.view()).found
+        return PlayedRecords(list(views.values()), Scope(visibility=principal.visibility))
 
     def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
         visible = visible_catalogues(self._catalogues(), principal)
@@ -113,7 +141,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
     return [
         ToolSpec(
             name="analytics.query",
-            description="Listening, bandwidth, popular content, top queries, queries without results.",
+            description="Listening, bandwidth, popular or unplayed content, top queries, queries without results.",
             params=AnalyticsParams,
             result=AnalyticsResult,
             action=Action.VIEW_ANALYTICS,

@@ -23,7 +23,7 @@ TOOLS_INSTEAD = {
     **dict.fromkeys(("roles", "user_grants", "user_roles", "users", "v_users"), "users.query"),
     **dict.fromkeys(("events", "listening", "plays", "queries", "searches"), "analytics.query"),
     **dict.fromkeys(("job_runs", "jobs", "runs"), "jobs.query"),
-    "sessions": "server.query",
+    **dict.fromkeys(("audit", "audit_log", "credentials", "sessions", "tokens"), "server.query"),
 }
 """Tables that a caller may look for, and the tools that answer instead."""
 
@@ -103,7 +103,7 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
             name="debug.sql",
             description=(
                 "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
-                "changes(change_no, id, op, principal, call_id, at)."
+                "changes(change_no, id, op, principal, call_id, at), records(key, id, body)."
             ),
             params=SqlParams,
             result=SqlResult,

@@ -141,7 +141,9 @@ def test_the_pages_of_a_budget_have_every_row_once(
     assert [*seen, *page["rows"]] == sql(asked["query"], limit=1_000)["rows"]
 
 
-@pytest.mark.parametrize(("table", "tool"), [("users", "users.query"), ("plays", "analytics.query")])
+@pytest.mark.parametrize(
+    ("table", "tool"), [("users", "users.query"), ("plays", "analytics.query"), ("audit", "server.query")]
+)
 def test_a_table_that_is_elsewhere_is_refused_with_the_tool_that_has_it(served: Any, table: str, tool: str) -> None:
     _, text = served.refusal("debug.sql", query=f"SELECT * FROM {table}", catalogue="songs")
     assert f"; {tool} has that" in text
