@@ -1,0 +1,39 @@
+"""Who may do and see what after random admin actions: as a plain model says, action by action.
+
+`PINAKES_RIGHTS_STEPS=10000` takes as many; several seeds: `PYTHONPATH=tests python -m support.rights_walk 10000 1 2 3`.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.control.accounts import accounts, credentials, rights, rules
+from support.rights_walk import walk
+
+pytestmark = [pytest.mark.row("Z3"), pytest.mark.row("Z6")]
+
+STEPS = int(os.environ.get("PINAKES_RIGHTS_STEPS", "500"))
+GUARDS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "catalogues are not compared": (rules, "_hidden", lambda *_: False),
+    "tokens for others name no catalogues": (credentials, "require_may_issue", lambda *_: None),
+    "restrictions hide nothing": (rights, "hidden_among", lambda *_: frozenset()),
+    "sessions do not end": (accounts, "end_sessions", lambda *_, **__: None),
+}
+
+
+def test_random_admin_actions_leave_everybody_with_the_rights_of_the_model(tmp_path: Path) -> None:
+    counts = walk(tmp_path, steps=STEPS, seed=20261116)
+    assert counts["taken"] + counts["refused"] == STEPS
+    assert counts["taken"] >= STEPS // 5
+    assert counts["comparisons"] >= STEPS // 10
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_the_walk_notices_a_guard_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str) -> None:
+    module, name, stand_in = GUARDS[guard]
+    monkeypatch.setattr(module, name, stand_in)
+    with pytest.raises(AssertionError, match="seed 1, step"):
+        walk(tmp_path, steps=200, seed=1)
