@@ -1,4 +1,4 @@
-"""Plays of records rolled up: by the records that they name (the artist of a track), by a field, and never played."""
+"""Plays of records summed by the records that they name or by a field, and the records that were never played."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
