@@ -9,7 +9,6 @@ A catalogue package may have a section of its own: it declares a `SettingsSectio
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -29,6 +28,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from pinakes.errors import InputError, did_you_mean
+from pinakes.toml_text import TomlError, parse_toml
 
 CONFIG_FILE = "pinakes.toml"
 PACKAGE_SECTIONS = "pinakes.settings"
@@ -380,6 +380,8 @@ def load_settings(
     own = {name: values.pop(name, {}) for name in SECTIONS}
     own[""] = {key: values.pop(key) for key in TOP_KEYS if key in values}
     _require_known(path, values, find_sections)
+    for name, model in SECTIONS.items():
+        _require_flags(model, name, own[name])
     given = {place: env[variable] for variable, place in ENVIRONMENT.items() if env.get(variable)}
     for (section, key), value in {**given, **(flags or {})}.items():
         own[section] = {**_require_table(section, own[section]), key: value}
@@ -392,6 +394,7 @@ def read_section(settings: Settings, name: str, model: type[SectionT]) -> Sectio
     """Return a package's section; an empty name stands for its keys outside any section."""
     outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
     values = _require_table(name, settings.sections.get(name, {})) if name else outside
+    _require_flags(model, name, values)
     variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
     return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
 
@@ -408,14 +411,16 @@ def read_package_sections(settings: Settings) -> dict[str, SettingsSection]:
 def _load_file(path: Path) -> dict[str, Any]:
     """Return the file's tables and keys; a table such as `[mcp.rate_limit]` is under its whole name."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except NotADirectoryError as error:
         raise InputError(f"PINAKES_HOME: {path.parent} is not a folder; the library must be one") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text") from error
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except TomlError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
         raise InputError(f"{path}: {error}") from error
     for outer, inner in (name.split(".") for name in SECTIONS if "." in name):
         if isinstance(document.get(outer), dict) and inner in document[outer]:
@@ -434,6 +439,13 @@ def _require_table(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError(f"setting '{name}': {value!r} is not a section; write [{name}]")
     return value
+
+
+def _require_flags(model: type[SettingsSection], section: str, values: Any) -> None:
+    """Refuse a text for a flag in the file, where true and false have a form of their own; variables are texts."""
+    for key, value in values.items() if isinstance(values, Mapping) else ():
+        if key in model.model_fields and model.model_fields[key].annotation is bool and not isinstance(value, bool):
+            raise InputError(f"setting '{section}.{key}': {value!r} is not true or false; write one, without quotes")
 
 
 def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:

@@ -13,7 +13,15 @@ from support.searching import ShelfSearcher
 
 pytestmark = [pytest.mark.model, pytest.mark.row("A3"), pytest.mark.alone]
 
-CASES: list[dict[str, str]] = json.loads((Path(__file__).parent / "fts_queries.json").read_text(encoding="utf-8"))
+OURS = [
+    *("", " ", "   ", "\n", "\u2003\u200b", "\ufeff\u00a0", "\x1c\x1d"),
+    *("'a'*1_000_001", "'x y '*500_000", "'\u202e'*100_000", "'\U0001f600'*50_000"),
+]
+"""More of the kind: without a word, and far too long."""
+CASES: list[dict[str, str]] = [
+    *json.loads((Path(__file__).parent / "fts_queries.json").read_text(encoding="utf-8")),
+    *({"gen": query} if "*" in query else {"q": query} for query in OURS),
+]
 LONGEST_S = 0.1
 
 OBVIOUS = {
@@ -55,7 +63,7 @@ def is_half_a_character(text: str) -> bool:
 
 
 def test_the_list_of_hostile_queries_is_whole() -> None:
-    assert len(CASES) == 156
+    assert len(CASES) == 156 + len(OURS)
     assert sum(is_half_a_character(query_of(case)) for case in CASES) == 1
 
 
@@ -88,9 +96,19 @@ def test_what_is_plainly_asked_for_is_found_whatever_the_signs_around_it(sample:
     assert title in [hit["title"] for hit in found["results"]]
 
 
-def test_a_query_far_too_long_is_taken_by_its_beginning(sample: Any) -> None:
-    found = sample.structured("search_anime", query="mushishi " + "and so on " * 100_000)
-    assert "Mushishi" in [hit["title"] for hit in found["results"]]
+def test_a_query_far_too_long_is_taken_by_its_beginning_which_the_answer_says(sample: Any) -> None:
+    answer = sample.call("search_anime", query="mushishi " + "and so on " * 100_000)
+    assert "Mushishi" in [hit["title"] for hit in answer.structured["results"]]
+    note = "the query has 1,000,008 characters; the first 2,000 were searched for"
+    assert note in answer.structured["notes"]
+    assert note in answer.text
+
+
+def test_the_note_on_a_cut_query_is_not_kept_for_its_beginning(sample: Any) -> None:
+    cut = sample.structured("search_anime", query="gardens " * 1_000)
+    whole = sample.structured("search_anime", query=("gardens " * 1_000)[:2_000])
+    assert any("were searched for" in note for note in cut["notes"])
+    assert not any("were searched for" in note for note in whole.get("notes", []))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.get("gen")], ids=lambda case: repr(case["q"]))

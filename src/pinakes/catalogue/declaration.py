@@ -3,7 +3,6 @@
 A declaration is validated here for form, and by `compiler` for meaning.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -25,6 +24,7 @@ from pinakes.catalogue.spec import (
 )
 from pinakes.errors import SpecError, did_you_mean
 from pinakes.text.validation_words import plain_words, shown_value
+from pinakes.toml_text import TomlError, parse_toml
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
@@ -197,8 +197,8 @@ def read_declaration(path: Path) -> str:
 def parse_declaration(text: str, *, origin: str) -> Declaration:
     """Parse and validate the form of a declaration; `origin` names it in errors."""
     try:
-        return Declaration.model_validate(_with_current_keys(tomllib.loads(text), origin=origin))
-    except tomllib.TOMLDecodeError as error:
+        return Declaration.model_validate(_with_current_keys(parse_toml(text), origin=origin))
+    except TomlError as error:
         raise SpecError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
         problems = "; ".join(_problem(details) for details in error.errors())

@@ -36,6 +36,7 @@ from pinakes.gate.resource_page import ResourcePage, page_of
 from pinakes.gate.retries import with_retries
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
+from pinakes.tools.query_notes import QUERY, find_query_note, with_query_notes
 from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 from pinakes.tools.resources.window import fit_content, parse_window, split_address
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
@@ -327,7 +328,8 @@ class Gate:
 
     def _cache_key_at(self, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
         key = answer_key(tool, params, context.principal.visibility, versions)
-        return _CacheKey(key=key, seen=(versions, self._failures()))
+        note = find_query_note(context.parameters.get(QUERY))  # the params have only the part that is searched for
+        return _CacheKey(key=(key, note), seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         address, query = split_address(uri)
@@ -391,7 +393,8 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
     def run() -> ToolResult:
         return tool.run(*arguments)
 
-    result = with_safe_notes(with_retries(run) if tool.read_only else run())
+    answered = with_retries(run) if tool.read_only else run()
+    result = with_safe_notes(with_query_notes(answered, context.parameters))
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
     flags = find_flags(forms.structured)

@@ -1,6 +1,5 @@
 """A user's own questions: a `golden.toml` with `[[questions]]`, each a query and the ids that should answer it."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pinakes.grading.questions import Question, QuestionKind
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.port import ShelfReader
+from pinakes.toml_text import TomlError, parse_toml
 
 OWN_FILE = "golden.toml"
 UNKNOWN_KEY = "extra_forbidden"
@@ -56,10 +56,10 @@ def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
 
 def _parse(path: Path) -> OwnQuestions:
     try:
-        known = tomllib.loads(path.read_text(encoding="utf-8"))
+        known = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}; it should have {EXAMPLE}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (TomlError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}; it should have {EXAMPLE}") from error
     try:
         return OwnQuestions.model_validate(known)

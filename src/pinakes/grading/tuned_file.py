@@ -2,7 +2,6 @@
 
 import logging
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinakes.catalogue.spec import SearchSpec
 from pinakes.errors import StorageError
+from pinakes.toml_text import parse_toml
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def find_tuned(path: Path) -> TunedWeights | None:
     if not path.is_file():
         return None
     try:
-        return TunedWeights.model_validate(tomllib.loads(path.read_text(encoding="utf-8")).get("search", {}))
+        return TunedWeights.model_validate(parse_toml(path.read_text(encoding="utf-8")).get("search", {}))
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise StorageError(f"{path} is damaged ({reason}); remove it: pinakes eval --reset") from error

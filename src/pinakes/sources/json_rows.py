@@ -139,7 +139,7 @@ def _loads(text: bytes) -> Any:
         if NOT_A_NUMBER.search(text):
             try:
                 return json.loads(text, parse_constant=lambda _constant: None)
-            except ValueError:
+            except (ValueError, RecursionError):
                 pass
         raise
 

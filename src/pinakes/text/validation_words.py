@@ -9,6 +9,7 @@ from pinakes.errors import did_you_mean
 _EXPECTED = re.compile(r"'([^']*)'")
 
 _WORDS: Mapping[str, str] = {
+    "missing": "is missing",
     "string_type": "must be a text",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",

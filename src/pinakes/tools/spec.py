@@ -33,8 +33,8 @@ from pinakes.tools.schema import bare_common, brief_input, brief_output, compact
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]
 """A search text, truncated to a bounded length."""
-QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _Cut]
-"""A search text that is not blank."""
+QueryText = Annotated[str, StringConstraints(strip_whitespace=True), _Cut]
+"""A search text without blanks around it; a blank one finds nothing, and the answer says so."""
 
 
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})

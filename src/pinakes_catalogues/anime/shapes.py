@@ -19,6 +19,7 @@ from pinakes.api import (
     PagedParams,
     PricedParams,
     PricedResult,
+    QueryText,
     Range,
     Relevance,
     ToolParams,
@@ -86,7 +87,7 @@ def argument_of(condition: Condition) -> str:
 class SearchParams(ExplainParams, PagedParams):
     """Arguments of `search_anime`."""
 
-    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="A description, theme or title")
+    query: QueryText = Field(description="A description, theme or title")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     filters: SearchFilters | None = Field(default=None, description="What every result has")
 

@@ -29,6 +29,7 @@ from pinakes.api import (
     PagedParams,
     PricedResult,
     Principal,
+    QueryText,
     RecordId,
     Relevance,
     ResourceContent,
@@ -60,7 +61,6 @@ SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
 
-Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -92,7 +92,7 @@ class SearchParams(ExplainParams, PagedParams, DocumentParams):
 
     sized_by = ("n_results",)
 
-    query: Query = Field(description="A question or topic")
+    query: QueryText = Field(description="A question or topic")
     sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
     exclude_sources: list[Name] | None = Field(default=None, description="Not these")
     n_results: int = Field(default=10, ge=1, le=20, description="Per source")
@@ -104,7 +104,7 @@ class HandbookParams(ExplainParams, PagedParams, DocumentParams):
 
     sized_by = ("n_results",)
 
-    query: Query = Field(description="A question or topic")
+    query: QueryText = Field(description="A question or topic")
     section: Name | None = Field(default=None, description="A folder of it, as engineering")
     exclude_sections: list[Name] | None = Field(default=None, description="Not these")
     n_results: int = Field(default=10, ge=1, le=20, description="Most results")

@@ -12,6 +12,7 @@ from pinakes.api import (
     PagedParams,
     PricedParams,
     PricedResult,
+    QueryText,
     Relevance,
     ToolParams,
     ToolResult,
@@ -40,14 +41,13 @@ LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 SHARED = WithJsonSchema({"type": "object", "description": "As of judokon.search"})
 FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
 Side = Literal["a", "b", "draw"]
-Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
 class RagParams(ExplainParams, PagedParams):
     """Arguments of `query_rag`."""
 
-    query: Query = Field(description="A question about the game")
+    query: QueryText = Field(description="A question about the game")
 
 
 class RagHit(Explained, FromCatalogue):
@@ -77,7 +77,7 @@ class SearchParams(ExplainParams, PagedParams):
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
-    query: Query = Field(description="As in: powerful judoka from Japan")
+    query: QueryText = Field(description="As in: powerful judoka from Japan")
     top_k: int = Field(default=8, ge=1, le=50, description="Most results")
     filters: CardFilters | None = Field(default=None, description="What every card has")
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by filter")

@@ -79,7 +79,6 @@ SAMPLES: list[tuple[Any, Any]] = [
     (BrowseResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]}),
 ]
 LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
-    (SearchParams, {"query": ""}),
     (SearchParams, {"query": "x", "qurey": "y"}),
     (SearchParams, {"query": "x", "filters": {"tags": ["t" * 301]}}),
     (RecommendParams, {"titles": [""]}),

@@ -1,0 +1,50 @@
+"""Every search tool of every catalogue treats a query that is blank or far too long alike, and says so."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.model.principal import LOCAL_USER
+from pinakes.tools.spec import FoundResult, ToolSpec
+
+NEEDS_VECTORS = "query_rag"
+
+pytestmark = pytest.mark.row("T8")
+
+
+def search_tools(whole: Any) -> list[ToolSpec]:
+    """Return the tools that answer a query with how sure they are, also in a library without vectors."""
+    return [
+        tool
+        for tool in whole.gate.list_tools(LOCAL_USER)
+        if issubclass(tool.result, FoundResult) and "query" in tool.params.model_fields and tool.name != NEEDS_VECTORS
+    ]
+
+
+def test_there_are_search_tools_in_every_package(whole: Any) -> None:
+    names = {tool.name for tool in search_tools(whole)}
+    assert names >= {"search", "search_anime", "search_papers", "search_documents", "judokon.search", "catalog.search"}
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\t\n", "\u00a0"])
+def test_a_blank_query_is_no_error_and_nothing_answers_it(whole: Any, query: str) -> None:
+    for tool in search_tools(whole):
+        answer = whole.call(tool.name, query=query)
+        assert not answer.is_error, (tool.name, answer.text)
+        assert answer.structured["evidence"] == "none", tool.name
+        assert answer.structured["notes"][0].startswith("the query is blank"), tool.name
+        assert "the query is blank" in answer.text, tool.name
+
+
+def test_a_query_of_a_megabyte_is_answered_with_how_much_of_it_was_read(whole: Any) -> None:
+    note = "the query has 1,000,000 characters; the first 2,000 were searched for"
+    for tool in search_tools(whole):
+        answer = whole.call(tool.name, query="q" * 1_000_000)
+        assert answer.structured["notes"][0] == note, tool.name
+        assert note in answer.text, tool.name
+
+
+def test_an_ordinary_query_has_no_such_note(whole: Any) -> None:
+    for tool in search_tools(whole):
+        notes = whole.call(tool.name, query="sea").structured.get("notes", [])
+        assert not any(note.startswith("the query") for note in notes), tool.name
