@@ -156,8 +156,9 @@ class ToolSpec:
     """Whether it never blocks and may run on the event loop."""
     cacheable: bool = False
     """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
-    depends_on_caller: Callable[[Any], bool] = lambda _params: False
-    """Tells whether the answer of a call with these params depends on the caller; such an answer is not cached."""
+    reads_more: Callable[[Any], bool] = lambda _params: False
+    """Tells whether a call with these params reads more than catalogues, such as what its caller keeps; its answer is
+    not cached."""
     reads: Callable[[Any], Iterable[str]] | None = None
     """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
     wants_call_id: bool = False
@@ -186,7 +187,7 @@ class ToolSpec:
 
     def may_cache(self, params: Any) -> bool:
         """Tell whether the answer of a call with these params may be kept for others."""
-        return self.cacheable and not self.depends_on_caller(params)
+        return self.cacheable and not self.reads_more(params)
 
     @property
     def display_name(self) -> str:

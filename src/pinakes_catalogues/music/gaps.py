@@ -1,7 +1,7 @@
 """Gaps of a music catalogue: missing metadata, positions and albums of a discography, and duplicates. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pinakes.api import Record
@@ -37,30 +37,59 @@ class Gap:
     found: tuple[Found, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceAlbum:
+    """An album that there should be."""
+
+    name: str
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The albums of a complete discography, with notes on where they are from."""
+
+    albums: tuple[ReferenceAlbum, ...]
+    notes: tuple[str, ...] = ()
+
+
 def find_gaps(
-    tracks: Sequence[Record], albums: Sequence[Record], *, reference: Sequence[str] | None = None
+    tracks: Sequence[Record],
+    albums: Sequence[Record],
+    *,
+    reference: Reference | None = None,
+    further: Sequence[Record] = (),
 ) -> list[Gap]:
-    """Return the gaps of tracks and albums; `reference` lists the albums of a complete discography."""
+    """Return the gaps of tracks and albums; `reference` has the albums of a complete discography.
+
+    `further` are albums of others that an artist is on, such as compilations: they are not missing either.
+    """
     gaps = [
         Gap(name=name, found=tuple(Found(records=(track,)) for track in tracks if is_lacking(track)))
         for name, is_lacking in WITHOUT.items()
     ]
     uncovered = [Found(records=(album,)) for album in albums if not album.get("cover")]
-    missing = missing_albums(reference, albums) if reference is not None else []
+    missing = missing_albums(reference.albums, [*albums, *further]) if reference is not None else []
     return [
         *gaps,
         Gap(name="albums_without_cover", found=tuple(uncovered)),
         Gap(name="albums_with_missing_positions", found=tuple(_iter_incomplete(tracks, albums))),
         Gap(name="duplicates", found=tuple(_iter_duplicates(tracks))),
-        Gap(name="missing_albums", found=tuple(Found(said={"name": name}) for name in missing)),
+        Gap(name="missing_albums", found=tuple(Found(said=_said_of(one)) for one in missing)),
     ]
 
 
-def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
-    """Return the names of a discography without an album."""
+def missing_albums(reference: Sequence[ReferenceAlbum], albums: Sequence[Record]) -> list[ReferenceAlbum]:
+    """Return the albums of a discography that are not among these, the first of each name."""
     known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
-    wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
-    return [one for one in wanted if one and not known.has(one)]
+    wanted: dict[str, ReferenceAlbum] = {}
+    for one in reference:
+        wanted.setdefault(" ".join(one.name.split()), one)
+    return [replace(one, name=name) for name, one in wanted.items() if name and not known.has(name)]
+
+
+def _said_of(album: ReferenceAlbum) -> dict[str, Any]:
+    return {"name": album.name} if album.year is None else {"name": album.name, "year": album.year}
 
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[Found]:

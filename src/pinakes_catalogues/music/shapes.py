@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api import (
@@ -49,6 +49,8 @@ QueryType = Literal[
 ]
 Kind = Literal["artist", "album", "track"]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
+Listed = Annotated[list[Name], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""A list; one text is taken for a list of it."""
 LEAN = WithJsonSchema({"type": "object"})
 LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 
@@ -88,8 +90,8 @@ class GetParams(OffsetParams, MusicParams):
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
     about: QueryText | None = Field(default=None, description="For playlist, as calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
-    reference: list[Name] | None = Field(
-        default=None, max_length=1000, description="For gaps of an artist: albums there should be"
+    reference: Listed | None = Field(
+        default=None, max_length=1000, description="For gaps of an artist: its albums, or musicbrainz"
     )
 
 
@@ -184,6 +186,9 @@ class GapItem(MusicResult):
     album: str | None = _left_out()
     missing: list[str] | None = _left_out()
     ids: list[str] | None = _left_out()
+    year: int | None = _left_out()
+    request: dict[str, Any] | None = _left_out()
+    """The arguments of `catalog.mutate` that enter a missing album."""
 
 
 class GapGroup(Page):
@@ -324,6 +329,11 @@ def _artists_of(record: Record) -> list[str]:
 def genre_names(record: Record) -> list[str]:
     """Return the first of a record's genres."""
     return [tag.value for tag in (record.get("genres") or ())[:GENRES_SHOWN]]
+
+
+def identity(record: Record) -> dict[str, Any]:
+    """Return what a record is called."""
+    return {"id": record.id, "kind": record.kind, "name": record.get("name")}
 
 
 def plain_fields(record: Record) -> dict[str, Any]:

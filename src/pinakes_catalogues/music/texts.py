@@ -113,16 +113,18 @@ def _in_brackets(parts: Iterable[str]) -> str:
 
 
 def _gap_line(one: GapItem) -> str:
-    values: dict[str, Any] = {"album": one.album, "missing": one.missing}
+    values: dict[str, Any] = {"album": one.album, "missing": one.missing, "year": one.year}
     details = (f"{name}: {value_text(value)}" for name, value in values.items() if value)
     ids = one.ids or ([one.id] if one.id else [])
     shown = f" [{', '.join(ids)}]" if ids else ""
-    return f"- {one.name}{_by(one.artists)}{_in_brackets(details)}{shown}"
+    enter = f"; enter it with catalog.mutate {json_text(one.request)}" if one.request else ""
+    return f"- {one.name}{_by(one.artists)}{_in_brackets(details)}{shown}{enter}"
 
 
 def _fix_lines(fixes: FixGroup, result: GetResult) -> list[str]:
     return [
-        f"fixes ({_counted(fixes, result)}), each with the arguments of catalog.mutate that apply it:",
+        f"fixes ({_counted(fixes, result)}), each with the arguments of catalog.mutate that apply it; "
+        'several in one call: {"changes": [them]}:',
         *(line for fix in fixes.items for line in _iter_fix(fix)),
     ]
 

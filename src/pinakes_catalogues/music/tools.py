@@ -5,7 +5,7 @@ arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,7 @@ from pinakes.api import (
     merge,
     shape_why,
 )
-from pinakes_catalogues.music.fixes import Fix, propose_fixes
-from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
+from pinakes_catalogues.music.gap_queries import answer_fixes, answer_gaps, is_asked_outside
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.own_queries import OwnQueries, is_own
@@ -49,21 +48,17 @@ from pinakes_catalogues.music.search import (
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
-    FixGroup,
-    GapGroup,
-    GapItem,
     GenreCount,
     GetParams,
     GetResult,
     Group,
-    ProposedFix,
     SearchParams,
     SearchResult,
     Stats,
     entry_of,
+    identity,
     page_of,
     plain_fields,
-    plain_value,
     sum_totals,
 )
 from pinakes_catalogues.music.similar import find_similar
@@ -183,9 +178,9 @@ def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetPar
         "recent": _recent,
         "stats": _stats,
         "similar": _similar,
-        "gaps": _gaps,
+        "gaps": partial(answer_gaps, naming=naming),
         "playlist": make_playlist,
-        "fixes": partial(_fixes, naming=naming),
+        "fixes": partial(answer_fixes, naming=naming),
     }
 
 
@@ -279,93 +274,7 @@ def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
     record = library.get_any(_required_id(params))
     found = [entry_of(other, score=score) for other, score in find_similar(library, record, limit=MOST)]
     group: dict[str, Any] = {GROUPS[record.kind]: page_of(found, offset=params.offset, limit=params.limit)}
-    return GetResult(query_type="similar", item=_identity(record), **group)
-
-
-def _identity(record: Record) -> dict[str, Any]:
-    return {"id": record.id, "kind": record.kind, "name": record.get("name")}
-
-
-def _gaps(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return the gaps of the whole catalogue, or of an artist or album."""
-    record = library.get_any(params.id) if params.id else None
-    if params.reference is not None and (record is None or record.kind != ARTIST):
-        raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
-    tracks, albums = _under(library, record)
-    gaps = find_gaps(tracks, albums, reference=params.reference)
-    return GetResult(
-        query_type="gaps",
-        item=_identity(record) if record else None,
-        gaps=[_gap_group(gap, params) for gap in gaps if gap.found],
-    )
-
-
-def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], list[Record]]:
-    """Return the tracks and albums that belong to a record; without one, all of them."""
-    if record is None:
-        return list(library.iter_records(TRACK)), list(library.iter_records(ALBUM))
-    if record.kind == ARTIST:
-        albums = library.albums_of(record)
-        on_albums = [track for album in albums for track in library.tracks_of(album)]
-        return list({track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()), albums
-    return library.tracks_of(record), [record] if record.kind == ALBUM else []
-
-
-def _gap_group(gap: Gap, params: GetParams) -> GapGroup:
-    end = params.offset + params.limit
-    items = [_gap_item(found) for found in gap.found[params.offset : end]]
-    return GapGroup(gap=gap.name, total=len(gap.found), has_more=end < len(gap.found), items=items)
-
-
-def _gap_item(found: Found) -> GapItem:
-    if not found.records:
-        return GapItem(**found.said)
-    first = found.records[0]
-    is_several = len(found.records) > 1
-    return GapItem(
-        name=str(first.get("name")),
-        id=None if is_several else first.id,
-        artists=list(first.get("artists") or ()),
-        album=None if is_several else first.get("album"),
-        ids=[record.id for record in found.records] if is_several else None,
-        **found.said,
-    )
-
-
-def _fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
-    """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
-    record = library.get_any(params.id) if params.id else None
-    every_track, every_album = _under(library, None)
-    wanted: Iterable[Record]
-    if record is None:
-        wanted = [*library.iter_records(ARTIST), *every_album, *every_track]
-    else:
-        tracks, albums = _under(library, record)
-        wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
-    fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
-    end = params.offset + params.limit
-    return GetResult(
-        query_type="fixes",
-        fixes=FixGroup(
-            items=[_proposed(fix, naming) for fix in fixes[params.offset : end]],
-            total=len(fixes),
-            has_more=end < len(fixes),
-        ),
-    )
-
-
-def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
-    record = fix.record
-    return ProposedFix(
-        request={
-            "action": "update",
-            **naming,
-            "id": record.id,
-            "fields": {field: plain_value(value) for field, value in fix.fields.items()},
-        },
-        replaces={field: plain_value(record.get(field)) for field in fix.fields},
-        reasons=list(fix.reasons),
-    )
+    return GetResult(query_type="similar", item=identity(record), **group)
 
 
 def _opens(catalogues: Sequence[OpenCatalogue]) -> OpenStorage:
@@ -401,7 +310,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=GetParams,
             result=GetResult,
             run=music.get,
-            depends_on_caller=is_own,
+            reads_more=lambda params: is_own(params) or is_asked_outside(params),
             text=get_text,
             count_of=lambda result: sum_totals(
                 result.artists, result.albums, result.tracks, result.fixes, result.playlists

@@ -1,0 +1,1 @@
+"""Discographies from MusicBrainz: an optional, polite client of its web service."""
