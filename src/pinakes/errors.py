@@ -35,9 +35,16 @@ class ExpectedError(Exception):
     retry_after_s: float | None = None
     """In how many seconds to retry, if known."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        """`detail` is for the operator's terminal and the log, and is never sent: an address, a path."""
         super().__init__(message)
         self.message = message
+        self.detail = detail
+
+    @property
+    def full_message(self) -> str:
+        """The message with its detail."""
+        return f"{self.message} ({self.detail})" if self.detail else self.message
 
 
 class InputError(ExpectedError):

@@ -123,6 +123,19 @@ TOOLS = [
 RESOURCES = [resource(action) for action in Action]
 
 
+class Healthy:
+    """Implements `Health` of a server that has no problems."""
+
+    def problems(self) -> dict[str, str]:
+        return {}
+
+    def states(self) -> dict[str, str]:
+        return {}
+
+    def find_unready(self) -> str | None:
+        return None
+
+
 def main() -> None:
     """Serve until a signal."""
     settings = load_settings(flags={("server", "port"): 0})
@@ -147,7 +160,7 @@ def main() -> None:
             workers=Workers(threads=settings.server.threads, queue=settings.server.queue),
             streams=Streams(settings.server.streams),
             endpoints=(),
-            find_problems=dict,
+            health=Healthy(),
             on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True),
         )
 

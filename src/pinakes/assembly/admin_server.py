@@ -12,6 +12,7 @@ from pinakes.analytics.reports import EventReports
 from pinakes.assembly.app import App
 from pinakes.assembly.audit_gaps import repair_of
 from pinakes.assembly.maintenance import build_maintenance, list_catalogue_jobs
+from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
@@ -65,12 +66,13 @@ class AdminServer:
         )
         self._scheduler = Scheduler(board)
         self._services = (*parts.services, self._scheduler, repair_of(control.database, app.list_served))
+        self.health = ServerHealth(app, control, find_jobs_problem=self._scheduler.find_problem)
         state = ServerState(
             settings=settings,
             started_at=utc_now(),
             catalogues=app.list_served,
             identities=runtime.identities,
-            problems=app.problems,
+            problems=self.health.problems,
             credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
             audit=control.audit,
             counters=lambda: {**runtime.counters(), "events_dropped": self._events.dropped},

@@ -2,7 +2,7 @@
 
 import importlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
 
@@ -28,6 +28,7 @@ from pinakes.settings import Settings
 from pinakes.shelf.conditions import CatalogueConditions
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem
+from pinakes.text.places import hider_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
@@ -96,6 +97,12 @@ class App:
         used = dict.fromkeys(map(_find_model, self.list_open()))
         embedders = {self.embedder_of(model).model: self.embedder_of(model) for model in used if model is not None}
         return list(embedders.values()) or [self.query_embedder]
+
+    @cached_property
+    def hide_places(self) -> Callable[[str], str]:
+        """Takes the paths of this library and machine out of a message."""
+        home = self.settings.home
+        return hider_of([home, home.resolve(), self.settings.catalogues_folder, self.settings.models_folder])
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -172,6 +179,7 @@ class App:
             cache=AnswerCache(size) if size else None,
             failures=self._count_failures,
             on_storage_error=serving.suspect,
+            hide_places=self.hide_places,
         )
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
@@ -191,6 +199,12 @@ class App:
         """Tell whether at least one of the catalogues that are served can be read."""
         return self._serving is not None and self._serving.can_answer()
 
+    def list_used_embedders(self) -> list[WatchedEmbedder]:
+        """Return the embedders of the vectors that are served, as far as these are known without waiting."""
+        readers = [reader for one in self.list_served() if (reader := one.shelf.find_reader()) is not None]
+        models = dict.fromkeys(reader.model for reader in readers if reader.model is not None)
+        return list({one.model: one for one in map(self.embedder_of, models)}.values())
+
     def problems(self) -> dict[str, str]:
         """Return what is degraded and why, by part: the embedder, and each catalogue that has a problem.
 
@@ -198,9 +212,12 @@ class App:
         those in which the last check found something.
         """
         failing = [one.problem for one in (self.query_embedder, *self._watching.values()) if one.problem is not None]
-        found = {"embedding": "; ".join(failing)} if failing else {}
+        return ({"embedding": "; ".join(failing)} if failing else {}) | self.catalogue_problems()
+
+    def catalogue_problems(self) -> dict[str, str]:
+        """Return the catalogues that are served and not as they should be, each with the reason."""
         problems = self._serving.problems() if self._serving else {}
-        return found | {f"catalogue {name}": problem for name, problem in problems.items()}
+        return {f"catalogue {name}": problem for name, problem in problems.items()}
 
     def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
         """Note what the last check of a catalogue found; it is whole where that is nothing."""

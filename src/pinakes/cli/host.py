@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import click
 
 from pinakes.api.server import NO_PARTS
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
+from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate, Limiter, Observer
@@ -50,7 +51,8 @@ def host(app: App, settings: Settings, load: Load) -> None:
             workers=workers,
             streams=streams,
             endpoints=list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
-            find_problems=lambda: _problems(app, gate),
+            health=admin.health if admin else ServerHealth(app, None),
+            hide_places=app.hide_places,
             on_listening=lambda address: _print_address(address, settings),
         )
     finally:
@@ -86,10 +88,3 @@ def _print_address(address: str, settings: Settings) -> None:
     access = "accounts are on" if settings.server.accounts else "no accounts: every caller is the local user"
     click.echo(f"pinakes: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
     sys.stderr.flush()
-
-
-def _problems(app: App, gate: "Future[Gate]") -> dict[str, str]:
-    """Return the degraded parts, each with the reason."""
-    if not gate.done() or gate.exception() is not None:
-        return {}
-    return app.problems()

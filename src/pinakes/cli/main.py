@@ -111,5 +111,5 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _fail(error: ExpectedError) -> None:
-    print(f"pinakes: {error.message}", file=sys.stderr)
+    print(f"pinakes: {error.full_message}", file=sys.stderr)
     sys.exit(error.exit_code)

@@ -4,6 +4,7 @@ An operation that changes something is announced to the auditors first, so that 
 process ends before it is written.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,9 @@ from pinakes.errors import ExpectedError, StorageError
 from pinakes.gate.answer import outcome_of
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import Cost, Principal
+from pinakes.model.principal import Action, Cost, Principal
+
+logger = logging.getLogger(__name__)
 
 _call_ids = random.Random()
 """PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
@@ -67,9 +70,19 @@ class CallContext:
 class Auditing:
     """Tells observers of operations."""
 
-    def __init__(self, observers: Sequence[Observer], *, on_storage_error: Callable[[], None]) -> None:
-        """`on_storage_error` is called when storage failed in an operation."""
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        *,
+        on_storage_error: Callable[[], None],
+        hide_places: Callable[[str], str],
+    ) -> None:
+        """`on_storage_error` is called when storage failed in an operation.
+
+        `hide_places` takes the paths of the server out of its failures; administrators of the server see them.
+        """
         self._on_storage_error = on_storage_error
+        self._hide_places = hide_places
         self._observers = tuple(observers)
         self._auditors = [one for one in observers if isinstance(one, Auditor)]
 
@@ -91,6 +104,7 @@ class Auditing:
             result = work() if context.cost is Cost.READ or not self._auditors else self._begun(context, work)
         except Exception as error:
             self.note(context, started, error)
+            self._hide_from(context.principal, error)
             raise
         try:
             self.note(context, started, None, summary=lambda: summary(result))
@@ -117,6 +131,15 @@ class Auditing:
         entry = _entry(context, outcome_of(error), error=error, started=started, left=summary())
         for observer in self._observers:
             observer.write(entry, durable=context.cost is not Cost.READ)
+
+    def _hide_from(self, principal: Principal, error: Exception) -> None:
+        """Take the paths of the server out of a failure of it, unless the caller administers it; log them."""
+        if not isinstance(error, ExpectedError) or error.http_status < 500 or Action.SERVER_ADMIN in principal.actions:
+            return
+        hidden = self._hide_places(error.message)
+        if hidden != error.message:
+            logger.warning("'%s' was told without the places: %s", principal.name, error.full_message)
+            error.message = hidden
 
     def _begun(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
         entry = _entry(context, Outcome.INTERRUPTED)

@@ -35,6 +35,7 @@ from pinakes.gate.quarantine import (
 from pinakes.gate.resource_page import ResourcePage, page_of
 from pinakes.gate.retries import with_retries
 from pinakes.model.principal import Cost, Principal
+from pinakes.text.places import hide_places
 from pinakes.tools.budget import Forms, fit_answer
 from pinakes.tools.query_notes import QUERY, find_query_note, with_query_notes
 from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
@@ -111,14 +112,16 @@ class Gate:
         cache: AnswerCache | None = None,
         failures: Callable[[], int] = lambda: 0,
         on_storage_error: Callable[[], None] = lambda: None,
+        hide_places: Callable[[str], str] = hide_places,
     ) -> None:
         """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached.
 
         `on_storage_error` is called when storage failed in a call; which catalogue it was is found out elsewhere.
+        `hide_places` takes the paths of the server out of messages; administrators of the server see them.
         """
         self._toolboxes = toolboxes
         self._limiter = limiter
-        self._auditing = Auditing(observers, on_storage_error=on_storage_error)
+        self._auditing = Auditing(observers, on_storage_error=on_storage_error, hide_places=hide_places)
         self._failures = failures
         self.cache = cache
         self.guide = Guide(toolboxes)

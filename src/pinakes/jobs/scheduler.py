@@ -20,6 +20,8 @@ from pinakes.jobs.runs import JobRun, RunReport, RunState
 logger = logging.getLogger(__name__)
 
 JOIN_S = 5.0
+STILL_S = 120.0
+"""A scheduler that has not done a round for so long stands still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +50,21 @@ class Scheduler:
         self._is_stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._trouble = ""
+        self._monotonic = monotonic
+        self._stepped_at = 0.0
+
+    def find_problem(self) -> str | None:
+        """Return why no job is begun; None where all is well, or the scheduler was not started."""
+        if self._thread is None or self._is_stopping.is_set():
+            return None
+        if not self._thread.is_alive():
+            return "the scheduler has ended; restart the server"
+        idle_s = self._monotonic() - self._stepped_at
+        return self._trouble or (f"the scheduler stands still for {idle_s:.0f} s" if idle_s > STILL_S else None)
 
     def start(self) -> None:
         """Start the scheduler's thread."""
+        self._stepped_at = self._monotonic()
         self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)
         self._thread.start()
 
@@ -101,6 +115,7 @@ class Scheduler:
     def _loop(self) -> None:
         while not self._is_stopping.is_set():
             self._try_step()
+            self._stepped_at = self._monotonic()
             self.board.changed.wait(self._times.look_every_s)
             self.board.changed.clear()
         try:

@@ -26,6 +26,7 @@ from pinakes.search.trace import Trace
 from pinakes.search.words import WeighedWords, weigh_words
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean
+from pinakes.text.places import hide_places
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
 logger = logging.getLogger(__name__)
@@ -290,8 +291,8 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
     try:
         return QueryVector(vector=embedder.embed_query(text))
     except ExpectedError as error:
-        logger.warning("vector search is off: %s", error.message)
-        return QueryVector(vector=None, problem=error.message)
+        logger.warning("vector search is off: %s", error.full_message)
+        return QueryVector(vector=None, problem=hide_places(error.message))
 
 
 def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":

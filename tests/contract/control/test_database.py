@@ -240,8 +240,10 @@ def test_reads_of_one_block_see_one_moment(database: ControlDatabase, place: Any
 
 def test_a_table_that_is_gone_is_a_storage_error(database: ControlDatabase, execute: Callable[..., list[Any]]) -> None:
     execute("ALTER TABLE control_version RENAME TO gone")
-    with pytest.raises(StorageError, match=r"the control database failed: .*control_version"):
+    with pytest.raises(StorageError, match="the control database failed") as failed:
         database.version()
+    assert "control_version" in failed.value.detail
+    assert database.name not in failed.value.message
     execute("ALTER TABLE gone RENAME TO control_version")
     assert database.version() == 1
 
@@ -344,9 +346,11 @@ def test_an_address_that_cannot_be_used_is_refused_without_repeating_it(url: str
 def test_a_server_that_does_not_answer_is_named_without_its_password(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.DEBUG), pytest.raises(StorageError, match=r"127\.0\.0\.1:1/name: ") as caught:
+    with caplog.at_level(logging.DEBUG), pytest.raises(StorageError, match="failed") as caught:
         ControlDatabase.open(url)
-    assert PASSWORD not in "".join(traceback.format_exception(caught.value)) + caplog.text
+    assert caught.value.detail.startswith("127.0.0.1:1/name: ")
+    assert "127.0.0.1" not in caught.value.message
+    assert PASSWORD not in caught.value.full_message + "".join(traceback.format_exception(caught.value)) + caplog.text
 
 
 def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else(place: Any) -> None:

@@ -77,6 +77,10 @@ class AuditLog:
         if self._writer.dropped:
             LOG.error("%d calls could not be written to the audit: %s", self._writer.dropped, self._writer.last_error)
 
+    def find_problem(self) -> str | None:
+        """Return why calls wait to be written; None where none do."""
+        return self._writer.find_problem()
+
     def tail(
         self,
         *,

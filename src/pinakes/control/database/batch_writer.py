@@ -111,6 +111,11 @@ class BatchWriter(Generic[RowT]):
             if self._settled < wanted:
                 raise StorageError(str(self.last_error))
 
+    def find_problem(self) -> str | None:
+        """Return why rows wait that could not be written; None where none do."""
+        error = self.last_error
+        return f"{len(self._queue):,} rows wait: {error.full_message}" if error and self._queue else None
+
     def close(self) -> None:
         """Write the queue, and end the thread; rows that cannot be written now are dropped, and counted."""
         with self._guard:

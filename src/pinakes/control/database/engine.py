@@ -4,6 +4,7 @@ SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGI
 whose address is given. Commit point of every change: the end of `begin` or `change`.
 """
 
+import logging
 import os
 import sqlite3
 import threading
@@ -37,7 +38,10 @@ from pinakes.control.database.tables import (
 )
 from pinakes.errors import InputError, StorageError
 
+logger = logging.getLogger(__name__)
+
 BUSY_TIMEOUT_S = 5
+LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = 7
 """Versions 1 to 6 were steps before the first release."""
@@ -67,6 +71,7 @@ class ControlDatabase:
         self._file_version = _FileVersion(str(engine.url.database)) if self.dialect == "sqlite" else None
         self._changes = 0
         self._counting = threading.Lock()
+        self._last_logged = ("", 0.0)
 
     @classmethod
     def open(cls, url: str) -> "ControlDatabase":
@@ -151,7 +156,17 @@ class ControlDatabase:
         except SQLAlchemyError as error:
             if not _is_outage(error):
                 raise
-            raise StorageError(f"{self.name}: the control database failed: {self._reason(error)}") from error
+            detail = f"{self.name}: {self._reason(error)}"
+            self._log_once(detail)
+            raise StorageError("the control database failed; try again in a while", detail=detail) from error
+
+    def _log_once(self, detail: str) -> None:
+        """Log a failure, unless the last one was the same not long ago: every call meets it."""
+        now = time.monotonic()
+        last, at = self._last_logged
+        if detail != last or now - at >= LOG_AGAIN_S:
+            self._last_logged = detail, now
+            logger.warning("the control database failed: %s", detail)
 
     def _reason(self, error: SQLAlchemyError) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error

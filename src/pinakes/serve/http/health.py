@@ -1,24 +1,26 @@
 """Liveness, readiness, what is degraded, and the counters for Prometheus.
 
-Nothing here waits for the catalogues to load. Names of catalogues, and why something is degraded, are shown only to
-authenticated callers who may see them.
+Nothing here waits for the catalogues to load, nor long for a part that hangs. Names of catalogues, and why something is
+degraded, are shown only to authenticated callers who may see them, and paths of the server only to its administrators.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import anyio.to_thread
+from pydantic import Field
 from starlette.responses import Response
 
 from pinakes import __version__
-from pinakes.errors import ForbiddenError
+from pinakes.errors import ForbiddenError, StorageError
 from pinakes.gate.cache import CacheStatistics
 from pinakes.model.principal import Action, Principal
 from pinakes.serve.http.endpoints import ServerRequest
 from pinakes.serve.http.metrics import Readings
-from pinakes.serve.http.replies import NO_STORE, model_reply
+from pinakes.serve.http.replies import NO_STORE, is_none, model_reply
 from pinakes.serve.http.service import Phase, Service
 from pinakes.tools.endpoint import EndpointResult, EndpointSpec
 
@@ -35,6 +37,14 @@ class DegradedPart(EndpointResult):
 
     part: str
     reason: str
+
+
+class PartResult(EndpointResult):
+    """A part of the server and its state."""
+
+    part: str
+    status: Literal["ok", "degraded"]
+    detail: str | None = Field(default=None, exclude_if=is_none, description="what it is busy with, or what is wrong")
 
 
 class CacheResult(EndpointResult):
@@ -56,6 +66,7 @@ class HealthResult(EndpointResult):
     version: str
     uptime_s: float
     degraded: list[DegradedPart]
+    parts: list[PartResult]
     cache: CacheResult
     streams: int
     calls_in_flight: int
@@ -94,16 +105,17 @@ class HealthEndpoints:
     async def show_health(self, request: ServerRequest) -> Response:
         """Tell whether the server lives, is ready, and what is degraded."""
         service = self._service
-        identity = await service.authenticator.identify(request.http.headers)
-        problems = await self._find_problems()
-        phase, cache = service.phase, cache_statistics(service)
+        viewer = await self._find_viewer(request)
+        problems, states = await self._find_problems(), await self._find_states()
+        phase, cache, ready = service.phase, cache_statistics(service), await self._is_ready()
         report = HealthResult(
             status=_status(phase, problems),
             live=True,
-            ready=is_ready(phase),
+            ready=ready,
             version=__version__,
             uptime_s=round(time.monotonic() - service.started_at, 1),
-            degraded=shown_problems(problems, identity.principal if identity else None),
+            degraded=viewer.shown_problems(problems),
+            parts=viewer.shown_parts(states, problems),
             cache=CacheResult(
                 entries=cache.entries,
                 size=cache.size,
@@ -114,7 +126,7 @@ class HealthEndpoints:
             streams=len(service.streams),
             calls_in_flight=service.workers.in_flight,
         )
-        return _reply(report, is_well=is_ready(phase))
+        return _reply(report, is_well=ready)
 
     async def show_live(self, _request: ServerRequest) -> Response:
         """Tell whether the process answers."""
@@ -122,34 +134,56 @@ class HealthEndpoints:
 
     async def show_ready(self, _request: ServerRequest) -> Response:
         """Tell whether calls are answered."""
-        ready = is_ready(self._service.phase)
-        return _reply(ReadyResult(ready=ready, status=_status(self._service.phase, {})), is_well=ready)
+        ready = await self._is_ready()
+        problems = {} if ready or not is_up(self._service.phase) else {"server": NEUTRAL_REASON}
+        return _reply(ReadyResult(ready=ready, status=_status(self._service.phase, problems)), is_well=ready)
 
     async def show_metrics(self, request: ServerRequest) -> Response:
         """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
-        _require_may_see_metrics(request.caller.principal)
-        readings, accept = self._read(), request.http.headers.get("accept", "")
+        principal = request.caller.principal
+        _require_may_see_metrics(principal)
+        viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
+        problems, states = await self._find_problems(), await self._find_states()
+        parts = {one.part: one.status == "ok" for one in viewer.shown_parts(states, problems)}
+        readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
         body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
         return Response(body, headers={"Content-Type": media_type, **NO_STORE})
 
-    def _read(self) -> Readings:
+    def _read(self, ready: bool, parts: Mapping[str, bool]) -> Readings:
         service = self._service
         return Readings(
             streams=len(service.streams),
             calls_in_flight=service.workers.in_flight,
-            is_ready=is_ready(service.phase),
+            is_ready=ready,
             cache=cache_statistics(service),
+            parts=parts,
         )
+
+    async def _find_viewer(self, request: ServerRequest) -> "Viewer":
+        """Return who is asking; a stranger where that cannot be found out now."""
+        try:
+            identity = await self._service.authenticator.identify(request.http.headers)
+        except StorageError:
+            identity = None
+        return Viewer(principal=identity.principal if identity else None, hide_places=self._service.hide_places)
+
+    async def _is_ready(self) -> bool:
+        """Tell whether calls are answered now: the server is up, and somebody can be served."""
+        if not is_up(self._service.phase):
+            return False
+        return await anyio.to_thread.run_sync(self._service.health.find_unready) is None
 
     async def _find_problems(self) -> Mapping[str, str]:
         phase = self._service.phase
-        if phase.load_problem:
-            return {"catalogues": phase.load_problem}
-        return await anyio.to_thread.run_sync(self._service.find_problems) if phase.is_loaded else {}
+        loading = {"catalogues": phase.load_problem} if phase.load_problem else {}
+        return loading | await anyio.to_thread.run_sync(self._service.health.problems)
+
+    async def _find_states(self) -> Mapping[str, str]:
+        return await anyio.to_thread.run_sync(self._service.health.states)
 
 
-def is_ready(phase: Phase) -> bool:
-    """Tell whether calls are answered now."""
+def is_up(phase: Phase) -> bool:
+    """Tell whether the server has loaded its catalogues, and does not end."""
     return phase.is_loaded and not phase.is_ending
 
 
@@ -160,24 +194,52 @@ def cache_statistics(service: Service) -> CacheStatistics:
     return cache.statistics() if cache else CacheStatistics(entries=0, size=size, hits=0, misses=0)
 
 
-def shown_problems(problems: Mapping[str, str], principal: Principal | None) -> list[DegradedPart]:
-    """Return what is degraded, as far as the caller may know; others do not learn how many catalogues are."""
-    shown: list[DegradedPart] = []
-    for part, reason in sorted(problems.items()):
-        entry = DegradedPart(part=part, reason=reason)
-        if not _may_know(part, principal):
-            neutral_part = CATALOGUE if part.startswith(CATALOGUE) else part
-            entry = DegradedPart(part=neutral_part, reason=NEUTRAL_REASON)
-        if entry not in shown:
-            shown.append(entry)
-    return shown
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """The caller who asks for the health, None for a stranger: what they may know of each part."""
 
+    principal: Principal | None
+    hide_places: Callable[[str], str]
 
-def _may_know(part: str, principal: Principal | None) -> bool:
-    if principal is None:
-        return False
-    kind, _, name = part.partition(" ")
-    return kind != CATALOGUE or principal.visibility.sees_catalogue(name)
+    def shown_problems(self, problems: Mapping[str, str]) -> list[DegradedPart]:
+        """Return what is degraded, as far as the caller may know; others do not learn how many catalogues are."""
+        shown: list[DegradedPart] = []
+        for part, reason in sorted(problems.items()):
+            entry = DegradedPart(part=self._name_of(part), reason=self._reason_of(part, reason))
+            if entry not in shown:
+                shown.append(entry)
+        return shown
+
+    def shown_parts(self, states: Mapping[str, str], problems: Mapping[str, str]) -> list[PartResult]:
+        """Return every part that the caller may know, with its state."""
+        shown: list[PartResult] = []
+        for part, state in sorted({**states, **problems}.items()):
+            is_ok = part not in problems
+            if is_ok and not self._may_know(part) and part.startswith(CATALOGUE):
+                continue
+            entry = PartResult(
+                part=self._name_of(part),
+                status="ok" if is_ok else "degraded",
+                detail=None if state == "ok" else self._reason_of(part, state),
+            )
+            if entry not in shown:
+                shown.append(entry)
+        return shown
+
+    def _name_of(self, part: str) -> str:
+        return part if self._may_know(part) or not part.startswith(CATALOGUE) else CATALOGUE
+
+    def _reason_of(self, part: str, reason: str) -> str:
+        if not self._may_know(part):
+            return NEUTRAL_REASON
+        is_admin = self.principal is not None and Action.SERVER_ADMIN in self.principal.actions
+        return reason if is_admin else self.hide_places(reason)
+
+    def _may_know(self, part: str) -> bool:
+        if self.principal is None:
+            return False
+        kind, _, name = part.partition(" ")
+        return kind != CATALOGUE or self.principal.visibility.sees_catalogue(name)
 
 
 def _status(phase: Phase, problems: Mapping[str, str]) -> Status:

@@ -1,7 +1,7 @@
 """Counters of every call, for Prometheus."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -28,6 +28,8 @@ class Readings:
     calls_in_flight: int
     is_ready: bool
     cache: CacheStatistics
+    parts: Mapping[str, bool] = field(default_factory=dict)
+    """Part of the server → whether it works as it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,10 @@ class _Reader(Collector):
     def collect(self) -> Iterable[Metric]:
         now = self._readings
         yield GaugeMetricFamily("pinakes_ready", "1 while calls are answered.", value=float(now.is_ready))
+        healthy = GaugeMetricFamily("pinakes_part_ok", "1 while a part works as it should.", labels=["part"])
+        for part, is_ok in now.parts.items():
+            healthy.add_metric([part], float(is_ok))
+        yield healthy
         yield GaugeMetricFamily("pinakes_streams_open", "SSE streams and WebSockets that are open.", value=now.streams)
         yield GaugeMetricFamily(
             "pinakes_calls_in_flight", "Calls that run or wait for their turn.", value=now.calls_in_flight

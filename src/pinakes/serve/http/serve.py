@@ -23,7 +23,7 @@ from pinakes.serve.http.hosts import KnownHosts, is_loopback
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.run import listen, run, url_of
-from pinakes.serve.http.service import Phase, Service
+from pinakes.serve.http.service import Health, Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.library_watch import watch_library
 from pinakes.serve.list_changes import ListChanges
@@ -31,6 +31,7 @@ from pinakes.serve.mcp_server import Handlers
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
+from pinakes.text.places import hide_places
 from pinakes.tools.endpoint import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,8 @@ def serve_http(
     workers: Workers,
     streams: Streams,
     endpoints: Sequence[Endpoint],
-    find_problems: Callable[[], dict[str, str]],
+    health: Health,
+    hide_places: Callable[[str], str] = hide_places,
     on_listening: Callable[[str], None],
 ) -> None:
     """Serve until a signal; `gate` may still be loading, and `on_listening` is called with the address.
@@ -80,7 +82,8 @@ def serve_http(
         streams=streams,
         metrics=metrics,
         endpoints=endpoints,
-        find_problems=find_problems,
+        health=health,
+        hide_places=hide_places,
     )
     app = _build_app(service, gate)
     on_listening(url_of(server.host, listener))

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate
@@ -14,7 +15,24 @@ from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
+from pinakes.text.places import hide_places
 from pinakes.tools.endpoint import Endpoint
+
+
+class Health(Protocol):
+    """The health of the server by its parts: `control database`, `disk`, `embedding`, `jobs`, `catalogue NAME`.
+
+    An implementation answers within a second or two whatever hangs, and costs little however often it is asked.
+    """
+
+    def problems(self) -> dict[str, str]:
+        """Return the parts that do not work as they should, each with the reason."""
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every part: `ok`, what it is busy with, or what is wrong."""
+
+    def find_unready(self) -> str | None:
+        """Return why nobody can be served now; None where somebody can."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,8 +59,10 @@ class Service:
     workers: Workers
     streams: Streams
     metrics: Metrics
-    find_problems: Callable[[], dict[str, str]]
-    """Returns the reason for each degraded part (`embedding`, `reranking`, `catalogue NAME`)."""
+    health: Health
+    """Tells which parts of the server work."""
+    hide_places: Callable[[str], str] = hide_places
+    """Takes paths and addresses out of a reason, for callers who do not administer the server."""
     endpoints: Sequence[Endpoint] = ()
     """Endpoints that catalogue packages bring."""
     bodies: Bodies = field(default_factory=Bodies)

@@ -39,6 +39,7 @@ from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, Res
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
 from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints, media_endpoints
+from support.health import GivenHealth
 from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
@@ -183,6 +184,7 @@ class Site:
     service: Service
     notes: Noted
     problems: dict[str, str]
+    health: GivenHealth
     recorder: EventRecorder | None
     routes: list[Route]
 
@@ -232,7 +234,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         control = Control.open(configured) if accounts else None
         if control:
             opened.callback(control.close)
-        metrics, notes, problems = Metrics(), Noted(), dict[str, str]()
+        metrics, notes, health = Metrics(), Noted(), GivenHealth()
         observers = [metrics, notes, *([control.audit] if control else [])]
         gate = Gate(
             toolboxes or Toolbox(TOOLS, [NOTES], media=[_songs(tmp_path)]),
@@ -254,7 +256,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             streams=Streams(10),
             metrics=metrics,
             endpoints=[*media_endpoints(), *_listener_endpoints(control, recorder, tmp_path, opened), *endpoints],
-            find_problems=lambda: problems,
+            health=health,
             phase=stage,
         )
         hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
@@ -265,7 +267,8 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             client=client,
             service=service,
             notes=notes,
-            problems=problems,
+            problems=health.degraded,
+            health=health,
             recorder=recorder,
             routes=[route for route in routes if isinstance(route, Route)],
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from pinakes.serve.http.service import Phase
 
@@ -56,7 +57,7 @@ def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(l
     stranger = loading.client.get("/health")
     assert (stranger.status_code, stranger.json()["status"]) == (503, "degraded")
     assert "secret" not in stranger.text
-    assert REASON in loading.client.get("/health", headers=loading.token()).text
+    assert "secret.sqlite: file is not a database" in loading.client.get("/health", headers=loading.token()).text
 
 
 def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> None:
@@ -68,7 +69,48 @@ def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> N
         assert word not in stranger.text
     reader = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["degraded"]
     assert [one["part"] for one in reader] == ["catalogue anime", "catalogue", "embedding"]
-    assert [one["reason"] == REASON for one in reader] == [True, False, True]
+    without_path = "secret.sqlite: file is not a database"
+    assert [one["reason"] == without_path for one in reader] == [True, False, True]
+    site.add_user("root", "admin")
+    assert REASON in site.client.get("/health", headers=site.token("root")).text
+
+
+@pytest.mark.row("T6")
+def test_every_part_is_named_with_its_state(site: Any) -> None:
+    site.health.others |= {"disk": "ok", "catalogue anime": "40 % of the records can be found by meaning so far"}
+    site.problems["control database"] = REASON
+    parts = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["parts"]
+    assert [(one["part"], one["status"]) for one in parts] == [
+        ("catalogue anime", "ok"),
+        ("control database", "degraded"),
+        ("disk", "ok"),
+    ]
+    assert parts[0]["detail"].startswith("40 %")
+    stranger = site.client.get("/health")
+    assert [one["part"] for one in stranger.json()["parts"]] == ["control database", "disk"]
+    assert "anime" not in stranger.text
+
+
+@pytest.mark.row("T6")
+def test_a_server_that_can_serve_nobody_is_live_and_not_ready(site: Any) -> None:
+    site.health.unready = "control database: /home/x/secret.sqlite failed"
+    site.problems["control database"] = REASON
+    reply = site.client.get("/health/ready")
+    assert (reply.status_code, reply.json()) == (503, {"ready": False, "status": "degraded"})
+    assert reply.headers["retry-after"] == "1"
+    assert site.client.get("/health").status_code == 503
+    assert site.client.get("/health/live").status_code == 200
+    site.health.unready = None
+    assert site.client.get("/health/ready").status_code == 200
+
+
+def test_prometheus_has_a_gauge_for_each_part(site: Any) -> None:
+    site.health.others["disk"] = "ok"
+    site.problems["embedding"] = REASON
+    site.add_user("root", "admin")
+    text = site.client.get("/metrics", headers=site.token("root")).text
+    assert 'pinakes_part_ok{part="disk"} 1.0' in text
+    assert 'pinakes_part_ok{part="embedding"} 0.0' in text
 
 
 def test_a_token_that_is_not_valid_sees_what_strangers_see(site: Any) -> None:
@@ -90,3 +132,21 @@ def test_the_hit_rate_of_the_cache_is_told(local: Any) -> None:
 def test_health_can_be_asked_for_without_its_body(site: Any) -> None:
     assert site.client.head("/health").status_code == 200
     assert site.client.post("/health").status_code == 405
+
+
+@pytest.mark.row("T8")
+def test_while_the_control_database_fails_every_account_path_is_503_and_tells_not_where_it_is(site: Any) -> None:
+    token, place = site.token(), site.control.database.name
+    with site.control.database.begin() as connection:
+        connection.execute(text("ALTER TABLE users RENAME TO gone"))
+    site.control.identities.refresh()
+    asked = [
+        site.client.post("/v1/login", json={"name": "reader", "password": "a wrong password"}),
+        site.client.get("/v1/me", headers=token),
+        site.client.post("/v1/tokens", json={"name": "one"}, headers=token),
+        site.client.get("/health", headers=token),
+    ]
+    assert [(one.status_code, one.headers["retry-after"]) for one in asked[:3]] == [(503, "5")] * 3
+    for reply in asked:
+        assert place not in reply.text
+        assert place.rpartition("/")[2] not in reply.text

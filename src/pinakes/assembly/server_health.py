@@ -1,0 +1,102 @@
+"""The health of a server by its parts: control database, audit, jobs, disk, embedding, and each catalogue.
+
+Each check is bounded in time and kept for a while, so that asking for the health often costs nothing. Reasons may have
+paths and addresses; who shows them takes these out for callers who do not administer the server.
+"""
+
+from collections.abc import Callable, Mapping
+
+from pinakes.assembly.app import App
+from pinakes.assembly.bounded_check import BoundedCheck
+from pinakes.assembly.disk_check import check_disk
+from pinakes.control.control import Control
+from pinakes.embed.breaker import WatchedEmbedder
+from pinakes.errors import ExpectedError
+from pinakes.search.searcher import about_awaited_vectors
+from pinakes.tools.catalogue import OpenCatalogue
+
+CONTROL_DATABASE = "control database"
+DISK = "disk"
+EMBEDDING = "embedding"
+AUDIT = "audit"
+JOBS = "jobs"
+CATALOGUE = "catalogue"
+OK = "ok"
+PROBE_TEXT = "health"
+
+FRESH_S: Mapping[str, float] = {CONTROL_DATABASE: 2.0, DISK: 5.0, EMBEDDING: 5.0}
+"""How long the result of a check is kept."""
+
+
+class ServerHealth:
+    """Tells which parts of a server work, and why the others do not."""
+
+    def __init__(
+        self,
+        app: App,
+        control: Control | None,
+        *,
+        find_jobs_problem: Callable[[], str | None] = lambda: None,
+        fresh_s: Mapping[str, float] = FRESH_S,
+    ) -> None:
+        self._app = app
+        self._find_jobs_problem = find_jobs_problem
+        self._control = control
+        self._checks: dict[str, BoundedCheck] = {
+            DISK: BoundedCheck(lambda: check_disk(app.settings.home), name=DISK, fresh_s=fresh_s[DISK]),
+            EMBEDDING: BoundedCheck(self._check_embedding, name="embedder", fresh_s=fresh_s[EMBEDDING]),
+        }
+        if control is not None:
+            self._checks[CONTROL_DATABASE] = BoundedCheck(
+                lambda: _check_control(control), name=CONTROL_DATABASE, fresh_s=fresh_s[CONTROL_DATABASE]
+            )
+
+    def problems(self) -> dict[str, str]:
+        """Return the parts that do not work as they should, each with the reason."""
+        found = {part: check.find_problem() for part, check in self._checks.items()}
+        found |= {JOBS: self._find_jobs_problem(), **self._app.catalogue_problems()}
+        found[AUDIT] = self._control.audit.find_problem() if self._control else None
+        return {part: problem for part, problem in found.items() if problem is not None}
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every part: `ok`, what it is busy with, or what is wrong."""
+        states = dict.fromkeys(self._checks, OK)
+        if self._control is not None:
+            states |= {AUDIT: OK, JOBS: OK}
+        states |= {f"{CATALOGUE} {one.name}": _state_of(one) for one in self._app.list_served()}
+        return states | self.problems()
+
+    def find_unready(self) -> str | None:
+        """Return why nobody can be served now; None where somebody can."""
+        if (check := self._checks.get(CONTROL_DATABASE)) is not None and (problem := check.find_problem()) is not None:
+            return f"{CONTROL_DATABASE}: {problem}"
+        return None if self._app.can_answer() else "no catalogue can be read"
+
+    def _check_embedding(self) -> str | None:
+        problems = [_check_embedder(one) for one in self._app.list_used_embedders()]
+        return "; ".join(dict.fromkeys(one for one in problems if one is not None)) or None
+
+
+def _check_control(control: Control) -> None:
+    """Read the database; a failure is raised."""
+    control.database.version()
+
+
+def _check_embedder(embedder: WatchedEmbedder) -> str | None:
+    """Return why an embedder does not work: one whose last query failed is asked again, through its breaker."""
+    if embedder.problem is None:
+        return embedder.check()
+    try:
+        embedder.embed_query(PROBE_TEXT)
+    except ExpectedError as error:
+        return error.full_message
+    return None
+
+
+def _state_of(catalogue: OpenCatalogue) -> str:
+    """Return what a catalogue is busy with, as far as that is known without waiting."""
+    reader = catalogue.shelf.find_reader()
+    if reader is None:
+        return OK
+    busy = [reader.stale, about_awaited_vectors(reader)]
+    return "; ".join(one for one in busy if one) or OK

@@ -1,0 +1,24 @@
+"""A health that a test decides."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class GivenHealth:
+    """Implements `Health` with what a test puts in."""
+
+    degraded: dict[str, str] = field(default_factory=dict)
+    others: dict[str, str] = field(default_factory=dict)
+    unready: str | None = None
+
+    def problems(self) -> dict[str, str]:
+        """Return the parts that do not work."""
+        return self.degraded
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every part."""
+        return self.others | self.degraded
+
+    def find_unready(self) -> str | None:
+        """Return why nobody can be served."""
+        return self.unready
