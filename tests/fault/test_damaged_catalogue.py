@@ -81,10 +81,10 @@ def test_a_call_that_is_not_about_the_damaged_catalogue_is_answered_and_kept(
 
 @pytest.mark.row("T4")
 def test_a_search_over_all_answers_from_the_others_and_names_the_one_it_skipped(gate: Gate) -> None:
-    found = answer(gate, "search", query="dragon code review")
+    found = answer(gate, "search", query="dragon on-call pay")
     assert found["results"]
     assert any(note.startswith(f"{DAMAGED}: skipped, its storage cannot be read") for note in found["notes"])
-    told = gate.call(LOCAL_USER, "search_documents", {"query": "dragon code review"})
+    told = gate.call(LOCAL_USER, "search_documents", {"query": "dragon on-call pay"})
     assert told.structured is not None
     assert told.structured["skipped"] == [DAMAGED]
     assert f"skipped: {DAMAGED} (its storage cannot be read)" in told.text
@@ -95,7 +95,7 @@ def test_an_answer_without_the_damaged_catalogue_is_not_kept(gate: Gate) -> None
     assert gate.cache is not None
     entries = gate.cache.statistics().entries
     for _ in range(2):
-        answer(gate, "search", query="dragon code review")
+        answer(gate, "search", query="dragon on-call pay")
     assert gate.cache.statistics().entries == entries
 
 
@@ -147,7 +147,7 @@ def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_name
         damage(home)
         refused = client.post("/v1/tools/search_handbook", json={"query": "how is on-call paid"})
         other = client.post("/v1/tools/search", json={"query": "dragon breath", "catalogue": "dnd"})
-        every = client.post("/v1/tools/search", json={"query": "dragon code review"})
+        every = client.post("/v1/tools/search", json={"query": "dragon on-call pay"})
         health = client.get("/health").json()
     server.stop()
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "storage")
