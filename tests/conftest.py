@@ -5,6 +5,7 @@ Test modules do not import each other; everything shared is a fixture, or a clas
 
 import io
 import os
+import shutil
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,9 +24,9 @@ from pinakes.embed.weights import pull_model
 from pinakes.errors import ExpectedError
 from pinakes.model.record import Record
 from pinakes.model.vectors import ModelId
-from pinakes.settings import Settings
+from pinakes.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
-from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, make_anime, opened
+from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
 
@@ -83,14 +84,19 @@ def models_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def sample_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with the sample catalogue, built by the app with the real model."""
+    """A library with the sample catalogue, built by the app with the real model; a copy of one for all processes."""
     home = tmp_path_factory.mktemp("library")
+    shutil.copytree(kept_library(build_sample), home, dirs_exist_ok=True)
     (home / "models").symlink_to(models_folder, target_is_directory=True)
-    app = App(Settings(home=home))
+    return home
+
+
+def build_sample(home: Path) -> None:
+    """Build the sample catalogue with the real model."""
+    app = App(Settings(home=home, embedding=EmbeddingSettings(models=str(MODEL_CACHE))))
     report = add_sample(app, "anime", progress=lambda _report: None)
     assert report.rejected == 0
     app.close()
-    return home
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,15 @@
 """Libraries and catalogues for tests, in memory and on disk."""
 
+import hashlib
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import filelock
 
 from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
@@ -22,6 +26,31 @@ from support.memory_shelf import MemoryShelf
 REPO = Path(__file__).resolve().parent.parent.parent
 MODEL_CACHE = REPO / ".cache" / "models"
 SHARED_DATA = Path(os.environ.get("PINAKES_TEST_DATA", REPO.parent / "shared" / "data"))
+
+
+def kept_library(build: Callable[[Path], None]) -> Path:
+    """Return a library that is built once for this state of the sources, and kept in the repository's cache.
+
+    Embedding takes longer than most test files: processes, and the two parts of a run, share what was built.
+    """
+    kept = MODEL_CACHE.parent / "samples" / _digest_of_sources()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(kept.parent / "lock", timeout=600):
+        if not kept.is_dir():
+            for former in (one for one in kept.parent.iterdir() if one.is_dir()):
+                shutil.rmtree(former, ignore_errors=True)
+            building = kept.with_suffix(".new")
+            build(building)
+            building.rename(kept)
+    return kept
+
+
+def _digest_of_sources() -> str:
+    found = hashlib.sha256()
+    for path in sorted((REPO / "src").rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            found.update(str(path.relative_to(REPO)).encode() + path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 @dataclass(kw_only=True)
