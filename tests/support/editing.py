@@ -52,7 +52,7 @@ class MusicBench:
 
     def apply(self, edit: Edit, *, by: str = "ed") -> list[str]:
         """Apply an edit, and return the ids of the records that changed."""
-        call_id = f"c{self.shelf.reader().change_no}"
+        call_id = f"c{len(self.calls)}"
         applied = self.edits.apply(edit, author=Author(principal=by, call_id=call_id))
         self.calls.append(call_id)
         return [change.id for change in applied.plan.changes]
