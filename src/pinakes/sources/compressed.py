@@ -13,25 +13,31 @@ from typing import Any, BinaryIO, cast
 import zstandard
 
 from pinakes.errors import InputError
-from pinakes.sources.unpacked import BoundedFile, Ceiling
+from pinakes.sources.unpacked import LINE_MB, MEGABYTE, BoundedFile, Ceiling
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """The suffixes of compressed files."""
 
 READ_BYTES = 1 << 20
-BLOCK_BYTES = 1 << 14
+BLOCK_BYTES = 1 << 11
+"""How much of a zstd file is unpacked at once; a block may become 30,000 times as large."""
 
 
 @contextmanager
-def open_decompressed(path: Path, *, max_unpacked_mb: int | None = None) -> Iterator[io.BufferedReader]:
+def open_decompressed(
+    path: Path, *, max_unpacked_mb: int | None = None, by_lines: bool = False
+) -> Iterator[io.BufferedReader]:
     """Open a file, decompressed; every failure while it is read becomes an `InputError`.
 
-    A compressed file fails when it unpacks to more than the limit, which depends on its size where none is given.
+    A compressed file fails when it unpacks to more than the limit, which depends on its size where none is given; one
+    that is read by lines also at a line that would fill the memory.
     """
     try:
         with path.open("rb") as raw:
             plain = _decompressor(raw, path.suffix.lower())
-            bounded = plain if plain is raw else BoundedFile(plain, Ceiling.of(path, max_unpacked_mb))
+            longest_line = LINE_MB * MEGABYTE if by_lines and max_unpacked_mb is None else None
+            ceiling = Ceiling.of(path, max_unpacked_mb)
+            bounded = plain if plain is raw else BoundedFile(plain, ceiling, longest_line=longest_line)
             yield io.BufferedReader(cast(Any, bounded), buffer_size=READ_BYTES)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error

@@ -83,7 +83,7 @@ class CsvRows:
         if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
             for line in iter_lines(file, self._path, ReadingNotes()):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
@@ -93,7 +93,7 @@ class CsvRows:
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
         self._notes.clear()
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
             yield from islice(self._iter_table(lines), start, None)
 

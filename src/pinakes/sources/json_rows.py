@@ -77,7 +77,8 @@ class JsonRows:
     @contextmanager
     def _opened(self) -> Iterator[io.BufferedReader]:
         """Open the file and skip a UTF-8 BOM."""
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
+        by_lines = without_compression(self._path).suffix.lower() in LINES_ENDINGS
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=by_lines) as file:
             if file.peek(1).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
             yield file

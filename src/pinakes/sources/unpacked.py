@@ -15,6 +15,8 @@ UNPACKED_MB = 1_000
 UNPACKED_TIMES = 200
 """A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
 BLOCK_BYTES = 1 << 20
+LINE_MB = 64
+"""The longest line of a packed file that is read line by line, unless a limit is given."""
 MOST_RATIO = 1_032
 """The most bytes that deflate can pack into one."""
 MOST_CELLS = 50_000_000
@@ -56,10 +58,13 @@ class Ceiling:
 class BoundedFile(io.RawIOBase):
     """A file that is unpacked while it is read; fails above the ceiling."""
 
-    def __init__(self, file: Any, ceiling: Ceiling) -> None:
+    def __init__(self, file: Any, ceiling: Ceiling, *, longest_line: int | None = None) -> None:
+        """`longest_line` bounds the lines too, in bytes: each is in memory as a whole."""
         self._file = file
         self._ceiling = ceiling
+        self._longest_line = longest_line
         self._read = 0
+        self._line = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -70,7 +75,18 @@ class BoundedFile(io.RawIOBase):
         count = int(self._file.readinto(buffer) or 0)
         self._read += count
         self._ceiling.require(self._read)
+        if self._longest_line is not None:
+            self._require_short_lines(bytes(memoryview(buffer)[:count]), self._longest_line)
         return count
+
+    def _require_short_lines(self, block: bytes, longest: int) -> None:
+        end = block.rfind(b"\n")
+        self._line = self._line + len(block) if end < 0 else len(block) - end - 1
+        if self._line > longest:
+            raise InputError(
+                f"{self._ceiling.path}: a line is longer than {longest // MEGABYTE:,} MB; if it is meant to be, give a "
+                "limit for the whole file: --max-unpacked-mb"
+            )
 
 
 def require_moderate_zip(file: zipfile.ZipFile, ceiling: Ceiling) -> None:
