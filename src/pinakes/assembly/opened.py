@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PackageRegistry
 from pinakes.assembly.lance_conversion import on_embedded_shelf
+from pinakes.assembly.open_files import require_files
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
@@ -178,6 +179,7 @@ class OpenedCatalogues:
 
     def _open_shelf(self, installed: Installed, spec: CatalogueSpec) -> Shelf:
         self._require_folder(installed.name)
+        require_files(installed.name)
         on_embedded_shelf(self.library, installed, spec)
         self._files[installed.name] = self.find_store(installed.name)
         return EmbeddedShelf.open(installed.folder, spec)
@@ -219,11 +221,16 @@ class OpenedCatalogues:
             ),
             recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
             folder=installed.folder,
-            list_sources=lambda: self.library.get_installed(installed.name).sources,
+            list_sources=lambda: self._list_sources(installed),
             list_unserved=lambda: self._list_unserved(installed.spec_name),
             open_storage=self._open_storage,
             settings=self._settings,
         )
+
+    def _list_sources(self, installed: Installed) -> tuple[str, ...]:
+        """Return the sources of a catalogue; those that it had when it was opened where its marker is gone."""
+        known = next((one for one in self.library.list_installed() if one.name == installed.name), installed)
+        return known.sources
 
     def _list_unserved(self, package: str) -> list[str]:
         """Return the catalogues of a package that could not be opened."""

@@ -1,4 +1,4 @@
-"""The health of a server by its parts: control database, audit, jobs, disk, embedding, and each catalogue.
+"""The health of a server by its parts: control database, audit, jobs, disk, open files, embedding, catalogues.
 
 Each check is bounded in time and kept for a while, so that asking for the health often costs nothing. Reasons may have
 paths and addresses; who shows them takes these out for callers who do not administer the server.
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pinakes.assembly.app import App
 from pinakes.assembly.bounded_check import BoundedCheck
 from pinakes.assembly.disk_check import check_disk
+from pinakes.assembly.open_files import check_files
 from pinakes.control.control import Control
 from pinakes.embed.breaker import WatchedEmbedder
 from pinakes.errors import ExpectedError
@@ -18,6 +19,7 @@ from pinakes.tools.catalogue import OpenCatalogue
 CONTROL_DATABASE = "control database"
 DISK = "disk"
 EMBEDDING = "embedding"
+OPEN_FILES = "open files"
 AUDIT = "audit"
 JOBS = "jobs"
 CATALOGUE = "catalogue"
@@ -44,6 +46,7 @@ class ServerHealth:
         self._control = control
         self._checks: dict[str, BoundedCheck] = {
             DISK: BoundedCheck(lambda: check_disk(app.settings.home), name=DISK, fresh_s=fresh_s[DISK]),
+            OPEN_FILES: BoundedCheck(check_files, name=OPEN_FILES),
             EMBEDDING: BoundedCheck(self._check_embedding, name="embedder", fresh_s=fresh_s[EMBEDDING]),
         }
         if control is not None:

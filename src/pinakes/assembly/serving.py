@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pinakes.assembly.following import FollowedLibrary
+from pinakes.assembly.open_files import allow_many_files
 from pinakes.assembly.opened import OpenedCatalogues
 from pinakes.assembly.probing import Prober
 from pinakes.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, is_readable
@@ -26,6 +27,7 @@ class ServedLibrary:
     def __init__(self, catalogues: OpenedCatalogues, builder: ToolboxBuilder, names: Sequence[str]) -> None:
         self._catalogues = catalogues
         self._builder = builder
+        allow_many_files()
         self._served = {one.name: one for one in self._list_servable(names)}
         self._followed = FollowedLibrary(
             library=catalogues.library,
@@ -45,8 +47,8 @@ class ServedLibrary:
         self.toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
 
     def list_served(self) -> list[OpenCatalogue]:
-        """Return the catalogues that are served, also those that fail at present."""
-        return [one for name in sorted(self._served) if (one := self._catalogues.find(name)) is not None]
+        """Return the catalogues that are served, also those that fail or whose folder is gone at present."""
+        return [one for name in self._names() if (one := self._catalogues.find(name)) is not None]
 
     def problems(self) -> dict[str, str]:
         """Return the catalogues that are not as they should be, each with the reason."""

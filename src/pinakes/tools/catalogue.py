@@ -30,6 +30,8 @@ AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
 
 UNREADABLE = "skipped, its storage cannot be read"
+NAMES_SHOWN = 5
+"""Of so many catalogues a note has the names; of more, how many there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,17 @@ def ask_each(
         logger.warning("catalogue '%s' is skipped: %s", name, error.message)
     found = {name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)}
     return Gathered(found=found, skipped=list(errors))
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return names for a note, the first few and how many more there are."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
+
+
+def unread_notes(names: Sequence[str]) -> list[str]:
+    """Return a note on the catalogues that were skipped, none where none was."""
+    return [f"{list_names(names)}: {UNREADABLE}"] if names else []
 
 
 def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:

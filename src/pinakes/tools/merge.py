@@ -11,7 +11,7 @@ from pinakes.model.hits import Evidence, FacetCount, Hit, SearchMode, SearchPage
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
-from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, ask_each
+from pinakes.tools.catalogue import CatalogueView, Gathered, ask_each, unread_notes
 
 MERGED_HEAD = 10
 NEAREST_SHOWN = 5
@@ -72,8 +72,9 @@ class MergedPage:
     @property
     def degraded(self) -> str | None:
         """Why the answer is degraded, None where it is not."""
-        skipped = [f"{name}: {UNREADABLE}" for name in self.unread]
-        reasons = dict.fromkeys([*skipped, *(page.degraded for page in self.pages.values() if page.degraded)])
+        reasons = dict.fromkeys(
+            [*unread_notes(self.unread), *(page.degraded for page in self.pages.values() if page.degraded)]
+        )
         return "; ".join(reasons) or None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from pinakes.errors import InputError
+from pinakes.errors import InputError, StorageError
 from pinakes.grading.grade import find_latest_grade
 from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.model.principal import Action, Cost, Principal
@@ -177,7 +177,14 @@ def _text(result: InspectResult) -> str:
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
-    """Return the state of a catalogue's indexes as a row."""
+    """Return the state of a catalogue's indexes as a row; why it cannot be read where it cannot."""
+    try:
+        return _readable_index(catalogue)
+    except StorageError as error:
+        return {"catalogue": catalogue.name, "problem": error.message}
+
+
+def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
     shelf = catalogue.shelf.describe()
     counted, vectors = _vectors(catalogue.shelf.reader())
     return {

@@ -17,7 +17,7 @@ from pydantic import Field
 from pinakes import __version__
 from pinakes.control.accounts.credentials import Credential
 from pinakes.control.audit.log import AuditLog
-from pinakes.errors import InputError, NotFoundError
+from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
@@ -177,8 +177,7 @@ class ServerTool:
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         sizes = {
-            f"index of {one.name}": one.shelf.describe().index_bytes
-            for one in visible_catalogues(self._state.catalogues(), principal)
+            f"index of {one.name}": _index_bytes(one) for one in visible_catalogues(self._state.catalogues(), principal)
         }
         largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
         return {"process": os.getpid(), **memory_of_process()}, [
@@ -271,12 +270,23 @@ def memory_of_process() -> dict[str, Any]:
     return found
 
 
+def _index_bytes(catalogue: OpenCatalogue) -> int:
+    """Return the size of a catalogue's index; 0 where it cannot be read."""
+    try:
+        return catalogue.shelf.describe().index_bytes
+    except StorageError:
+        return 0
+
+
 def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]:
-    reader = catalogue.shelf.reader()
+    """Return a catalogue as a row; one that cannot be read has the reason in place of its figures."""
+    named = {"catalogue": catalogue.name, "title": catalogue.spec.title, "spec": catalogue.spec.name}
+    try:
+        reader = catalogue.shelf.reader()
+    except StorageError as error:
+        return {**named, "problem": error.message}
     return {
-        "catalogue": catalogue.name,
-        "title": catalogue.spec.title,
-        "spec": catalogue.spec.name,
+        **named,
         "records": reader.count(Scope(visibility=principal.visibility)),
         "change_no": reader.change_no,
         "model": None if reader.model is None else str(reader.model),

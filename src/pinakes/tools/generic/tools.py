@@ -19,7 +19,15 @@ from pinakes.model.principal import Principal
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
 from pinakes.text.spelling import meant
-from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import (
+    CatalogueView,
+    FoundRecord,
+    Gathered,
+    OpenCatalogue,
+    ask_each,
+    list_names,
+    unread_notes,
+)
 from pinakes.tools.explain.search_path import SearchPath, usual_path
 from pinakes.tools.filters import (
     filter_schema,
@@ -65,8 +73,6 @@ from pinakes.tools.record_text import record_text
 from pinakes.tools.resources.records import address_of, parse_address
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
-
-NAMES_SHOWN = 5
 
 
 class GenericTools:
@@ -350,6 +356,7 @@ def _form(params: SearchParams) -> FoundForm:
 def _list(params: SearchParams, scoped: Scoped, notes: Sequence[str]) -> SearchResult:
     """Return a page of all records in scope, not ranked."""
     found = list_records(scoped.views.found, scoped.scopes, start=params.start, limit=params.limit)
+    unread = [*scoped.views.skipped, *found.unread]
     is_bundle = params.max_tokens is not None
     return (BundledResult if is_bundle else SearchResult)(
         results=shape_list(found.page, _form(params)),
@@ -357,27 +364,25 @@ def _list(params: SearchParams, scoped: Scoped, notes: Sequence[str]) -> SearchR
         evidence=Evidence.STRONG if found.total else Evidence.NONE,
         has_more=found.cursor is not None,
         cursor=found.cursor,
-        notes=[*([] if found.total else [NOTHING_LISTED]), *notes, *scoped.notes],
-        unread=[*scoped.views.skipped, *found.unread],
+        notes=[*([] if found.total else [NOTHING_LISTED]), *notes, *scoped.notes, *unread_notes(unread)],
+        unread=unread,
     )
 
 
 def _notes(found: MergedPage) -> list[str]:
-    """Return a note on each catalogue that was not read, and one for all that were searched by words for one reason."""
-    by_reason: dict[str | None, list[str]] = {}
+    """Return a note on the catalogues that were not read, and one for all that are degraded for one reason."""
+    by_words: dict[str | None, list[str]] = {}
+    partly: dict[str | None, list[str]] = {}
     for name, page in found.pages.items():
         if page.mode is SearchMode.FTS_ONLY:
-            by_reason.setdefault(page.degraded, []).append(name)
+            by_words.setdefault(page.degraded, []).append(name)
+        if page.is_partly_embedded:
+            partly.setdefault(page.degraded, []).append(name)
     return [
-        *(f"{name}: {UNREADABLE}" for name in found.unread),
-        *(f"{_listed(names)}: searched by words alone ({reason})" for reason, names in by_reason.items()),
-        *(f"{name}: {page.degraded}" for name, page in found.pages.items() if page.is_partly_embedded),
+        *unread_notes(found.unread),
+        *(f"{list_names(names)}: searched by words alone ({reason})" for reason, names in by_words.items()),
+        *(f"{list_names(names)}: {reason}" for reason, names in partly.items()),
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
