@@ -407,6 +407,8 @@ def _ping_spec(documents: DocumentTools) -> ToolSpec:
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
         is_instant=True,
+        cacheable=True,
+        reads=lambda _params: (),
         run=documents.ping,
         text=lambda result: result.model_dump_json(),
     )

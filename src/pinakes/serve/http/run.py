@@ -1,6 +1,7 @@
 """Listening, and graceful shutdown: running calls finish, streams are closed, then the process ends."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -38,6 +39,8 @@ PING_EVERY_S = 20.0
 PONG_WITHIN_S = 20.0
 """WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
 WANTED_FILES = 16_384
+GC_THRESHOLDS = (20_000, 20, 20)
+"""Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
 SWITCH_S = 0.0005
 """The interpreter's thread switch interval: the event loop must not wait long for worker threads."""
 
@@ -83,6 +86,7 @@ def run(
     """
     unfinished = Unfinished(min(MOST_UNFINISHED, _allow_many_files() // 2))
     sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*GC_THRESHOLDS)
     # Automatic draining would end event streams before their answers are written.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
