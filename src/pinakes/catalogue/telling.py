@@ -11,6 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
+from pinakes.text.patterns import pattern
 
 FEWEST = 4
 MOST = 6
@@ -61,54 +62,54 @@ GROUP_OF_ROLE = {
 NUMBERS = (FieldType.INT, FieldType.FLOAT)
 LISTS = (FieldType.TAGS, FieldType.TEXTS)
 
-WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 EMPTY_WORDS = ("name", "names", "title", "average", "avg", "mean")
 BEFORE_DETAILS = ("of", "per", "in", "by", "at", "for", "from")
-CODE_WORD = re.compile(
+CODE_WORD = pattern(
     r"ids?|key|uuid|guid|isbn|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode|codes?|iso|cca|ccn|cioc"
     r"|index|idx|hash|checksum|zip|zipcode|postcode|phone|email|ssn|row|column|field|version|etag|tld"
 )
-POINTER_WORD = re.compile(
+POINTER_WORD = pattern(
     r"urls?|links?|website|homepage|href|uri|images?|img|pictures?|photos?|posters?|thumb(nail)?s?|covers?|icons?|logos?"
     r"|files?|paths?|lat|lon|lng|latitude|longitude|[xy]?coord(inate)?s?|latlng|geo|geometry|easting|northing|twitter"
 )
-PROSE_WORD = re.compile(
+PROSE_WORD = pattern(
     r"description|synopsis|summary|plot|overview|text|body|content|contents|abstract|story|lyrics|notes?|comments?"
     r"|instructions?|directions|steps|html|markdown|biography|bio|excerpt|transcript|remarks?|details"
 )
-STAMP_WORD = re.compile(r"modified|updated|created|added|imported|at|entry|changed|edited|indexed|approved")
+STAMP_WORD = pattern(r"modified|updated|created|added|imported|at|entry|changed|edited|indexed|approved")
 """A word in the names of dates that tell about the row, not about what it describes."""
-SLIGHT_WORD = re.compile(r"old|previous|former|other|rank(ing)?")
+SLIGHT_WORD = pattern(r"old|previous|former|other|rank(ing)?")
 """A word in the names of fields that tell less than others of their group."""
-TIME_WORD = re.compile(
+TIME_WORD = pattern(
     r"years?|yr|dates?|released?|published|vintage|founded|premiered|born|aired|when|annee|ano|jahr|datum|fecha"
 )
-COUNT_WORD = re.compile(r"counts?|num|number|numbers|n|users|total|times|owned|sum")
-REVIEW_WORD = re.compile(r"reviews?")
-MEAN_WORD = re.compile(r"average|avg|mean")
-POPULARITY_WORD = re.compile(
+COUNT_WORD = pattern(r"counts?|num|number|numbers|n|users|total|times|owned|sum")
+REVIEW_WORD = pattern(r"reviews?")
+MEAN_WORD = pattern(r"average|avg|mean")
+POPULARITY_WORD = pattern(
     r"popularity|popular|votes?|voters?|followers|downloads?|views?|sales|sold|members|favou?rites|listeners|plays|likes"
 )
 NAMED_BY = {
-    _Group.PEOPLE: re.compile(
+    _Group.PEOPLE: pattern(
         r"authors?|artists?|directors?|cast|starring|actors?|writers?|composers?|creators?|performers?|bands?|singers?"
         r"|designers?|illustrators?|photographers?|painters?|architects?|inventors?|developers?|publishers?|brands?"
         r"|makers?|producers?|manufacturers?|studios?|winery|brewery|distillery|vendors?|sellers?|owners?|teams?|clubs?"
         r"|laureates?|winners?|hosts?|speakers?|players?|employers?|compan(y|ies)|organi[sz]ations?|auteurs?|autor(es)?"
     ),
     _Group.TIME: TIME_WORD,
-    _Group.KIND: re.compile(
+    _Group.KIND: pattern(
         r"types?|genres?|categor(y|ies)|kind|class|styles?|variety|varietal|species|famil(y|ies)|forms?|domains?"
         r"|departments?|sectors?|divisions?|discipline|subject|topic|positions?|rarity|medium|cuisine|breed|milk|album"
     ),
-    _Group.TAGS: re.compile(r"tags?|keywords?|genres|categories|topics|themes?|subjects|mechanics|ingredients?|types"),
-    _Group.PLACE: re.compile(
+    _Group.TAGS: pattern(r"tags?|keywords?|genres|categories|topics|themes?|subjects|mechanics|ingredients?|types"),
+    _Group.PLACE: pattern(
         r"countr(y|ies)|regions?|cit(y|ies)|towns?|places?|locations?|states?|provinces?|continents?|origins?|county"
         r"|districts?|nationality|birthplace|areas?|venues?|stations?|counties|subregion|appellation|pays|ville|land|pais"
     ),
-    _Group.RATING: re.compile(r"ratings?|rated|scores?|points|stars?|grade|marks?|metascore|rank(ing)?"),
-    _Group.PRICE: re.compile(r"prices?|costs?|msrp|rrp|fees?|fare|rent|salary|wage|prix|preis|precio"),
-    _Group.MEASURE: re.compile(
+    _Group.RATING: pattern(r"ratings?|rated|scores?|points|stars?|grade|marks?|metascore|rank(ing)?"),
+    _Group.PRICE: pattern(r"prices?|costs?|msrp|rrp|fees?|fare|rent|salary|wage|prix|preis|precio"),
+    _Group.MEASURE: pattern(
         r"runtime|durations?|length|pages|episodes|minutes|mins?|hours|seconds|weight|height|width|depth|size|area|age"
         r"|population|players?|playtime|time|abv|alcohol|strength|elevation|altitude|calories|kcal|servings|distance"
         r"|speed|capacity|budget|revenue|gross|value|amount|power|complexity|volume|mass|temperature|fat|milliseconds"

@@ -124,8 +124,9 @@ def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Float
     best = np.argsort(-scores, kind="stable")[: spec.smoothing_depth]
     if len(best) < 2:
         return scores
-    near = candidates.vectors[best] @ candidates.vectors[best].T
-    np.fill_diagonal(near, -1.0)
+    vectors = candidates.vectors[best]
+    near = vectors @ vectors.T
+    near.ravel()[:: len(best) + 1] = -1.0  # its own diagonal; `fill_diagonal` takes as long as the product
     count = min(spec.smoothing_neighbours, len(best) - 1)
     neighbours = np.argpartition(-near, count - 1, axis=1)[:, :count]
     weights = np.maximum(np.take_along_axis(near, neighbours, axis=1), 0.0) ** 2

@@ -11,6 +11,7 @@ from functools import lru_cache
 import Stemmer
 
 from pinakes.text.normalise import fold
+from pinakes.text.patterns import pattern
 
 MAX_TOKEN_CHARS = 60
 STEMS_KEPT = 200_000
@@ -24,7 +25,7 @@ _UNSPACED = (
 )
 _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are part of the word
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
-_TOKEN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
+_TOKEN = pattern(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
 _BLANKED = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
 """What each character of a plain text becomes, so that its words are separated by blanks."""

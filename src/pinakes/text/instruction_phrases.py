@@ -7,13 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pinakes.text.patterns import pattern
+
 PHRASES = Path(__file__).with_name("instructions.toml")
 OVERRIDE = "override"
 
 _BETWEEN = r"(?:(?:[^\w\0]|_){1,6})"
 _ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{\d,\d\})\??|\\w[+*]")
 """A part of an expression that any words fit; without separators it would fit everything."""
-_UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
+_UNSPACED = pattern("[\u3040-\u9fff\uac00-\ud7a3]")
 """A letter of a script whose words are not found by the blanks around them."""
 _SIGNS_TO_BLANKS = bytes(one if one > 127 or chr(one).isalnum() else 32 for one in range(256))
 _UNSPACED_BYTES = bytes(range(0xE3, 0xEE))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from pinakes.text.patterns import pattern
 from pinakes.text.preference_pieces import Bound, Cue, Join, Lead, Mood, Piece, Plain, Title, Variety, What
 
 LONGEST_TITLE: Final = 200
@@ -261,30 +262,30 @@ MOMENT: Final = (
     rf"(?:{DECADE}|(?:1[5-9]|20)[0-9]{{2}})(?!\w|-[0-9]{{1,3}}\b|[\s-](?:style|aesthetic|vibe|feel|look|nostalgia))"
 )
 
-YEARS: Final = re.compile(
+YEARS: Final = pattern(
     rf"(?=[\w'<>≤≥~])(?<![\w.])(?<!their )(?<!his )(?<!her )(?:(?P<before>{alternation(YEAR_BOUNDS)}){DASH_GAP})?"
     rf"(?:the\s)?(?P<low>{MOMENT})(?:{TO}(?:the\s)?(?P<high>{MOMENT}))?"
     rf"(?:{GAP}(?P<after>{alternation(YEAR_ENDINGS)})(?!{GAP}(?:the\s)?'?[0-9]))?",
     re.IGNORECASE,
 )
-LENGTHS: Final = re.compile(
+LENGTHS: Final = pattern(
     rf"(?=[\w<>≤≥~])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
     rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>[^\W\d_]{{1,30}})(?!\w)"
     rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
     re.IGNORECASE,
 )
-SIZES: Final = re.compile(
+SIZES: Final = pattern(
     rf"\b(?P<size>{alternation((*SHORT_WORDS, *LONG_WORDS))})\s{{1,3}}(?P<unit>[^\W\d_]{{2,30}})(?!\w)", re.IGNORECASE
 )
 OLDER_THAN: Final = phrases("older than, more than, over, at least")
-AGE: Final = re.compile(
+AGE: Final = pattern(
     rf"\b(?:(?P<not>not|no|nothing|none|never|isn't|aren't)\s{{1,3}})?(?:(?:much|any)\s)?"
     rf"(?P<than>older than|newer than|younger than|more than|less than|over|under|at least|at most)\s{{1,3}}"
     rf"(?P<count>{NUMBER})\s(?P<unit>years?|decades?)(?:(?<=years)|(?<=year)|(?<=decade)|(?<=decades))"
     rf"(?:\s(?:old|ago)\b|(?<=years)(?!\s?\w))",
     re.IGNORECASE,
 )
-AUDIENCE: Final = re.compile(
+AUDIENCE: Final = pattern(
     r"(?:\b(?:age[\s-])?(?:appropriate|suitable|fit|safe|good|ok|okay|fine|right|made|meant)\s{1,3})?\bfor\s{1,3}"
     r"(?:(?:an?|my|our|the|his|her|their|kids|children|some)\s{1,3}){0,2}"
     rf"(?:(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
@@ -295,46 +296,46 @@ AUDIENCE: Final = re.compile(
 RELEASED: Final = (
     r"(?:aired|airing|airs|air|released|premiered|premiering|premieres|came out|broadcast|started|starting)"
 )
-SEASONS: Final = re.compile(
+SEASONS: Final = pattern(
     rf"\b(?:(?:that\s)?(?:{RELEASED}\s{{1,3}})?(?:in|from|of|during|for)\s{{1,3}}(?:the\s{{1,3}})?)?"
     r"(?P<dated>[^\W\d_]{3,12})(?:\s{1,3}season)?(?:,?\s{1,3}(?:of|in))?,?(?=\s{1,3}(?:1[5-9]|20)[0-9]{2}\b)"
     rf"|\b{RELEASED}\s{{1,3}}(?:in|during)\s{{1,3}}(?:the\s{{1,3}})?(?P<released>[^\W\d_]{{3,12}})\b"
     r"(?:\s{1,3}season\b)?",
     re.IGNORECASE,
 )
-UNITLESS: Final = re.compile(
+UNITLESS: Final = pattern(
     rf"(?:^|(?<=[,;.(])|(?<=[,;.(]\s)|(?<=\bbut\s)|(?<=\band\s)|(?<=\bwith\s))(?P<before>{alternation(LENGTH_BOUNDS)})"
     rf"{GAP}(?P<low>[0-9]{{1,3}}|{alternation(NUMBERS)})(?={GAP}(?:$|[,;.)!?]|\b(?:but|and)\b))",
     re.IGNORECASE,
 )
-LATELY: Final = re.compile(
+LATELY: Final = pattern(
     rf"\b(?:(?:from|in|within|over|during|of)\s)?(?:the\s)?(?P<which>last|past|previous|this)\s"
     rf"(?:(?P<count>{NUMBER}|{alternation(LOOSE_NUMBERS)})\s)?(?P<unit>years?|decades?)\b",
     re.IGNORECASE,
 )
-SET_IN_YEARS: Final = re.compile(
+SET_IN_YEARS: Final = pattern(
     rf"\b(?:set|takes? place|taking place|happening)\s(?:in|during|around)\s(?P<said>(?:the\s)?{MOMENT}"
     r"(?:\s(?-i:[A-Z])\w{0,20})?)",
     re.IGNORECASE,
 )
-REFERENCE: Final = re.compile(
+REFERENCE: Final = pattern(
     r"\b(?:(?P<like>like)|similar to|in the (?:vein|style|spirit) of|along the lines of|reminiscent of|comparable to"
     r"|(?:in )?the same (?:vein|vibe|style) as)\s{1,3}"
     r"(?!(?:this|that|these|those|them|it|something|anything|when|what|how|to)\b)",
     re.IGNORECASE,
 )
-LIKE_IS_A_VERB: Final = re.compile(
+LIKE_IS_A_VERB: Final = pattern(
     r"(?<![\w'])(?:i|i'd|we|we'd|you|they|would|really|also|don't|do not|didn't|to|feel)\s{1,3}\Z", re.IGNORECASE
 )
-QUOTED: Final = re.compile(r"\"[^\"]{1,200}\"|'(?:[^']|'(?=\w)){1,200}'(?!\w)")
-NEXT_QUOTED: Final = re.compile(r"(?:\s{0,3}(?:,|\band\b|\bor\b|&)){1,2}\s{0,3}(?=[\"'])", re.IGNORECASE)
-AFTER_TITLE: Final = re.compile(
+QUOTED: Final = pattern(r"\"[^\"]{1,200}\"|'(?:[^']|'(?=\w)){1,200}'(?!\w)")
+NEXT_QUOTED: Final = pattern(r"(?:\s{0,3}(?:,|\band\b|\bor\b|&)){1,2}\s{0,3}(?=[\"'])", re.IGNORECASE)
+AFTER_TITLE: Final = pattern(
     r",|;(?=\s|\Z)|[\n\0]|(?<!\bdr)(?<!\bmr)(?<!\bmrs)(?<!\bst)(?<!\bvs)(?<!\bvol)\.\s|\b(?:but|except|without)\b"
     r"|\b(?:and|or) (?:not?|nothing|without|something like|like|similar to)\b|\bwith (?:more|less|fewer|no)\b"
     r"|\b(?:after|before|since|until|under|over|from|between|post|pre)[ -](?:the )?'?[0-9]|\bplease\b",
     re.IGNORECASE,
 )
-TOKEN: Final = re.compile(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[.,;:!?()/&–—](?![.,;:!?()/&–—])", re.IGNORECASE)
+TOKEN: Final = pattern(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[.,;:!?()/&–—](?![.,;:!?()/&–—])", re.IGNORECASE)
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pinakes.text.cells.texts import unwrapped
+from pinakes.text.patterns import pattern
 
 GREATEST = sys.float_info.max
 """The greatest number accepted; greater ones fit no column."""
@@ -18,7 +19,7 @@ REMEMBERED = 8192
 
 PLAIN = re.compile(r"[-+]?[0-9]{1,300}(\.[0-9]+)?")
 SPACES = "\u00a0\u202f\u2009"
-NUMERIC = re.compile(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,5}\s*[0-9]")
+NUMERIC = pattern(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,5}\s*[0-9]")
 """The beginning of a text that may be a number: at most a few signs and one word before the first digit."""
 FIGURE = (
     rf"(?:[0-9]{{1,3}}(?:[.{SPACES}' ][0-9]{{3}})+,[0-9]+"
@@ -39,13 +40,13 @@ MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰]"
 CURRENCY = rf"(?:{CURRENCIES.replace(' ', '|')}|{MARKS})"
 MONEY = re.compile(CURRENCY)
 SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
-QUANTITY = re.compile(
+QUANTITY = pattern(
     r"(?:(?i:[~≈≃<>≤≥]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?:more|less) than|over|under|up to)\s*)?"
     rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
     rf"(?:\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE}))?"
     r"\+?(?P<after>.*)"
 )
-MAGNITUDE = re.compile(
+MAGNITUDE = pattern(
     r"\s*((?i:thousand|tsd|millionen|millones|million|mio|mln|mn|milliarden|milliards?|billion|mrd|bln|bn|trillion)|[kKMB])"
     r"(?![^\W\d_])\.?"
 )
@@ -56,9 +57,7 @@ MULTIPLES = {
     **dict.fromkeys(("billion", "milliarden", "milliard", "milliards", "mrd", "bln", "bn", "B"), 10**9),
     "trillion": 10**12,
 }
-UNIT = re.compile(
-    r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰"
-)
+UNIT = pattern(r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰")
 GROUPING = re.compile(rf"[{SPACES}' ]")
 THOUSANDS = re.compile(r"^[-+]?[0-9]{1,3},[0-9]{3}$")
 DECIMAL = re.compile(r"[.eE]")
