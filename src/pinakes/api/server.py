@@ -25,7 +25,7 @@ from pinakes.model.principal import LOCAL_USER, Principal
 from pinakes.net.addresses import AddressGuard, AddressRules, Resolve, join_url
 from pinakes.net.checksum import sha256_of
 from pinakes.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
-from pinakes.net.partial import sync_file, sync_folder
+from pinakes.net.partial import open_like, sync_file, sync_folder
 from pinakes.net.polite import Clock, back_off_s
 from pinakes.settings import SectionT
 from pinakes.shelf.port import Author
@@ -168,6 +168,7 @@ __all__ = [
     "back_off_s",
     "join_parts",
     "join_url",
+    "open_like",
     "require_argument",
     "sha256_of",
     "shortened",

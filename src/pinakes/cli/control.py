@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from pinakes.cli.json_output import print_json
+from pinakes.cli.private_files import keep_private
 from pinakes.cli.tables import print_table
 from pinakes.control.audit.log import AuditLog
 from pinakes.control.control import Control
@@ -46,7 +47,9 @@ def permission(text: str) -> Action:
 def make_control() -> Iterator[Control]:
     """Open the control database of this library; create it if it is missing."""
     # The external issuer is not used here, so a wrong setting of it must not lock the owner out.
-    with closing(Control.open(load_settings().model_copy(update={"auth": AuthSettings()}))) as control:
+    settings = load_settings().model_copy(update={"auth": AuthSettings()})
+    keep_private(settings.home)
+    with closing(Control.open(settings)) as control:
         yield control
 
 

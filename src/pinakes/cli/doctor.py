@@ -8,21 +8,30 @@ from pinakes.assembly.app import App
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
 from pinakes.cli.opening import open_app
+from pinakes.cli.private_files import is_open_to_others, make_private
 from pinakes.errors import ExpectedError
 from pinakes.library import UNFINISHED
 from pinakes.tools.health import examine
 
+OPEN_TO_OTHERS = "other users of this machine can read it: to keep it private, run: pinakes doctor --fix"
+
 
 @click.command("doctor")
+@click.option("--fix", is_flag=True, help="Take the library's files from other users of this machine.")
 @json_option
 @click.pass_context
-def doctor_command(ctx: click.Context, as_json: bool) -> None:
+def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
-    report_findings(ctx, list(_examine(open_app())), as_json=as_json)
+    app = open_app()
+    if fix:
+        make_private(app.settings.home)
+    report_findings(ctx, list(_examine(app)), as_json=as_json)
 
 
 def _examine(app: App) -> Iterator[Finding]:
-    yield Finding(what="library", found=str(app.settings.home), ok=app.settings.home.is_dir())
+    home = app.settings.home
+    warning = f"; {OPEN_TO_OTHERS}" if is_open_to_others(home) else ""
+    yield Finding(what="library", found=f"{home}{warning}", ok=home.is_dir())
     problem = app.embedder.check()
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     installed = app.library.list_installed()

@@ -33,7 +33,7 @@ COMMANDS = {
     "install": ("pinakes.cli.connect", "Write an assistant's configuration, so that it starts Pinakes."),
     "user": ("pinakes.cli.user", "Add, change and list accounts."),
     "token": ("pinakes.cli.token", "Create, list and revoke tokens for programs."),
-    "role": ("pinakes.cli.role", "Add, list and delete roles: named sets of permissions."),
+    "role": ("pinakes.cli.role", "Add, change, list and delete roles: named sets of permissions."),
     "access": ("pinakes.cli.access", "Restrict catalogues to selected users and roles."),
     "job": ("pinakes.cli.job", "Show, run and schedule background jobs."),
     "audit": ("pinakes.cli.audit", "Show and verify the audit log."),
@@ -96,6 +96,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> Any:
     """Run a command; an expected error is one line on standard error and an exit code of its own."""
     install_safe_streams()
+    os.umask(umask := os.umask(0o077))
     try:
         return cli.main(args=arguments, prog_name="pinakes", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -108,6 +109,7 @@ def main(arguments: list[str] | None = None) -> Any:
     finally:
         if arguments is not None:  # called within a process that goes on
             gc.unfreeze()
+            os.umask(umask)
 
 
 def _fail(error: ExpectedError) -> None:

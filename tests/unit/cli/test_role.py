@@ -30,7 +30,7 @@ def test_the_roles_that_are_built_in_are_listed(home: Path, run: Run) -> None:
     roles = {role["name"]: role for role in run(["role", "list", "--json"]).json}
     assert list(roles) == ["admin", "agent", "editor", "user"]
     assert roles["admin"] == {"name": "admin", "permissions": sorted(Action), "per_minute": None}
-    assert roles["agent"]["per_minute"] == {"read": 60, "write": 10, "sql": 0}
+    assert roles["agent"]["per_minute"] == {"read": 120, "write": 30, "sql": 0}
     table = run(["role", "list"]).out
     assert "as configured" in table
     assert "RequestContent" in table
@@ -68,6 +68,17 @@ def test_limits_that_are_not_given_beside_one_that_is_come_from_the_settings(
     assert made["per_minute"] == {"read": 3, "write": 7, "sql": 10}
 
 
+def test_a_role_is_changed_and_what_is_not_given_stays(home: Path, run: Run) -> None:
+    run(["role", "add", "reader", "--allow", "AccessCatalog"])
+    changed = run(["role", "change", "Reader", "--write-per-minute", "7", "--json"]).json
+    expected = {"read": 120, "write": 7, "sql": 10}
+    assert (changed["permissions"], changed["per_minute"]) == (["AccessCatalog"], expected)
+    changed = run(["role", "change", "reader", "--allow", "EditCatalog", "--sql-per-minute", "0", "--json"]).json
+    assert (changed["permissions"], changed["per_minute"]) == (["EditCatalog"], {**expected, "sql": 0})
+    ran = run(["role", "change", "reader", "--allow", "AccessCatalog"])
+    assert ran.out == "role 'reader' changed; it allows: AccessCatalog\n"
+
+
 def test_a_role_that_nobody_has_is_deleted(home: Path, run: Run) -> None:
     run(["role", "add", "reader", "--allow", "AccessCatalog"])
     run(["user", "role", "ada", "reader"])
@@ -88,6 +99,8 @@ def test_a_role_that_nobody_has_is_deleted(home: Path, run: Run) -> None:
         (["add", "admin", "--allow", "AccessCatalog"], ConflictError.exit_code, "there is a role 'admin' already"),
         (["add", "r", "--allow", "AccessCatalog", "--read-per-minute", "-1"], 2, "0<=x<=1000000"),
         (["add", "r", "--allow", "AccessCatalog", "--sql-per-minute", "many"], 2, "many"),
+        (["change", "user"], InputError.exit_code, "nothing to change"),
+        (["change", "admin", "--allow", "AccessCatalog"], ConflictError.exit_code, "has every permission and stays so"),
         (["delete", "user"], ConflictError.exit_code, "built in"),
         (["delete", "editr"], NotFoundError.exit_code, "did you mean 'editor'?"),
     ],

@@ -169,6 +169,25 @@ def test_a_user_may_do_what_their_roles_allow_and_what_they_are_granted(home: Pa
     assert made["permissions"] == ["AccessCatalog", "EditCatalog", "RequestContent", "ServerAdmin", "ViewAnalytics"]
 
 
+@pytest.mark.row("Z3")
+def test_a_user_may_have_no_role_at_all(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--role", "none"])
+    assert run(["user", "show", "ada", "--json"]).json["permissions"] == []
+    run(["user", "role", "ada", "user", "editor"])
+    refused = run(["user", "revoke", "ada", "EditCatalog"])
+    assert "change their roles instead (to 'none' for no role at all)" in refused.err
+    assert run(["user", "role", "ada", "none", "--json"]).json["roles"] == []
+
+
+def test_a_list_tells_who_has_a_password_and_who_has_yet_to_choose_one(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--one-time"])
+    run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
+    ada, bob = run(["user", "list"]).out.splitlines()[1:]
+    assert ada.rstrip().endswith("one-time password, not used yet")
+    assert bob.rstrip().endswith("  password")
+    assert [one["has_one_time_password"] for one in run(["user", "list", "--json"]).json] == [True, False]
+
+
 def test_users_are_listed_for_people_and_for_programs(home: Path, run: Run) -> None:
     run(["user", "add", "bob", "--role", "admin", "--password-stdin"], typed=PASSWORD)
     run(["user", "add", "ada"])

@@ -20,7 +20,7 @@ from pathlib import Path
 import filelock
 
 from pinakes.api import BusyError, StorageError
-from pinakes.api.server import sha256_of, sync_file, sync_folder
+from pinakes.api.server import open_like, sha256_of, sync_file, sync_folder
 from pinakes_catalogues.music.downloads.items import AlbumFile, DownloadFile, DownloadState
 from pinakes_catalogues.music.downloads.names import iter_variants
 
@@ -75,7 +75,10 @@ class Staging:
         lock = filelock.FileLock(self._root / "install.lock", timeout=INSTALL_TIMEOUT_S)
         try:
             with lock, _failures(target):
+                there = {path for path in _places(target) if path.exists()}
                 _install(staged, target, files)
+                for path in _places(target) - there:
+                    open_like(path, self._music)
                 sync_folder(self._music)
         except filelock.Timeout:
             raise BusyError(f"{self._music}: another process is installing an album") from None
@@ -110,6 +113,11 @@ class Staging:
         """Remove the staging folder of a download, unless a worker holds it."""
         with suppress(BusyError, StorageError), self.held(key):
             self.remove(key)
+
+
+def _places(target: Path) -> set[Path]:
+    """Return the folders of an artist and of an album, and the files in it."""
+    return {target.parent, target, *target.glob("*")}
 
 
 def drop_unproven(staged: Path, files: Sequence[AlbumFile]) -> None:

@@ -1,0 +1,101 @@
+"""The files of a library: whose they are."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.cli.private_files import is_open_to_others, keep_private, make_private, umask_for
+from pinakes.net.partial import open_like
+
+Run = Callable[..., Any]
+ROWS = "title,year\nStalker,1979\nSolaris,1972\nMirror,1975\n"
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    (tmp_path / "films.csv").write_text(ROWS, encoding="utf-8")
+    return tmp_path / "library"
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def modes(home: Path) -> dict[bool, set[int]]:
+    """Return the modes of the folders and of the files of a library, itself included."""
+    found = [home, *home.rglob("*")]
+    return {is_folder: {mode_of(path) for path in found if path.is_dir() is is_folder} for is_folder in (True, False)}
+
+
+def test_whatever_is_written_in_a_library_is_its_owner_s_only(home: Path, tmp_path: Path, run: Run) -> None:
+    run(["add", str(tmp_path / "films.csv"), "--name", "films", "--yes", "--no-embed"])
+    run(["user", "add", "ada", "--one-time"])
+    run(["job", "run", "backup"])
+    assert {"catalogues", "control.sqlite", "backups"} <= {path.name for path in home.iterdir()}
+    assert modes(home) == {True: {0o700}, False: {0o600}}
+    assert os.umask(0o022) == 0o022
+
+
+@pytest.mark.parametrize(
+    ("folder", "umask"), [(0o700, 0o077), (0o750, 0o027), (0o770, 0o007), (0o755, 0o077), (0o777, 0o077)]
+)
+def test_a_folder_that_was_opened_to_a_group_on_purpose_stays_so(tmp_path: Path, folder: int, umask: int) -> None:
+    tmp_path.chmod(folder)
+    assert umask_for(tmp_path) == umask
+    assert umask_for(tmp_path / "missing") == 0o077
+    keep_private(tmp_path)
+    (tmp_path / "new").mkdir()
+    assert mode_of(tmp_path / "new") == 0o777 & ~(umask | 0o022)
+
+
+def test_a_stricter_umask_stays(tmp_path: Path) -> None:
+    tmp_path.chmod(0o770)
+    os.umask(0o077)
+    keep_private(tmp_path)
+    (tmp_path / "new").write_text("")
+    assert mode_of(tmp_path / "new") == 0o600
+
+
+def test_a_library_that_others_can_read_is_told_of_and_mended(home: Path, tmp_path: Path, run: Run) -> None:
+    run(["add", str(tmp_path / "films.csv"), "--name", "films", "--yes", "--no-embed"])
+    for path in (home, *home.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    linked = tmp_path / "elsewhere"
+    linked.write_text("")
+    linked.chmod(0o644)
+    (home / "link").symlink_to(linked)
+    (home / "models").mkdir(exist_ok=True)
+    (home / "models").chmod(0o755)
+    assert is_open_to_others(home)
+    assert (
+        "other users of this machine can read it: to keep it private, run: pinakes doctor --fix" in run(["doctor"]).out
+    )
+    assert "other users" not in run(["doctor", "--fix"]).out
+    assert mode_of(home / "catalogues" / "films" / "records.sqlite") == 0o600
+    assert {mode_of(one) for one in (home, home / "catalogues")} == {0o700}
+    assert (mode_of(linked), mode_of(home / "models")) == (0o644, 0o755)
+    assert make_private(home) == 0
+
+
+def test_what_is_put_into_a_shared_folder_is_as_open_as_that(tmp_path: Path) -> None:
+    keep_private(tmp_path / "library")
+    for allowed, folder, file in ((0o755, 0o755, 0o644), (0o700, 0o700, 0o600), (0o770, 0o770, 0o660)):
+        shared = tmp_path / oct(allowed)
+        shared.mkdir()
+        shared.chmod(allowed)
+        (shared / "album").mkdir()
+        (shared / "album" / "01.mp3").write_text("")
+        open_like(shared / "album", shared)
+        assert (mode_of(shared / "album"), mode_of(shared / "album" / "01.mp3")) == (folder, file)

@@ -1,0 +1,29 @@
+"""`docs/run.md`: the commands about users, roles and catalogues work in the order of the page."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "run.md"
+Run = Callable[..., Any]
+
+
+def test_the_commands_about_users_work_as_typed_in_order(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    (tmp_path / "rows.csv").write_text("title,year\nStalker,1979\nSolaris,1972\n", encoding="utf-8")
+    for name in ("anime", "handbook"):
+        assert run(["add", str(tmp_path / "rows.csv"), "--name", name, "--yes", "--no-embed"]).code == 0
+    (block,) = re.findall(r"^```\n(\$ pinakes role add.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    commands = [line.removeprefix("$ pinakes ") for line in block.splitlines()]
+    assert len(commands) >= 8
+    for command in commands:
+        done = run(shlex.split(command))
+        assert done.code == 0, f"{command}: {done.err}"
+    bob = run(["user", "show", "bob", "--json"]).json
+    assert (bob["permissions"], bob["hidden_catalogues"], bob["disabled"]) == ([], ["handbook"], True)
