@@ -18,6 +18,7 @@ import orjson
 
 BLOCK_BYTES = 1 << 20
 KEY = "checksum"
+SEAL_ENDING = ".checksum"
 
 Pace = Callable[[], None]
 """A function called after each block that was read; it may wait, or raise to end the reading."""
@@ -131,10 +132,10 @@ def dump_checked(value: Mapping[str, Any], *, option: int = 0) -> bytes:
     return orjson.dumps({**value, KEY: _sum_of_members(value)}, option=option)
 
 
-def load_checked(content: bytes, known: Iterable[str], *, is_required: bool = False) -> dict[str, Any]:
+def load_checked(content: bytes, known: Iterable[str] | None, *, is_required: bool = False) -> dict[str, Any]:
     """Return the members of a JSON object without its checksum, which has to be right where there is one.
 
-    `known` has the members that it may have: a damaged name is no member that can be ignored.
+    `known` has the members that it may have, None where any may be: a damaged name is no member that can be ignored.
     """
     members = orjson.loads(content)
     if not isinstance(members, dict):
@@ -143,7 +144,7 @@ def load_checked(content: bytes, known: Iterable[str], *, is_required: bool = Fa
     told = members.pop(KEY, None)
     if (has_sum or is_required) and told != _sum_of_members(members):
         raise DamagedChecksumsError("its checksum is another")
-    if unknown := members.keys() - set(known):
+    if known is not None and (unknown := members.keys() - set(known)):
         raise DamagedChecksumsError(f"'{min(unknown)}' is not one of its members")
     return members
 
@@ -167,7 +168,7 @@ class Seal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.manifest = path.with_name(f"{path.name}.checksum")
+        self.manifest = path.with_name(f"{path.name}{SEAL_ENDING}")
 
     def break_up(self) -> None:
         """Remove the checksum, before the file is written."""

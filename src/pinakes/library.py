@@ -16,11 +16,12 @@ import os
 import re
 import shutil
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
+from pinakes.checksums import dump_checked, load_checked, sum_of
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 
 INSTALLED_FILE = "installed.json"
@@ -33,6 +34,8 @@ PACK_FOLDER = "pack"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes add again"
 EMBEDDED = "embedded"
+MEMBERS = ("spec", "shelf", "sources", "model", "declaration")
+"""The members of a marker."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -47,6 +50,8 @@ class Installed:
     sources: tuple[str, ...] = ()
     model: str = ""
     """The name of the embedding model that was chosen for it; empty where none was."""
+    declaration_sum: str = field(default="", compare=False)
+    """The checksum of the file with its own spec; empty where it follows a package, or an earlier version wrote it."""
 
     @property
     def is_complete(self) -> bool:
@@ -151,6 +156,8 @@ class Library:
                 replace_file(place.folder / DECLARATION_FILE, declaration.encode())
             if is_new:
                 _write(place.folder / BUILDING_FILE, place)
+            elif is_own and (marker := _find_marker(place.folder)) is not None:
+                _write(marker, place)  # it has the checksum of the spec
         except OSError as error:
             raise StorageError(
                 f"{place.folder}: cannot be written: {error.strerror}; PINAKES_HOME says where the library is"
@@ -159,8 +166,10 @@ class Library:
 
     def complete(self, catalogue: Installed, *, source: str) -> None:
         """Make a built catalogue visible, and note its source."""
-        known = replace(catalogue, sources=tuple(dict.fromkeys((*catalogue.sources, source))))
-        if catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE):
+        sources = tuple(dict.fromkeys((*catalogue.sources, source)))
+        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
+        is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
+        if is_same and find_changed_file(catalogue.folder) is None:
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
@@ -169,6 +178,8 @@ class Library:
         """Write the former spec of a catalogue that has its own."""
         if catalogue.own_declaration is not None:
             replace_file(catalogue.folder / DECLARATION_FILE, declaration.encode())
+            if (marker := _find_marker(catalogue.folder)) is not None:
+                _write(marker, _read(marker))
 
     def reload(self, catalogue: Installed) -> Installed:
         """Return a catalogue as its marker describes it now."""
@@ -239,7 +250,7 @@ def _find(marker: Path) -> Installed | None:
 
 def _read(marker: Path) -> Installed:
     try:
-        known = orjson.loads(marker.read_bytes())
+        known = orjson.loads(marker.read_bytes())  # it may have been edited: `find_changed_file` tells
         return Installed(
             name=marker.parent.name,
             spec_name=str(known["spec"]),
@@ -247,6 +258,7 @@ def _read(marker: Path) -> Installed:
             shelf=str(known.get("shelf", EMBEDDED)),
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
+            declaration_sum=str(known.get("declaration", "")),
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
@@ -257,7 +269,29 @@ def _read(marker: Path) -> Installed:
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
-    replace_file(marker, orjson.dumps(known))
+    declared = _declaration_sum(catalogue.folder)
+    known |= {"declaration": declared} if declared else {}
+    replace_file(marker, dump_checked(known))
+
+
+def find_changed_file(folder: Path) -> str | None:
+    """Return which of a catalogue's marker and its own spec is not what was written; None where both are."""
+    marker = _find_marker(folder)
+    if marker is None:
+        return None
+    try:
+        told = load_checked(marker.read_bytes(), MEMBERS).get("declaration", "")
+    except (OSError, ValueError):
+        return f"{marker.name} is not what was written; add the source again, or put it back from a back-up"
+    if told and told != _declaration_sum(folder):
+        return f"{DECLARATION_FILE} is not what was written; add the source again, or put it back from a back-up"
+    return None
+
+
+def _declaration_sum(folder: Path) -> str:
+    """Return the checksum of a catalogue's own spec; empty where it has none."""
+    path = folder / DECLARATION_FILE
+    return sum_of(path.read_bytes()) if path.is_file() else ""
 
 
 def replace_file(path: Path, content: bytes) -> None:

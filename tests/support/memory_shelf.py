@@ -365,7 +365,7 @@ class MemoryShelf:
     def publish_vectors(self) -> None:
         """Do nothing: there are no indexes."""
 
-    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield nothing: there is no file and no index that could be wrong."""
         checkpoint()
         return iter(())

@@ -9,6 +9,7 @@ from pathlib import Path
 from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import App
 from pinakes.assembly.lance_conversion import TABLES_FOLDER
+from pinakes.checksums import SEAL_ENDING
 from pinakes.control.control import Control
 from pinakes.control.database.backup import copy_database, find_file
 from pinakes.control.database.engine import ControlDatabase
@@ -17,14 +18,15 @@ from pinakes.control.database.url import LOCAL_FILE
 from pinakes.jobs.backup import BackupItem, BackupPlan, file_item, settle_copy, store_item
 from pinakes.library import EMBEDDED, LEDGER_FILE, PACK_FOLDER, Installed
 from pinakes.settings import CONFIG_FILE
+from pinakes.shelf.embedded.quarantine import DAMAGED_FOLDER
 from pinakes.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
 from pinakes.shelf.lock import LOCK_FILE
 from pinakes.shelf.port import Checkpoint
 
 CATALOGUES = "catalogues"
-DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, PACK_FOLDER, LOCK_FILE})
+DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE})
 """Parts of a catalogue's folder that are made again from the rest."""
-TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal")
+TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 
 
 def plan_backup(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pinakes.catalogue.compiler import ROLE_TYPES
 from pinakes.catalogue.infer.declare import catalogue_name, infer_declaration
@@ -25,6 +25,7 @@ from pinakes.catalogue.infer.toml import field_in_toml
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
 from pinakes.catalogue.spec import NUMERIC_TYPES, CatalogueSpec, FieldSpec, FieldType
+from pinakes.checksums import dump_checked, load_checked
 from pinakes.errors import InputError, SpecError
 from pinakes.ingest.column_check import iter_mapped_columns
 from pinakes.ingest.flattening import flattened_rows
@@ -178,12 +179,12 @@ def save_columns(folder: Path, source: str, columns: Columns) -> None:
     """Note the columns of a source."""
     kept = _load(folder)
     if kept.get(source) != columns:
-        replace_file(folder / COLUMNS_FILE, orjson.dumps({**kept, source: columns}, option=orjson.OPT_INDENT_2))
+        replace_file(folder / COLUMNS_FILE, dump_checked({**kept, source: columns}, option=orjson.OPT_INDENT_2))
 
 
 def _load(folder: Path) -> dict[str, dict[str, str]]:
-    with suppress(OSError, orjson.JSONDecodeError, ValidationError):
-        return KEPT.validate_json((folder / COLUMNS_FILE).read_bytes())
+    with suppress(OSError, ValueError):
+        return KEPT.validate_python(load_checked((folder / COLUMNS_FILE).read_bytes(), None))
     return {}
 
 

@@ -61,6 +61,7 @@ def build_maintenance(
         verify_index=partial(verify_index, app),
         rebuild_index=partial(rebuild_index, app),
         check_catalogue=partial(check_installed, app),
+        mend_catalogue=lambda name, checkpoint: app.open_catalogue(name).shelf.mend(checkpoint=checkpoint),
         check_control=partial(check_database, control.database),
         verify_audit=control.audit.verify,
         plan_backup=partial(plan_backup, app, control, parts=parts, now=now),

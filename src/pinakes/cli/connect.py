@@ -23,6 +23,7 @@ from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.settings import Settings, load_settings
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
+DAMAGE_MODULE = "pinakes.assembly.damage_watch"
 STDIO_MODULE = "pinakes.serve.stdio"
 QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"
 HTTP_MODULE = "pinakes.cli.host"
@@ -183,6 +184,7 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
     _load_models(app)
     if audit and audit.is_open:
         importlib.import_module(REPAIR_MODULE).repair_of(audit.database, app.list_served).rebuild_logged()
+    importlib.import_module(DAMAGE_MODULE).DamageWatch(app).start()
 
 
 def _load_models(app: App) -> None:

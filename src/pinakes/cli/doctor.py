@@ -21,7 +21,10 @@ OPEN_TO_OTHERS = "other users of this machine can read it: to keep it private, r
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> None:
-    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
+    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong.
+
+    Indexes that are damaged are rebuilt from the records.
+    """
     app = open_app()
     if fix:
         make_private(app.settings.home)
@@ -57,5 +60,8 @@ def _examine_models(app: App) -> Iterator[Finding]:
 
 
 def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
-    for part, is_ok, detail in examine(app.open_catalogue(name)):
+    catalogue = app.open_catalogue(name)
+    for done in catalogue.shelf.mend():
+        yield Finding(what=f"{name}: mended", found=done, ok=True)
+    for part, is_ok, detail in examine(catalogue):
         yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)

@@ -9,6 +9,7 @@ import click
 from pinakes.api.server import NO_PARTS
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
+from pinakes.assembly.damage_watch import DamageWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
 from pinakes.control.control import Control
@@ -40,9 +41,11 @@ def host(app: App, settings: Settings, load: Load) -> None:
         observers = [control.audit, admin.recorder, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
+    damage_watch = DamageWatch(app)
     try:
         gate = loader.submit(load, limiter, observers, tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
+        gate.add_done_callback(lambda _gate: damage_watch.start())
         serve_http(
             gate,
             settings=settings,
@@ -57,6 +60,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         )
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
+        damage_watch.stop()
         if admin:
             admin.stop()
         if control:

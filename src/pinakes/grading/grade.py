@@ -7,9 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from pinakes.catalogue.spec import SearchSpec
+from pinakes.checksums import dump_checked, load_checked
 from pinakes.errors import StorageError
 from pinakes.grading.asking import DEPTH, AskedQuestion
 from pinakes.grading.figures import Figure, as_json, build_figure
@@ -107,7 +106,7 @@ def save_grade(grade: Grade, path: Path) -> None:
         "drift": grade.drift,
     }
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(orjson.dumps(known))
+    fresh.write_bytes(dump_checked(known))
     os.replace(fresh, path)
 
 
@@ -116,7 +115,7 @@ def find_grade(path: Path) -> Grade | None:
     if not path.is_file():
         return None
     try:
-        known = orjson.loads(path.read_bytes())
+        known = load_checked(path.read_bytes(), None)
         return Grade(
             at=datetime.fromisoformat(known["at"]),
             records=int(known["records"]),

@@ -10,12 +10,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinakes.catalogue.spec import SearchSpec
+from pinakes.checksums import sum_of
 from pinakes.errors import StorageError
 from pinakes.toml_text import parse_toml
 
 logger = logging.getLogger(__name__)
 
 TUNED_FILE = "tuned.toml"
+CHECKSUM_LINE = "# checksum: "
 
 
 class TunedWeights(BaseModel):
@@ -61,8 +63,9 @@ def save_tuned(weights: TunedWeights, path: Path, *, figures: Mapping[str, str])
     lines = ["# Written by pinakes eval --tune; pinakes eval --reset removes it.", "[search]"]
     lines += [f"{name} = {str(value).lower()}" for name, value in weights.plain().items()]
     lines += ["", "[figures]", *(f'{name} = "{value}"' for name, value in figures.items())]
+    text = "\n".join(lines) + "\n"
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    fresh.write_text(f"{text}{CHECKSUM_LINE}{sum_of(text.encode())}\n", encoding="utf-8")
     os.replace(fresh, path)
 
 
@@ -71,10 +74,21 @@ def find_tuned(path: Path) -> TunedWeights | None:
     if not path.is_file():
         return None
     try:
-        return TunedWeights.model_validate(parse_toml(path.read_text(encoding="utf-8")).get("search", {}))
+        text = path.read_text(encoding="utf-8")
+        _require_checksum(text)
+        return TunedWeights.model_validate(parse_toml(text).get("search", {}))
     except (OSError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise StorageError(f"{path} is damaged ({reason}); remove it: pinakes eval --reset") from error
+
+
+def _require_checksum(text: str) -> None:
+    """Refuse a text whose last line is a checksum, and not of the lines before it."""
+    content, mark, told = text.rpartition(CHECKSUM_LINE)
+    if mark and told.strip() != sum_of(content.encode()):
+        raise ValueError("its checksum is another")
+    if not mark and "checksum" in text:
+        raise ValueError("its checksum is not readable")
 
 
 class TunedWeightsFile:

@@ -9,14 +9,16 @@ between the two only means that a row is processed again.
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 
+from pinakes.checksums import Seal, SealState, measure_file
 from pinakes.errors import StorageError
 from pinakes.model.record import RecordId
+from pinakes.shelf.frozen_file import is_settled, stamp_of
 from pinakes.shelf.port import Problem
 from pinakes.shelf.sqlite_check import check_sqlite_file
 from pinakes.sources.port import Reading
@@ -51,12 +53,16 @@ def check_ledger(path: Path) -> list[Problem]:
         again = "to rebuild it, run the same pinakes add again"
         return [Problem(part=LEDGER_PART, message=f"{path} is missing", advice=again)]
     faults = check_sqlite_file(path)
+    if not faults and Seal(path).state() is SealState.CHANGED:
+        faults = ["it is not what was written"]
     return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {one}", advice=ADVICE) for one in faults]
 
 
 @contextmanager
 def _writing(db: apsw.Connection) -> Iterator[None]:
     """Run the block in one transaction; raise StorageError if it cannot be written, as on a full disk."""
+    if db.filename:
+        Seal(Path(db.filename)).break_up()
     try:
         with db:
             yield
@@ -137,6 +143,17 @@ class Origin(NamedTuple):
     digest: str
 
 
+def _seal(db: apsw.Connection, path: Path) -> None:
+    """Keep the checksum of a ledger, unless another process is writing it."""
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    before = stamp_of(path)
+    if is_settled(path):
+        seal = Seal(path)
+        seal.save(measure_file(path))
+        if stamp_of(path)[0] != before[0] or not is_settled(path):
+            seal.break_up()
+
+
 class Ledger:
     """The ledger of one catalogue, in a file or, without a path, in memory."""
 
@@ -150,7 +167,10 @@ class Ledger:
             raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; what was written to is sealed."""
+        if self._db.filename and self._db.total_changes():
+            with suppress(apsw.Error, OSError):
+                _seal(self._db, Path(self._db.filename))
         self._db.close()
 
     def origins(self, source: str) -> dict[RecordId, Origin]:

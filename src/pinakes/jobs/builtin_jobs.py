@@ -61,6 +61,8 @@ class MaintenanceOperations:
     """Returns how the indexes of a catalogue differ from its records."""
     rebuild_index: Callable[[str], str]
     check_catalogue: Callable[[str, Checkpoint], Sequence[Problem]]
+    mend_catalogue: Callable[[str, Checkpoint], Sequence[str]]
+    """Replaces what is damaged in a catalogue and can be derived from its records; returns what was done."""
     """Returns the problems of a catalogue."""
     check_control: Callable[[], Sequence[str]]
     """Returns the problems of the control database."""
@@ -227,10 +229,12 @@ def verify_indexes(maintenance: MaintenanceOperations, context: JobContext) -> N
 
 
 def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Check every file with data that cannot be rebuilt."""
+    """Check every file, and rebuild what can be derived from the records."""
 
     def check_catalogue(name: str) -> str:
-        return _require_none(maintenance.check_catalogue(name, context.check_cancelled), "whole")
+        done = maintenance.mend_catalogue(name, context.check_cancelled)
+        whole = _require_none(maintenance.check_catalogue(name, context.check_cancelled), "whole")
+        return "; ".join((whole, *done))
 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},

@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from pinakes.checksums import dump_checked, load_checked
 from pinakes.embed.port import Embedder
 from pinakes.errors import StorageError
 from pinakes.model.scope import WHOLE
@@ -68,9 +69,13 @@ def load_probes() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
+MEMBERS = ("model", "middle", "spread", "floor", "relevant")
+"""The members of the file, those of earlier versions included."""
+
+
 def save_calibration(calibration: Calibration, path: Path) -> None:
     """Write a calibration to a file."""
-    path.write_bytes(orjson.dumps(asdict(calibration), option=orjson.OPT_INDENT_2))
+    path.write_bytes(dump_checked(asdict(calibration), option=orjson.OPT_INDENT_2))
 
 
 def find_calibration(path: Path) -> Calibration | None:
@@ -78,9 +83,9 @@ def find_calibration(path: Path) -> Calibration | None:
     if not path.is_file():
         return None
     try:
-        known = orjson.loads(path.read_bytes())
+        known = load_checked(path.read_bytes(), MEMBERS)
         calibration = Calibration(model=ModelId(**known["model"]), **_measures(known))
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StorageError(f"{path} is damaged; build the catalogue again, or remove the file") from error
     if not (-1 <= calibration.middle <= 1 and calibration.spread > 0):
         raise StorageError(

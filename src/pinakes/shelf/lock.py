@@ -22,6 +22,10 @@ class CatalogueLock:
         self._lock = filelock.FileLock(folder / file)
         self._name = name
 
+    def is_held(self) -> bool:
+        """Tell whether this object holds the lock."""
+        return self._lock.is_locked
+
     @contextmanager
     def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
         """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""

@@ -344,10 +344,11 @@ class Shelf(Protocol):
     def history(self) -> ShelfHistory:
         """Return the change log."""
 
-    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes; nothing where the shelf is sound.
 
-        An implementation reads every record and compares the indexes with them. Damage is a problem with advice, not an
+        An implementation compares its files with their checksums, and where it is `thorough`, reads every record and
+        compares the indexes with them. Damage is a problem with advice, not an
         error; changes made meanwhile are no problem. It calls `checkpoint` about once a second or more often, and lets
         through what that raises.
         """

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from pinakes.shelf.frozen_file import FrozenFile, is_read_only
 from pinakes.shelf.port import Checkpoint, never_stop
 
 BUSY_TIMEOUT_MS = 5_000
@@ -16,11 +17,21 @@ MOST_FAULTS = 3
 def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> list[str]:
     """Return the first faults that SQLite finds in a file; none where it is sound."""
     try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        with _opened(path) as db:
             return check_connected(db, checkpoint)
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         return [f"cannot be read: {error}"]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[apsw.Connection]:
+    if is_read_only(path):
+        with closing(FrozenFile(path)) as frozen, closing(frozen.connect()) as db:
+            yield db
+        return
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        yield db
 
 
 def check_connected(db: apsw.Connection, checkpoint: Checkpoint) -> list[str]:

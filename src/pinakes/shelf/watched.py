@@ -116,14 +116,14 @@ class WatchedShelf:
         """Return the change log."""
         return self.open().history()
 
-    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes."""
         try:
             inner = self.open()
         except StorageError as error:
             yield Problem.from_error(RECORDS_PART, error)
             return
-        yield from inner.check(checkpoint=checkpoint)
+        yield from inner.check(checkpoint=checkpoint, thorough=thorough)
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
         """Replace what is damaged and can be derived, and return what was done."""

@@ -12,7 +12,7 @@ from pinakes.errors import StorageError
 from pinakes.grading.grade import describe_grade, find_latest_grade
 from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.ingest.ledger import LEDGER_PART, check_ledger
-from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER
+from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
 from pinakes.packs.builder import check_pack, load_manifest
 from pinakes.search.calibrate import find_calibration
 from pinakes.search.searcher import about_awaited_vectors
@@ -25,6 +25,7 @@ RELATIONS_PART = "relations"
 PACK_PART = "pack"
 CALIBRATION_PART = "calibration"
 GRADE_PART = "grade"
+SPEC_PART = "spec"
 
 
 class PartHealth(NamedTuple):
@@ -35,13 +36,18 @@ class PartHealth(NamedTuple):
     detail: str
 
 
-def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
-    """Yield the problems of a catalogue: of its records and indexes, and of the files beside them."""
+def check_catalogue(
+    catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+) -> Iterator[Problem]:
+    """Yield the problems of a catalogue: of its records and indexes, and of the files beside them.
+
+    A check that is not thorough compares files with their checksums, and no record with what the indexes have of it.
+    """
     is_readable = True
-    for problem in catalogue.shelf.check(checkpoint=checkpoint):
+    for problem in catalogue.shelf.check(checkpoint=checkpoint, thorough=thorough):
         is_readable = is_readable and problem.part != RECORDS_PART
         yield problem
-    if is_readable:
+    if is_readable and thorough:
         yield from _check_vectors(catalogue)
         yield from _check_relations(catalogue)
     if catalogue.folder is not None:
@@ -49,6 +55,7 @@ def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_
         yield from _check_ledger(catalogue, catalogue.folder / LEDGER_FILE)
         checkpoint()
         yield from _check_pack(catalogue.folder / PACK_FOLDER)
+        yield from _check_spec(catalogue.folder)
         yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
         yield from _check_grade(catalogue.folder)
 
@@ -120,6 +127,11 @@ def _check_pack(pack: Path) -> Iterator[Problem]:
     advice = f"delete {pack}, which nothing else needs; the next pinakes add makes it from the records"
     for message in check_pack(pack) if pack.is_dir() else ():
         yield Problem(part=PACK_PART, message=message, advice=advice)
+
+
+def _check_spec(folder: Path) -> Iterator[Problem]:
+    if (problem := find_changed_file(folder)) is not None:
+        yield Problem.from_error(SPEC_PART, StorageError(problem))
 
 
 def _check_calibration(path: Path) -> Iterator[Problem]:

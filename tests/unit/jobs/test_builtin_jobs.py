@@ -46,6 +46,7 @@ def maintenance(tmp_path: Path) -> MaintenanceOperations:
         verify_index=nothing_wrong,
         rebuild_index=lambda name: f"{len(name)} records indexed",
         check_catalogue=nothing_wrong,
+        mend_catalogue=lambda _name, _checkpoint: [],
         check_control=nothing_wrong,
         verify_audit=lambda: WHOLE,
         plan_backup=lambda: BackupPlan(items=(), notes=("PostgreSQL is not in it",)),

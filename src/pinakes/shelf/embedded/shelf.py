@@ -35,7 +35,7 @@ from pinakes.shelf.embedded.segment import DamagedIndexError, UnwritableIndexErr
 from pinakes.shelf.embedded.shelf_index import BEHIND, ShelfIndex, UnsummedIndexError
 from pinakes.shelf.embedded.shelf_writer import WRITER_LOCK_TIMEOUT_S, StoreWriter
 from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.embedded.store_check import check_store, mend_store
+from pinakes.shelf.embedded.store_check import check_store, mend_store, seal_store
 from pinakes.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
@@ -132,6 +132,9 @@ class EmbeddedShelf(StoreWriter):
     def close(self) -> None:
         """Close files and connections."""
         with self._guard:
+            if self.store.has_written and not self._lock.is_held():
+                with suppress(StorageError):
+                    seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S))
             self.store.close()
             self._forget()
             if self._scratch is not None:
@@ -337,15 +340,15 @@ class EmbeddedShelf(StoreWriter):
         """Return the text index, opened once."""
         return self._index.open_text()
 
-    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
         """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
         is_readable = True
-        for problem in check_store(self.store, checkpoint):
+        for problem in check_store(self.store, checkpoint, thorough=thorough):
             is_readable = False
             yield problem
         try:
             self._check_files(checkpoint)
-            if is_readable:
+            if is_readable and thorough:
                 yield from check_index(self.reader(), checkpoint)
         except DamagedIndexError as error:
             yield Problem(part=INDEX_PART, message=error.message, advice=REBUILD)

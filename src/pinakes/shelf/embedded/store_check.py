@@ -19,7 +19,8 @@ from pinakes.shelf.embedded.row_sums import (
     list_damaged,
 )
 from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.embedded.store_file import PUT_BACK, SIDE_FILES, stamp_of
+from pinakes.shelf.embedded.store_file import PUT_BACK
+from pinakes.shelf.frozen_file import is_settled, stamp_of
 from pinakes.shelf.port import RECORDS_PART, Checkpoint, Problem, never_stop
 from pinakes.shelf.sqlite_check import check_connected
 
@@ -33,8 +34,13 @@ Locked = Callable[[], AbstractContextManager[None]]
 """Holds the write lock of the catalogue for a block."""
 
 
-def check_store(store: Store, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
-    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have their checksum."""
+def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: bool = True) -> Iterator[Problem]:
+    """Yield the faults that SQLite finds in the file, or else the rows and bytes that do not have their checksum.
+
+    A check that is not thorough takes the seal of a file for enough.
+    """
+    if not thorough and store.seal.state(pace=checkpoint) is SealState.WHOLE:
+        return
     try:
         with closing(store.connect()) as db:
             if faults := check_connected(db, checkpoint):
@@ -129,17 +135,11 @@ def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
     with locked(), closing(store.connect()) as db:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         before = stamp_of(store.path)
-    if not _is_settled(store):
+    if not is_settled(store.path):
         return False
     measured: FileSum = measure_file(store.path, pace=checkpoint)
     with locked():
-        if not _is_settled(store) or stamp_of(store.path)[0] != before[0]:
+        if not is_settled(store.path) or stamp_of(store.path)[0] != before[0]:
             return False
         store.seal.save(measured)  # under the lock: whoever writes next breaks it first
     return True
-
-
-def _is_settled(store: Store) -> bool:
-    """Tell whether everything is in the file itself, and nothing in the one of its write-ahead log."""
-    wal = store.path.with_name(store.path.name + SIDE_FILES[0])
-    return not wal.exists() or not wal.stat().st_size

@@ -1,15 +1,11 @@
 """The SQLite file of a store: connections, transactions, its seal, and reading it where nothing can be written."""
 
-import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import apsw
 
@@ -18,15 +14,13 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.shelf.embedded.row_sums import ADD_SUMS, register_row_sum, summed_meta
 from pinakes.shelf.embedded.schema import SCHEMA_VERSION, SUMS_VERSION
+from pinakes.shelf.frozen_file import FrozenFile, is_read_only, stamp_of
 
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
-SIDE_FILES = ("-wal", "-shm")
 PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
 IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
 READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
-
-Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class StoreFile:
@@ -43,11 +37,13 @@ class StoreFile:
         self._frozen: FrozenFile | None = None
         """How the file is read where its folder cannot be written to."""
         self._has_sums = False
+        self.has_written = False
+        """Whether this process has written to the file since it was opened."""
 
     @property
     def is_read_only(self) -> bool:
         """Whether the file or its folder cannot be written to, by their modes or because of the file system."""
-        return not (os.access(self.path.parent, os.W_OK) and (os.access(self.path, os.W_OK) or not self.path.exists()))
+        return is_read_only(self.path)
 
     def close(self) -> None:
         """Close every connection."""
@@ -99,6 +95,7 @@ class StoreFile:
         if self.is_read_only:
             raise StorageError(f"{self._label}: {READ_ONLY}; nothing was changed")
         self.seal.break_up()
+        self.has_written = True
         with self._failing(), self._db() as db, summed_meta(db):
             if db.pragma("user_version") == SUMS_VERSION - 1:
                 db.execute(ADD_SUMS)
@@ -146,52 +143,9 @@ class StoreFile:
         db.pragma("synchronous", "full")
         return db
 
-    def _current_frozen(self) -> "FrozenFile":
+    def _current_frozen(self) -> FrozenFile:
         """Return how the file is read as it is now: another process may write where this one cannot."""
         with self._guard:
             if self._frozen is None or self._frozen.stamp != stamp_of(self.path):
                 self._frozen = FrozenFile(self.path)
             return self._frozen
-
-
-class FrozenFile:
-    """A SQLite file in a folder that cannot be written to, as of one moment.
-
-    SQLite reads a file in WAL mode without writing beside it only if it is told that nothing changes it, and then it
-    leaves out what is in the `-wal` file. Where a process that was killed left one, a private copy is read.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.stamp = stamp_of(path)
-        self._path = path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        wal = path.with_name(path.name + SIDE_FILES[0])
-        if wal.exists() and wal.stat().st_size:
-            self._copy = tempfile.TemporaryDirectory(prefix="pinakes-")
-            for one in (path, wal):
-                shutil.copyfile(one, Path(self._copy.name) / one.name)
-
-    def connect(self) -> apsw.Connection:
-        """Open a connection that reads."""
-        if self._copy is not None:
-            return apsw.Connection(str(Path(self._copy.name) / self._path.name))
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
-
-    def close(self) -> None:
-        """Remove the copy."""
-        if self._copy is not None:
-            self._copy.cleanup()
-
-
-def stamp_of(path: Path) -> Stamp:
-    """Return a token that differs after a SQLite file or its `-wal` file was written."""
-    return tuple(_stat_of(one) for one in (path, path.with_name(path.name + SIDE_FILES[0])))
-
-
-def _stat_of(path: Path) -> tuple[int, int, int] | None:
-    try:
-        known = path.stat()
-    except OSError:
-        return None
-    return known.st_ino, known.st_size, known.st_mtime_ns
