@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test quick conformance chaos check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(STAMP)  ## install, build the sample library, show a few searches, and serve it over HTTP
 	$(BIN)/pinakes tour
@@ -24,6 +24,9 @@ conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspect
 
 chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases and flipped bits for half an hour, and judge them
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS)
+
+damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, and see that no answer is silently wrong
+	PYTHONPATH=tests $(BIN)/python -m support.damaging 1000
 
 check: $(STAMP)  ## check formatting, lint, types and layers
 	$(BIN)/ruff format --check .

@@ -92,11 +92,11 @@ def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = No
     return {name: known.get(name) or measure_file(folder / name) for name in sorted(names)}
 
 
-def save_sums(path: Path, sums: Sums) -> None:
-    """Write a manifest, synced to disk, in place of an earlier one."""
+def save_sums(path: Path, sums: Sums, *, is_checked: bool = False) -> None:
+    """Write a manifest, synced to disk, in place of an earlier one; `is_checked`: the files were found whole before."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
-        file.write(dump_checked({"files": {name: list(one) for name, one in sums.items()}}))
+        file.write(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
         file.flush()
         os.fsync(file.fileno())
     os.replace(fresh, path)
@@ -105,12 +105,19 @@ def save_sums(path: Path, sums: Sums) -> None:
 def find_sums(path: Path) -> dict[str, FileSum] | None:
     """Return the checksums of a manifest, None where there is none; raise DamagedChecksumsError where it is damaged."""
     try:
-        files = load_checked(path.read_bytes(), {"files"}, is_required=True)["files"]
-        return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in files.items()}
+        return _sums_in(_load_manifest(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedChecksumsError(f"{path.name} is damaged") from error
+
+
+def _load_manifest(path: Path) -> dict[str, Any]:
+    return load_checked(path.read_bytes(), ("files", "checked"), is_required=True)
+
+
+def _sums_in(manifest: Mapping[str, Any]) -> dict[str, FileSum]:
+    return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in manifest["files"].items()}
 
 
 def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[str]:
@@ -159,6 +166,8 @@ class SealState(StrEnum):
     UNSEALED = "unsealed"
     """It was written to since, or never sealed."""
     WHOLE = "whole"
+    CHECKED = "checked"
+    """Whole, and its content was checked when it was sealed."""
     CHANGED = "changed"
     """It has another content than when it was sealed, although nothing of ours wrote to it."""
 
@@ -175,18 +184,20 @@ class Seal:
         with suppress(FileNotFoundError):
             os.unlink(self.manifest)
 
-    def save(self, measured: FileSum) -> None:
+    def save(self, measured: FileSum, *, is_checked: bool = False) -> None:
         """Keep the checksum of a file that nothing has written to since it was measured."""
-        save_sums(self.manifest, {self.path.name: measured})
+        save_sums(self.manifest, {self.path.name: measured}, is_checked=is_checked)
 
     def state(self, *, pace: Pace = keep_going) -> SealState:
         """Compare the file with its checksum."""
         try:
             sums = find_sums(self.manifest)
+            if sums is None:
+                return SealState.UNSEALED
+            if self.path.name in sums and not find_changed(self.path.parent, sums, pace=pace):
+                return SealState.CHECKED if _load_manifest(self.manifest)["checked"] else SealState.WHOLE
+        except FileNotFoundError:
+            return SealState.UNSEALED
         except DamagedChecksumsError:
             return SealState.CHANGED
-        if sums is None:
-            return SealState.UNSEALED
-        is_whole = self.path.name in sums and not find_changed(self.path.parent, sums, pace=pace)
-        # A writer may have broken the seal while the file was read.
-        return SealState.WHOLE if is_whole else SealState.CHANGED if self.manifest.exists() else SealState.UNSEALED
+        return SealState.CHANGED if self.manifest.exists() else SealState.UNSEALED  # a writer may have broken it

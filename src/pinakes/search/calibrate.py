@@ -69,7 +69,7 @@ def load_probes() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-MEMBERS = ("model", "middle", "spread", "floor", "relevant")
+MEMBERS = ("model", "middle", "spread", "floor", "relevant", "similar", "highly_similar", "identical")
 """The members of the file, those of earlier versions included."""
 
 

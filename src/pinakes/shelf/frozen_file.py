@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +19,13 @@ def is_read_only(path: Path) -> bool:
     return not (os.access(path.parent, os.W_OK) and (os.access(path, os.W_OK) or not path.exists()))
 
 
+def scratch_folder(owner: object) -> Path:
+    """Make a temporary folder that is removed with its owner."""
+    folder = tempfile.mkdtemp(prefix="pinakes-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 class FrozenFile:
     """A SQLite file in a folder that cannot be written to, as of one moment.
 
@@ -28,24 +36,19 @@ class FrozenFile:
     def __init__(self, path: Path) -> None:
         self.stamp = stamp_of(path)
         self._path = path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._copy: Path | None = None
         if not is_settled(path):
             wal = path.with_name(path.name + WAL_ENDING)
-            self._copy = tempfile.TemporaryDirectory(prefix="pinakes-")
+            self._copy = scratch_folder(self)
             for one in (path, wal):
-                shutil.copyfile(one, Path(self._copy.name) / one.name)
+                shutil.copyfile(one, self._copy / one.name)
 
     def connect(self) -> apsw.Connection:
         """Open a connection that reads."""
         if self._copy is not None:
-            return apsw.Connection(str(Path(self._copy.name) / self._path.name))
+            return apsw.Connection(str(self._copy / self._path.name))
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
-
-    def close(self) -> None:
-        """Remove the copy."""
-        if self._copy is not None:
-            self._copy.cleanup()
 
 
 def is_settled(path: Path) -> bool:

@@ -143,6 +143,8 @@ class ShelfDescription:
     records: int
     change_no: int
     stale: str | None = None
+    is_read_only: bool = False
+    """Whether its files cannot be written to, so that nothing can be changed."""
     model: ModelId | None = None
     index_bytes: int = 0
     """The size of the indexes on disk."""

@@ -26,7 +26,8 @@ def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> lis
 @contextmanager
 def _opened(path: Path) -> Iterator[apsw.Connection]:
     if is_read_only(path):
-        with closing(FrozenFile(path)) as frozen, closing(frozen.connect()) as db:
+        frozen = FrozenFile(path)
+        with closing(frozen.connect()) as db:
             yield db
         return
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:

@@ -73,7 +73,8 @@ def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) ->
 def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
     """Yield a note on each part, to be shown where it has no problem."""
     shelf = catalogue.shelf.describe()
-    yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}"
+    read_only = "; read-only: its files cannot be written to" if shelf.is_read_only else ""
+    yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}{read_only}"
     yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")
     if (awaited := about_awaited_vectors(catalogue.shelf.reader())) is not None:
         yield VECTORS_PART, f"{awaited}; to embed the rest, run the same pinakes add again"

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,19 @@ META_FILE = "meta.json"
 SUMS_FILE = "checksums.json"
 VECTOR_ARRAYS = ("vectors", "codes", "scales", "sketch_", "mean", "awaiting")
 """How the names of the arrays begin that change when vectors come."""
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+    TokenError,
+    MemoryError,
+    OverflowError,
+)
+"""The errors of reading a damaged array: its header is a Python literal, and may name any shape."""
 Array = NDArray[Any]
 
 
@@ -282,7 +296,7 @@ def open_segment(folder: Path) -> Segment:
     try:
         meta = orjson.loads((folder / META_FILE).read_bytes())
         return _mapped(meta, folder)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise DamagedIndexError(f"{folder.name}: not a readable segment: {error}") from error
 
 

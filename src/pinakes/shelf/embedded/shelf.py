@@ -13,7 +13,6 @@ import dataclasses
 import logging
 import os
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +38,7 @@ from pinakes.shelf.embedded.store_check import check_store, mend_store, seal_sto
 from pinakes.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
+from pinakes.shelf.frozen_file import scratch_folder
 from pinakes.shelf.lock import CatalogueLock
 from pinakes.shelf.port import (
     INDEX_PART,
@@ -87,8 +87,6 @@ class EmbeddedShelf(StoreWriter):
             CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
         )
         self._index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        """The index of a catalogue that cannot be written to, where its own index is not usable."""
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
         self._is_withholding = False
@@ -137,8 +135,6 @@ class EmbeddedShelf(StoreWriter):
                     seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S))
             self.store.close()
             self._forget()
-            if self._scratch is not None:
-                self._scratch.cleanup()
 
     def _forget(self) -> None:
         self._view = None
@@ -250,8 +246,7 @@ class EmbeddedShelf(StoreWriter):
             logger.warning("the index of catalogue '%s' is not used: %s", self.spec.name, error.message)
             view = None
         if view is None:
-            self._scratch = self._scratch or tempfile.TemporaryDirectory(prefix="pinakes-")
-            self._index = ShelfIndex(Path(self._scratch.name) / self._index.folder.name, self.spec, self.store)
+            self._index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
             view = self._caught_up()
         return view
 
@@ -371,17 +366,18 @@ class EmbeddedShelf(StoreWriter):
         """Replace what is damaged and can be derived, add the checksums that are missing, and return what was done."""
         if self.store.is_read_only:
             return []
+        done = []
+        if (reason := self._find_damage(checkpoint)) is not None:  # first, so that nothing reads what is damaged
+            self._rebuild_damaged(reason)
+            done.append(f"the index was rebuilt from the records: {reason}")
         try:
             self.reader()  # rebuilds an index that cannot be opened
         except StorageError:
-            return []  # the check says why
-        done = [f"the index was rebuilt from the records: {self.rebuilt}"] if self.rebuilt else []
-        self.rebuilt = ""
-        done += mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)
-        if (reason := self._find_damage(checkpoint)) is not None:
-            self._rebuild_damaged(reason)
-            done.append(f"the index was rebuilt from the records: {reason}")
-        return done
+            return done  # the check says why
+        if self.rebuilt:
+            done.append(f"the index was rebuilt from the records: {self.rebuilt}")
+            self.rebuilt = ""
+        return [*done, *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)]
 
     def _find_damage(self, checkpoint: Checkpoint) -> str | None:
         """Return why the index has to be built anew; give one that is sound the checksums that it lacks."""
@@ -441,6 +437,7 @@ class EmbeddedShelf(StoreWriter):
             records=view.count(WHOLE),
             change_no=view.change_no,
             stale=view.stale,
+            is_read_only=self.store.is_read_only,
             model=view.model,
             index_bytes=size_of(self.folder / INDEX_FOLDER),
             sqlite_file=self.store.path,

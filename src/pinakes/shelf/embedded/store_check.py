@@ -39,7 +39,7 @@ def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: 
 
     A check that is not thorough takes the seal of a file for enough.
     """
-    if not thorough and store.seal.state(pace=checkpoint) is SealState.WHOLE:
+    if not thorough and store.seal.state(pace=checkpoint) is SealState.CHECKED:
         return
     try:
         with closing(store.connect()) as db:
@@ -86,7 +86,7 @@ def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
     """
     if store.is_read_only:
         return []
-    if store.seal.state(pace=checkpoint) is SealState.WHOLE:
+    if store.seal.state(pace=checkpoint) is SealState.CHECKED:
         return []
     with closing(store.connect()) as db:
         if check_connected(db, checkpoint):
@@ -101,7 +101,7 @@ def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
     if store.seal.state(pace=checkpoint) is SealState.CHANGED:
         _rewrite(store, locked)
         done.append(f"{store.path.name} {UNUSED_BYTES}; the file was rebuilt from its records")
-    seal_store(store, locked, checkpoint)
+    seal_store(store, locked, checkpoint, is_checked=True)
     return done
 
 
@@ -130,7 +130,7 @@ def _rewrite(store: Store, locked: Locked) -> None:
         db.execute("VACUUM")
 
 
-def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop) -> bool:
+def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop, *, is_checked: bool = False) -> bool:
     """Seal the file as it is, without keeping writers waiting; False where it is being used too much for that."""
     with locked(), closing(store.connect()) as db:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -141,5 +141,5 @@ def seal_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
     with locked():
         if not is_settled(store.path) or stamp_of(store.path)[0] != before[0]:
             return False
-        store.seal.save(measured)  # under the lock: whoever writes next breaks it first
+        store.seal.save(measured, is_checked=is_checked)  # under the lock: whoever writes next breaks it first
     return True

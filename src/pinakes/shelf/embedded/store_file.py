@@ -51,9 +51,7 @@ class StoreFile:
             for db in list(self._open):
                 db.close()
             self._open.clear()
-            if self._frozen is not None:
-                self._frozen.close()
-                self._frozen = None
+            self._frozen = None
         self._local = threading.local()
 
     def is_outdated(self) -> bool:

@@ -7,7 +7,6 @@ by which files are checked that a killed writer left without a checksum.
 
 import os
 import struct
-import tempfile
 import zlib
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from pinakes.checksums import (
     measure_files,
     save_sums,
 )
+from pinakes.shelf.frozen_file import scratch_folder
 
 META_FILE = "meta.json"
 """Tantivy's file that names the committed segments."""
@@ -38,15 +38,14 @@ class TextFiles:
         self.folder = folder
         self.manifest = folder.with_name(f"{folder.name}.checksums.json")
         self._known: dict[str, FileSum] = {}
-        self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def usable_folder(self) -> Path:
         """Return the folder to open: of one that cannot be written to, links to its files, since locks are written."""
         if not os.access(self.folder.parent, os.W_OK) and self.folder.is_dir():
-            self._links = tempfile.TemporaryDirectory(prefix="pinakes-")
+            links = scratch_folder(self)
             for name in self.list_names():
-                Path(self._links.name, name).symlink_to(self.folder / name)
-            return Path(self._links.name)
+                (links / name).symlink_to(self.folder / name)
+            return links
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
 

@@ -1,0 +1,280 @@
+"""Damage is noticed: a flipped bit is found, mended from the records or reported, and never an answer that is wrong."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.damage_watch import DamageWatch
+from pinakes.errors import StorageError
+from pinakes.model.record import RecordId
+from pinakes.shelf.embedded import shelf_index
+from pinakes.shelf.embedded.quarantine import DAMAGED_FOLDER, KEPT, quarantine
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.port import Delete
+from pinakes.tools.health import check_catalogue, examine
+from support.damaging import (
+    HARMLESS,
+    NAME,
+    REBUILT,
+    WRONG,
+    add_films,
+    answers_of,
+    build_library,
+    judge,
+    open_app,
+    run_rounds,
+    write_table,
+)
+
+pytestmark = pytest.mark.row("T8")
+
+SAMPLE = 20
+"""How many of the rounds of `make damage` are part of the tests."""
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("whole") / "home"
+    build_library(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def right(whole: Path) -> Mapping[str, Any]:
+    with closing(open_app(whole)) as app:
+        return answers_of(app)
+
+
+@pytest.fixture
+def home(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "home"))
+
+
+def folder_of(home: Path) -> Path:
+    return home / "catalogues" / NAME
+
+
+def find_array(home: Path, name: str) -> Path:
+    return next(folder_of(home).glob(f"index/*/base-*/{name}.npy"))
+
+
+def forget_years(home: Path) -> None:
+    """Overwrite the years in the index, by which searches are filtered."""
+    path = find_array(home, "number_year")
+    np.save(path, np.zeros_like(np.load(path)))
+
+
+def alter_record(home: Path, table: str = "records", column: str = "body") -> None:
+    """Change one letter inside a record, as a bit that flips would, without SQLite."""
+    path = folder_of(home) / "records.sqlite"
+    with closing(apsw.Connection(str(path))) as db:
+        content: bytes = db.execute(f"SELECT {column} FROM {table} WHERE rowid = 8").get  # type: ignore[assignment]
+    altered = bytearray(content)
+    altered[max(0, content.find(b"plot")) + 9] ^= 1
+    path.write_bytes(path.read_bytes().replace(content, altered))  # also where it was before it was written again
+
+
+def problems_of(app: App) -> list[str]:
+    return [str(one) for one in check_catalogue(app.open_catalogue(NAME))]
+
+
+def test_random_flips_and_truncations_are_found_mended_or_harmless(whole: Path) -> None:
+    verdicts = run_rounds(SAMPLE, seed=15, home=whole)
+    assert [one for one in verdicts if one.outcome == WRONG] == []
+
+
+def test_an_index_that_is_not_what_was_written_is_moved_aside_and_rebuilt(home: Path, right: Mapping[str, Any]) -> None:
+    forget_years(home)
+    with closing(open_app(home)) as app:
+        assert "number_year.npy: not what was written" in problems_of(app)[0]
+    assert judge(home, right, "").outcome == REBUILT
+    assert judge(home, right, "").outcome == HARMLESS
+    assert len(list((folder_of(home) / DAMAGED_FOLDER).glob("*/*"))) == 1
+
+
+def test_control_without_the_checksums_of_the_index_its_answers_are_wrong_and_nothing_says_so(
+    home: Path, right: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_years(home)
+    monkeypatch.setattr(shelf_index, "find_changed", lambda *_args, **_options: [])
+    assert judge(home, right, "").outcome == WRONG
+
+
+def test_of_what_is_moved_aside_only_the_last_few_are_kept(tmp_path: Path) -> None:
+    for number in range(KEPT + 2):
+        (tmp_path / "index").mkdir()
+        (tmp_path / "index" / f"{number}").touch()
+        quarantine(tmp_path, tmp_path / "index")
+    kept = sorted(path.name for path in (tmp_path / DAMAGED_FOLDER).glob("*/index/*"))
+    assert kept == [str(KEPT), str(KEPT + 1)]
+
+
+def test_a_damaged_record_is_left_out_and_named_until_its_source_is_added_again(home: Path, tmp_path: Path) -> None:
+    alter_record(home)
+    with closing(open_app(home)) as app:
+        reader = app.open_catalogue(NAME).shelf.reader()
+        assert "1 damaged records: Film 7; they are left out of answers; add its source again" in problems_of(app)[0]
+        assert answers_of(app)[f'fetch {{"id": "{NAME}/Film 7"}}'] == "not_found"
+        assert reader.model is not None
+    add_films(home, write_table(tmp_path / "films.csv"))
+    with closing(open_app(home)) as app:
+        assert problems_of(app) == []
+        assert answers_of(app)[f'fetch {{"id": "{NAME}/Film 7"}}'] != "not_found"
+
+
+def test_control_without_the_checksum_of_the_record_it_is_shown_altered(
+    home: Path, right: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter_record(home)
+    monkeypatch.setattr(Store, "_sound_body", lambda _store, _id, body, *_rest: body)
+    with closing(open_app(home)) as app:
+        call = f'fetch {{"id": "{NAME}/Film 7"}}'
+        assert answers_of(app)[call] not in (right[call], "not_found")
+
+
+def test_what_is_damaged_is_not_put_back_by_an_undo(home: Path) -> None:
+    alter_record(home)
+    with closing(open_app(home)) as app:
+        shelf = app.open_catalogue(NAME).shelf
+        shelf.writer().apply([Delete(RecordId("Film 7"))])
+        (last,) = shelf.history().list_changes(limit=1)
+        assert (last.id, last.before) == ("Film 7", None)
+
+
+def test_a_damaged_vector_is_removed_and_the_next_add_embeds_its_text_again(home: Path, tmp_path: Path) -> None:
+    alter_record(home, "embeddings", "vector")
+    with closing(open_app(home)) as app:
+        assert "1 damaged vectors" in problems_of(app)[0]
+        assert "1 damaged vectors were removed" in app.open_catalogue(NAME).shelf.mend()[0]
+        assert app.open_catalogue(NAME).shelf.writer().count_unembedded() == 1
+    add_films(home, write_table(tmp_path / "films.csv"))
+    with closing(open_app(home)) as app:
+        assert app.open_catalogue(NAME).shelf.writer().count_unembedded() == 0
+        assert problems_of(app) == []
+
+
+def test_a_history_that_is_damaged_is_refused_and_named(home: Path) -> None:
+    with closing(open_app(home)) as app:
+        app.open_catalogue(NAME).shelf.writer().apply([Delete(RecordId("Film 3"))])
+    path = folder_of(home) / "records.sqlite"
+    with closing(apsw.Connection(str(path))) as db:
+        altered = "CAST(replace(CAST(before AS TEXT), 'Film', 'Filn') AS BLOB)"
+        db.execute(f"UPDATE changes SET before = {altered} WHERE op = 'delete'")
+    with closing(open_app(home)) as app:
+        assert any("1 damaged changes of its history" in problem for problem in problems_of(app))
+        with pytest.raises(StorageError, match="of the history is damaged"):
+            app.open_catalogue(NAME).shelf.history().list_changes(limit=5)
+
+
+def test_a_bit_that_flips_where_no_record_is_stored_has_the_file_rebuilt(home: Path, right: Mapping[str, Any]) -> None:
+    path = folder_of(home) / "records.sqlite"
+    content = bytearray(path.read_bytes())
+    content[content.index(bytes(64)) + 20] ^= 4
+    path.write_bytes(content)
+    verdict = judge(home, right, "")
+    assert (verdict.outcome, "where no record is stored" in verdict.detail) == (REBUILT, True)
+
+
+def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
+    home: Path, right: Mapping[str, Any]
+) -> None:
+    forget_years(home)
+    alter_record(home)
+    with closing(open_app(home)) as app:
+        app.build_gate([NAME])
+        watch = DamageWatch(app, first_look_s=0, share=1)
+        watch.start()
+        watch.wait()
+        assert "Film 7" in app.problems()[f"catalogue {NAME}"]
+        filtered = next(call for call in right if "filters" in call)
+        assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
+
+
+def ids_in(answer: Any) -> list[str]:
+    return sorted(one["id"] for one in answer["results"])
+
+
+def test_a_library_of_an_earlier_version_opens_is_written_to_and_gets_its_checksums(
+    home: Path, right: Mapping[str, Any]
+) -> None:
+    forget_checksums(home)
+    with closing(open_app(home)) as app:
+        assert answers_of(app) == right
+        assert problems_of(app) == []
+        catalogue = app.open_catalogue(NAME)
+        assert "no checksums" in catalogue.shelf.mend()[0]
+        assert catalogue.shelf.mend() == []
+    forget_years(home)
+    alter_record(home)
+    assert "Film 7" in judge(home, right, "").detail
+
+
+def forget_checksums(home: Path) -> None:
+    """Take every checksum out of a library."""
+    for path in (*home.rglob("*checksums.json"), *home.rglob("*.checksum")):
+        path.unlink()
+    with closing(apsw.Connection(str(folder_of(home) / "records.sqlite"))) as db:
+        for table in ("records", "embeddings", "changes"):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN sum")
+        db.execute("DELETE FROM meta WHERE name = 'checksum'")
+        db.pragma("user_version", 1)
+
+
+@contextmanager
+def unwritable(home: Path) -> Iterator[Path]:
+    """Give a copy of a library that this process may read and not write; root becomes nobody meanwhile."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(shutil.copytree(home, Path(scratch) / "home"))
+        Path(scratch).chmod(0o755)
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.setresuid(NOBODY, NOBODY, 0)
+        try:
+            yield copy
+        finally:
+            if is_root:
+                os.setresuid(0, 0, 0)
+            for path in (copy, *copy.rglob("*")):
+                path.chmod(0o755)
+
+
+def test_a_library_that_cannot_be_written_to_is_served_and_says_so(home: Path, right: Mapping[str, Any]) -> None:
+    with unwritable(home) as copy, closing(open_app(copy)) as app:
+        assert answers_of(app) == right
+        parts = {part: (is_ok, told) for part, is_ok, told in examine(app.open_catalogue(NAME))}
+        assert all(is_ok for is_ok, _ in parts.values())
+        assert "read-only" in parts["records"][1]
+        assert app.open_catalogue(NAME).shelf.mend() == []
+        with pytest.raises(StorageError, match=r"cannot be written.*nothing was changed"):
+            app.open_catalogue(NAME).shelf.writer().apply([Delete(RecordId("Film 7"))])
+
+
+def test_a_library_that_cannot_be_written_to_has_what_a_killed_process_left_in_its_log(home: Path) -> None:
+    app = open_app(home)
+    shelf = app.open_catalogue(NAME).shelf
+    shelf.writer().apply([Delete(RecordId("Film 7"))])  # in the -wal file, and in no index
+    with unwritable(home) as copy, closing(open_app(copy)) as other:
+        answers = answers_of(other)
+    app.close()
+    assert answers[f'fetch {{"id": "{NAME}/Film 7"}}'] == "not_found"
+    assert answers[f'fetch {{"id": "{NAME}/Film 8"}}'] != "not_found"
+
+
+def test_an_index_of_a_library_that_cannot_be_written_to_is_built_elsewhere_where_it_is_missing(
+    home: Path, right: Mapping[str, Any]
+) -> None:
+    shutil.rmtree(folder_of(home) / "index")
+    with unwritable(home) as copy, closing(open_app(copy)) as app:
+        assert answers_of(app) == right
