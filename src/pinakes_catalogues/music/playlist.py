@@ -23,6 +23,12 @@ AGAIN_OF_ALBUM = 0.8
 DEFAULT_MINUTES = 60.0
 MOST_MINUTES = 24 * 60
 MOST_EXCHANGES = 60
+TIE_BREAK = 0.01
+"""Part of the score by which tracks of one round are in the order that they were found in."""
+MOST_TRIED = 14
+"""Of so many tracks every choice is tried, where exchanging one at a time finds no right one."""
+LAST_TRACKS = 6
+"""About as many tracks of a long playlist are left to be tried out."""
 LENGTH = re.compile(
     r"""\b(?:(?:about|around|for|of)\s+){0,3}
     (?P<count>\d+(?:\.\d+)?|an?|half(?:\s+an?)?|two|three|four)[\s-]*
@@ -79,7 +85,47 @@ def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidat
     chosen = _fitted(_pick(ranked, target_s), ranked, target_s)
     if _excess(_length(chosen) - target_s, target_s):
         chosen = _exactly(ranked, target_s) or chosen
-    return arranged(_balanced(chosen, ranked, target_s))
+    balanced = _balanced(chosen, ranked, target_s)
+    if chosen and not _is_right(balanced, target_s):
+        balanced = _tried_out(ranked, target_s) or balanced
+    return arranged(balanced)
+
+
+def _is_right(chosen: Sequence[Candidate], target_s: float) -> bool:
+    """Tell whether tracks have the wanted length, and can be played with no artist twice in a row."""
+    most = max(Counter(one.artist for one in chosen).values(), default=0)
+    return not _excess(_length(chosen) - target_s, target_s) and 2 * most <= len(chosen) + 1
+
+
+def _tried_out(ranked: Sequence[Candidate], target_s: float) -> list[Candidate] | None:
+    """Return tracks that are right by trying every choice of a few, the best scored; None where none is.
+
+    Of many tracks, the first are taken with artists in turns, and every choice is tried of those that complete them.
+    """
+    by_id = {one.record.id: one for one in ranked}
+    left = [by_id[one.record.id] for one in by_turns(ranked)]
+    typical_s = _length(left) / max(len(left), 1)
+    head: list[Candidate] = []
+    while len(left) > MOST_TRIED and _length(head) + LAST_TRACKS * typical_s < target_s:
+        head.append(left.pop(0))
+    tail = _best_choice(head, left[:MOST_TRIED], target_s)
+    return None if tail is None else [*head, *tail]
+
+
+def _best_choice(head: Sequence[Candidate], tail: Sequence[Candidate], target_s: float) -> list[Candidate] | None:
+    """Return those of the tail that make the head right, with the greatest total score; None where none do."""
+    artists = list(dict.fromkeys(one.artist for one in (*head, *tail)))
+    places = np.array([artists.index(one.artist) for one in tail], dtype=np.int64)
+    had = Counter(one.artist for one in head)
+    chosen = (np.arange(1 << len(tail))[:, None] >> np.arange(len(tail))) & 1
+    seconds = _length(head) + chosen @ np.array([one.seconds for one in tail])
+    counts = np.array([had[artist] for artist in artists]) + chosen @ np.eye(len(artists), dtype=np.int64)[places]
+    is_right = (np.abs(seconds - target_s) <= TOLERANCE * target_s) & (2 * counts.max(axis=1) <= counts.sum(axis=1) + 1)
+    if not is_right.any():
+        return None
+    scores = np.where(is_right, chosen @ np.array([one.score for one in tail]), -1.0)
+    best = chosen[int(scores.argmax())]
+    return [one for one, is_taken in zip(tail, best.tolist(), strict=True) if is_taken]
 
 
 def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -88,8 +134,10 @@ def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
     for one in candidates:
         by_artist.setdefault(one.artist, []).append(one)
     rounds = zip_longest(*by_artist.values())
+    ordered = [(number, one) for number, some in enumerate(rounds) for one in some if one is not None]
+    last = max(len(ordered), 1)
     return [
-        replace(one, score=1 / (1 + number)) for number, some in enumerate(rounds) for one in some if one is not None
+        replace(one, score=(1 - TIE_BREAK * place / last) / (1 + number)) for place, (number, one) in enumerate(ordered)
     ]
 
 

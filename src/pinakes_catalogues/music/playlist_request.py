@@ -1,13 +1,23 @@
 """A playlist from a sentence: what it asks for, the tracks to choose from, and how the choice falls short of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from pinakes.api import AnyOf, Evidence, InputError, Preferences, fold_name, preference_vocabulary, understand
+from pinakes.api import (
+    AnyOf,
+    Condition,
+    Evidence,
+    InputError,
+    Preferences,
+    fold_name,
+    preference_vocabulary,
+    understand,
+)
+from pinakes_catalogues.music.artist_words import DescribedArtists, find_described
 from pinakes_catalogues.music.grouping import ARTIST, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, by_turns, choose, minutes_in
@@ -19,6 +29,7 @@ SHORT_TRACK_S = 120
 POOL = 4
 """A playlist is chosen from the best tracks of this many times its length."""
 FEWEST = 30
+PHRASES_TRIED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +45,35 @@ def plan_playlist(library: MusicLibrary, sentence: str, minutes: float | None) -
     """Choose tracks that fit a sentence, of the requested total length."""
     said_minutes, about = minutes_in(sentence)
     target_s = 60 * (minutes or said_minutes or DEFAULT_MINUTES)
-    wishes = _wishes(library, about)
-    pool = _candidates(library, about, wishes, target_s)
+    request = _read_request(library, about)
+    pool = _candidates(library, request, target_s)
     chosen = choose(pool.candidates, target_s=target_s)
-    notes = _playlist_notes(about, wishes, pool, chosen, target_s)
+    notes = _playlist_notes(request, pool, chosen, target_s)
     return PlannedPlaylist(tracks=chosen, notes=notes, is_unrelated=pool.is_unrelated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A sentence as it was understood."""
+
+    about: str
+    searched: str
+    """The sentence without what became a condition on artists."""
+    wishes: Preferences
+    described: DescribedArtists | None
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions that every track must meet."""
+        artists = self.described.artists if self.described else ()
+        named = tuple(dict.fromkeys(str(one.get("name")) for one in artists))
+        return (*self.wishes.conditions, *((AnyOf("artists", named),) if named else ()))
+
+
+def _read_request(library: MusicLibrary, about: str) -> _Request:
+    described = find_described(library, about)
+    searched = described.rest if described else about
+    return _Request(about=about, searched=searched, wishes=_wishes(library, searched), described=described)
 
 
 def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
@@ -58,19 +93,25 @@ def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     )
 
 
-def _playlist_notes(
-    about: str, wishes: Preferences, pool: "_Pool", chosen: Sequence[Candidate], target_s: float
-) -> list[str]:
+def _playlist_notes(request: _Request, pool: "_Pool", chosen: Sequence[Candidate], target_s: float) -> list[str]:
     """Return what of a sentence was understood, and how the tracks fall short of it."""
+    wishes, described = request.wishes, request.described
     notes = [f"{one.text}: {one.meaning}" for one in wishes.understood]
     if pool.is_unrelated:
-        notes.insert(0, f"nothing here fits '{about}'" + ("; these are the nearest tracks" if chosen else ""))
-    notes += [f"{words}: searched for as words" for words in wishes.not_understood]
+        nearest = "; these are the nearest tracks" if chosen else ""
+        notes.insert(0, f"nothing here fits '{request.about}'{nearest}")
+    if described:
+        notes.append(described.note)
+    notes += [
+        f"nothing here fits '{words}'" if words in pool.unfit else f"{words}: searched for as words"
+        for words in wishes.not_understood
+        if described is None or (words not in described.words and described.words not in words)
+    ]
     seconds = sum(one.seconds for one in chosen)
     if abs(seconds - target_s) > TOLERANCE * target_s:
         notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
     if any(one.artist == following.artist for one, following in pairwise(chosen)):
-        notes.append("an artist is there twice in a row: no other choice of fitting tracks has this length")
+        notes.append("an artist is there twice in a row: no choice of this length without that was found")
     return notes
 
 
@@ -80,6 +121,8 @@ class _Pool:
 
     candidates: Sequence[Candidate]
     is_unrelated: bool = False
+    unfit: Collection[str] = ()
+    """Words of the sentence that nothing fits."""
 
 
 def _wishes(library: MusicLibrary, about: str) -> Preferences:
@@ -93,18 +136,33 @@ def _wishes(library: MusicLibrary, about: str) -> Preferences:
     return understand(about, replace(vocabulary, names=artists))
 
 
-def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> _Pool:
+def _candidates(library: MusicLibrary, request: _Request, target_s: float) -> _Pool:
     """Return the tracks that best fit the sentence: several times the wanted length, to choose from."""
-    scope = library.scope(TRACK, *wishes.conditions)
+    about, wishes, conditions = request.searched, request.wishes, request.conditions
+    scope = library.scope(TRACK, *conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
     page = library.view.search(about, scope=scope, limit=looked_at)
     found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    if not found and (wishes.conditions or not about):
+    is_by_artists = any(isinstance(one, AnyOf) and one.field == "artists" for one in conditions)
+    if (not found and (conditions or not about)) or is_by_artists:  # all of theirs fit, the best found first
+        known = {one.record.id for one in found}
         keys = library.reader.scan(scope=scope, limit=looked_at)
-        found = [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
-    if any(isinstance(one, AnyOf) and one.field == "artists" for one in wishes.conditions):
+        further = [record for record in library.fetch(keys) if record.id not in known]
+        found += [Candidate(record=record, score=0.0 if known else 1.0) for record in further]
+    if is_by_artists:
         found = by_turns(found)
     lengths = np.cumsum([one.seconds for one in found])
-    is_unrelated = bool(about) and not wishes.conditions and page.evidence is Evidence.NONE
     kept = found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
-    return _Pool(candidates=kept, is_unrelated=is_unrelated)
+    is_vague = bool(about) and page.evidence is Evidence.NONE
+    is_unrelated = is_vague and not conditions and not wishes.understood
+    unfit = [] if is_unrelated else _find_unfit(library, wishes.not_understood)
+    return _Pool(candidates=kept, is_unrelated=is_unrelated, unfit=unfit)
+
+
+def _find_unfit(library: MusicLibrary, phrases: Sequence[str]) -> list[str]:
+    """Return those of some phrases that no track answers."""
+    return [
+        words
+        for words in phrases[:PHRASES_TRIED]
+        if library.view.search(words, scope=library.scope(TRACK), limit=1).evidence is Evidence.NONE
+    ]

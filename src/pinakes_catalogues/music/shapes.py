@@ -77,7 +77,7 @@ class SearchParams(ExplainParams, OffsetParams, MusicParams):
 
     query: QueryText = Field(description="A name, or a description")
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
-    kind: Kind | None = Field(default=None, description="Only these")
+    kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST, description="Of each kind, how many to skip")
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
 

@@ -122,9 +122,11 @@ def _gap_line(one: GapItem) -> str:
 
 
 def _fix_lines(fixes: FixGroup, result: GetResult) -> list[str]:
+    where = f'"catalogue": "{result.catalogue}", ' if result.catalogue else ""
+    them = "them without catalogue" if result.catalogue else "them"
     return [
-        f"fixes ({_counted(fixes, result)}), each with the arguments of catalog.mutate that apply it; "
-        'several in one call: {"changes": [them]}:',
+        f"fixes ({_counted(fixes, result)}), each with the arguments of catalog.mutate that apply it; several in one "
+        f'call: {{{where}"changes": [{them}]}}:',
         *(line for fix in fixes.items for line in _iter_fix(fix)),
     ]
 

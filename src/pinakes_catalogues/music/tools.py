@@ -293,7 +293,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="catalog.search",
-            description="Search music by name, words and meaning: artists, albums and tracks, limit of each.",
+            description="Search artists, albums and tracks of music by name and meaning.",
             params=SearchParams,
             result=SearchResult,
             run=music.search,

@@ -1,7 +1,8 @@
 """What an agent that looks after a catalogue works with: names, gaps, corrections, playlists. Pure."""
 
 import time
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pinakes.model.record import Record, RecordId, Tag
+from pinakes_catalogues.music.artist_words import is_described
 from pinakes_catalogues.music.fixes import propose_fixes
 from pinakes_catalogues.music.gaps import Reference, ReferenceAlbum, find_gaps, missing_albums, missing_positions
 from pinakes_catalogues.music.names import ReleaseNames, mended, work_key
@@ -156,6 +158,47 @@ def test_a_long_list_of_long_names_is_held_against_many_albums_in_no_time() -> N
     missing = missing_names([*absent, *names], albums)
     assert time.perf_counter() - started_at < 5
     assert missing == [" ".join(name.split()) for name in absent]
+
+
+def is_right(chosen: Sequence[Candidate], target_s: float) -> bool:
+    """Tell whether some order of these tracks has the length and no artist twice in a row: by trying all orders."""
+    is_long = abs(sum(one.seconds for one in chosen) - target_s) <= TOLERANCE * target_s
+    orders = permutations([one.artist for one in chosen])
+    return is_long and any(all(one != other for one, other in pairwise(order)) for order in orders)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    artists=st.lists(st.sampled_from("AAABC"), min_size=1, max_size=6),
+    lengths=st.lists(st.sampled_from([60, 100, 150, 240, 300]), min_size=6, max_size=6),
+    target_s=st.sampled_from([240.0, 400.0, 600.0]),
+)
+def test_a_playlist_of_the_length_without_an_artist_twice_in_a_row_is_found_wherever_there_is_one(
+    artists: list[str], lengths: list[int], target_s: float
+) -> None:
+    tracks = [track(at, artist_ids=(name,), seconds=float(lengths[at])) for at, name in enumerate(artists)]
+    pool = [Candidate(record=one, score=1 / (1 + at)) for at, one in enumerate(tracks)]
+    choices = [some for size in range(1, len(pool) + 1) for some in combinations(pool, size)]
+    can_be = any(is_right(some, target_s) for some in choices)
+    chosen = choose(pool, target_s=target_s)
+    is_found = is_right(chosen, target_s) and all(one.artist != other.artist for one, other in pairwise(chosen))
+    assert is_found == can_be
+
+
+@pytest.mark.parametrize(
+    ("about", "words", "is_so"),
+    [
+        ("French composer (1893–1918), the first woman to win the prize.", ["women", "composer"], True),
+        ("German pianist and composer. She wrote for the voice.", ["women", "composer"], True),
+        ("Singer of blues. Her discs sold well.", ["women", "composer"], False),
+        ("Singer of blues. Her discs sold well.", ["female", "artist"], True),
+        ("Composer. He married Clara; her concerts fed them.", ["women", "composer"], False),
+        ("French composer of songs", ["french", "composer"], True),
+        (None, ["french", "composer"], False),
+    ],
+)
+def test_an_artist_is_described_by_what_the_description_says(about: str | None, words: list[str], is_so: bool) -> None:
+    assert is_described(record("artist", "a", "Ann", about=about), words) is is_so
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,19 @@ def test_an_undo_is_refused_where_the_record_was_changed_since_and_plays_are_sub
     assert own.ask("get", query_type="plays")["tracks"]["items"][0]["plays"] == 1
 
 
+def test_several_are_kept_in_one_call_and_undone_together_but_not_with_records(own: Any) -> None:
+    likes = [{"action": "create", "kind": "like", "id": one} for one in (SATIE, RAG)]
+    playlist = {"action": "create", "kind": "playlist", "fields": {"name": "Two", "tracks": [RAG, SATIE]}}
+    made = own.ask("mutate", changes=[*likes, playlist])
+    assert (made["total"], ids_in(own.ask("get", query_type="playlist", id="Two"))) == (3, [RAG, SATIE])
+    own.ask("mutate", action="undo", id=made["call_id"])
+    assert own.ask("get", query_type="likes")["tracks"]["total"] == 0
+    assert own.ask("get", query_type="playlists")["playlists"]["total"] == 0
+    artist = {"action": "create", "kind": "artist", "fields": {"name": "Somebody New"}}
+    assert "like" in own.refusal("mutate", changes=[*likes, artist])
+    assert own.ask("get", query_type="likes")["tracks"]["total"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -380,9 +380,9 @@ def test_a_playlist_that_nothing_fits_says_so_first(sample_music: Any) -> None:
 
 
 @pytest.mark.row("Z15")
-def test_a_playlist_says_what_of_the_sentence_it_only_looked_for_as_words(sample_music: Any) -> None:
+def test_a_playlist_says_which_words_of_the_sentence_nothing_here_fits(sample_music: Any) -> None:
     found = sample_music.ask("get", query_type="playlist", about="calm zzzzqqqq wibble piano", minutes=20)
-    assert "zzzzqqqq wibble: searched for as words" in found["notes"]
+    assert "nothing here fits 'zzzzqqqq wibble'" in found["notes"]
 
 
 @pytest.mark.row("Z15")
@@ -489,9 +489,12 @@ def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: A
     home.add(audio.path)
     fixes = home.ask("get", query_type="fixes")["fixes"]
     assert (fixes["total"], fixes["has_more"]) == (2, False)
+    assert all(fix["request"]["action"] == "update" and fix["reasons"] for fix in fixes["items"])
+    together = home.ask("mutate", changes=[fix["request"] for fix in fixes["items"]])
+    assert together["total"] == 2
+    home.ask("mutate", action="undo", id=together["call_id"])
+    assert home.ask("get", query_type="fixes")["fixes"]["total"] == 2
     for fix in fixes["items"]:
-        assert fix["request"]["action"] == "update"
-        assert fix["reasons"]
         answer = home.call("catalog.mutate", **fix["request"])
         assert not answer.is_error, answer.text
     assert home.ask("get", query_type="fixes")["fixes"]["total"] == 0
@@ -499,6 +502,32 @@ def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: A
     assert [(one["name"], one["year"]) for one in found] == [("First Song", 2001), ("Second", 2001), ("Third", 2001)]
     second = home.ask("get", query_type="track", id="Second")["item"]
     assert second["genres"] == [{"category": "genre", "value": "Folk"}]
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_by_described_artists_has_only_theirs_and_says_who_they_are(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="music by women composers", minutes=30)
+    artists = [one["artists"] for one in found["tracks"]["items"]]
+    assert {name for some in artists for name in some} == {"Fanny Hensel", "Clara Schumann", "Lili Boulanger"}
+    assert all(one != other for one, other in pairwise(artists))
+    assert found["notes"] == [
+        "women composers: artists whose description says so: Fanny Hensel, Clara Schumann, Lili Boulanger"
+    ]
+    unknown = sample_music.ask("get", query_type="playlist", about="piano by Martian singers", minutes=10)
+    assert "Martian singers: no description of an artist here says so; searched for as words" in unknown["notes"]
+
+
+@pytest.mark.row("Z15", "N2")
+def test_what_nothing_fits_is_said_and_what_was_understood_is_not_denied(meant_music: Any) -> None:
+    def notes_of(about: str) -> list[str]:
+        notes: list[str] = meant_music.ask("get", query_type="playlist", about=about, minutes=15)["notes"]
+        return notes
+
+    assert notes_of("heavy metal for the gym")[0] == (
+        "nothing here fits 'heavy metal for the gym'; these are the nearest tracks"
+    )
+    assert notes_of("calm heavy metal") == ["calm: towards: relaxing and calm", "nothing here fits 'heavy metal'"]
+    assert notes_of("calm piano") == ["calm: towards: relaxing and calm", "piano: towards: piano"]
 
 
 @pytest.mark.row("Z4")

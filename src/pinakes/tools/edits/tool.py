@@ -26,7 +26,7 @@ from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams, Mu
 from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.spec import ToolSpec
 
-LONGEST_GUIDE = 200
+LONGEST_GUIDE = 220
 """The most characters of the names of fields in the tool's description."""
 
 
@@ -126,7 +126,10 @@ def edit_tools(
     several = len(editable) > 1
     properties: dict[str, Any] = {
         "kind": {"type": "string", "enum": list(kinds)},
-        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable)}"},
+        "fields": {
+            "type": "object",
+            "description": f"Values to set; null removes. {_field_guide(editable, tools.own.fields)}",
+        },
     }
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
@@ -154,10 +157,11 @@ def _cost_of(arguments: Mapping[str, Any]) -> Cost:
     return Cost.READ if arguments.get("preview") is True else Cost.WRITE
 
 
-def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
+def _field_guide(editable: Sequence[OpenCatalogue], own: Mapping[str, Sequence[str]]) -> str:
     """Return the fields that each kind has, in a bounded length: those of every kind first."""
     specs = list({one.spec.name: one.spec for one in editable}.values())
-    guide = "; ".join(part for spec in specs for part in _field_names(spec))
+    of_users = [f"{kind}: {', '.join(names)}" for kind, names in own.items() if names]
+    guide = "; ".join([*(part for spec in specs for part in _field_names(spec)), *of_users])
     return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
 
 
