@@ -163,6 +163,7 @@ UNREADABLE = [
 NO_MESSAGES = [
     frame("a batch", json.dumps([BASE]).encode(), REQUEST),
     frame("an empty batch", b"[]", REQUEST),
+    frame("a batch of 6.7 MB", json.dumps([BASE] * 100_000).encode(), REQUEST, "close"),
     frame("a batch in a batch", b"[[]]", REQUEST),
     frame("a batch with rubbish", b'[1, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', REQUEST),
     frame("a number", b"1", REQUEST),
@@ -235,6 +236,12 @@ WRONG_PARAMS = [
     frame(
         "a version of tomorrow",
         request("tools/list", _meta={**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "9999-01-01"}),
+        UNSUPPORTED_VERSION,
+        modern=[HEADER_MISMATCH, UNSUPPORTED_VERSION],
+    ),
+    frame(
+        "a version of long ago",
+        request("tools/list", _meta={**ENVELOPE, "io.modelcontextprotocol/protocolVersion": "1999-01-01"}),
         UNSUPPORTED_VERSION,
         modern=[HEADER_MISMATCH, UNSUPPORTED_VERSION],
     ),
@@ -624,3 +631,36 @@ def test_what_a_client_says_does_not_become_a_line_of_the_log(besieged: Any, cha
         assert channel.ask("tools/list")["result"]["tools"]
     log = "".join(besieged.server.log).splitlines()
     assert not any(line.startswith(forged) for line in log)
+
+
+def test_a_call_before_the_handshake_is_told_what_comes_first(besieged: Any) -> None:
+    with besieged.websocket() as socket:
+        socket.send(call("search_anime", query="x"))
+        error = json.loads(socket.receive_text())["error"]
+    assert (error["code"], error.get("data")) == (PARAMS, None)
+    assert error["message"].startswith("the session has not begun: send 'initialize' first")
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (request("tools/call"), "'name' is missing"),
+        (request("resources/read", uri=5), "'uri' must be a text"),
+        (request("tools/call", name="search_anime", arguments="x"), "'arguments' must be an object"),
+        (request("no/such"), "there is no method 'no/such' here"),
+    ],
+)
+def test_a_refusal_says_which_parameter_is_wrong(channels: Any, raw: bytes, told: str) -> None:
+    for kind in (("websocket", LEGACY), ("http", LEGACY)):
+        with channels.use(*kind) as channel:
+            message = channel.put(raw).messages[0]["error"]["message"]
+        assert told in message
+        assert "Input should" not in message
+
+
+@pytest.mark.row("T6")
+@pytest.mark.parametrize("query", ["", "?session_id=x", "?session_id=", "?session_id=" + "0" * 32])
+def test_a_message_to_no_stream_is_refused_in_the_form_of_every_error(besieged: Any, query: str) -> None:
+    reply = besieged.request("POST", f"/messages{query}", posted(PLAIN, **besieged.bearer()), PLAIN)
+    assert reply.headers["content-type"] == "application/json"
+    assert refusal_of(reply) == ((404, "not_found") if query.endswith("00") else (400, "invalid_input"))

@@ -605,3 +605,50 @@ def test_streams_whose_clients_have_gone_are_not_kept(besieged: Any) -> None:
             stack.enter_context(closing(besieged.channel("sse")))
         assert besieged.health()["streams"] == before + 20
     assert any(besieged.health()["streams"] <= before for _ in range(500))
+
+
+PATHS_OF_STRANGERS = [
+    "/mcp",
+    "/v1/tools/search_anime",
+    "/v1/login",
+    "/messages?session_id=00000000000000000000000000000000",
+]
+
+
+@pytest.mark.row("Z2")
+def test_large_bodies_of_strangers_take_no_memory_and_good_calls_are_answered_meanwhile(besieged: Any) -> None:
+    """benchmarks/stranger_memory.py sends 500 on each path, held back before their end and whole."""
+    before = besieged.memory_mib()
+    almost = b"x" * (MOST_BYTES - 100)
+    with ExitStack() as stack:
+        for path in PATHS_OF_STRANGERS * 20:
+            wire = stack.enter_context(besieged.wire())
+            wire.send(raw(f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {MOST_BYTES}") + almost)
+        reply, took_s = besieged.timed(lambda: good(besieged))
+        assert (reply.status, took_s < LONGEST_S) == (200, True)
+        assert besieged.memory_mib() - before < MORE_MEMORY_MIB  # of 320 MiB that were sent
+
+
+@pytest.mark.row("Z2")
+@pytest.mark.parametrize("path", [path for path in PATHS_OF_STRANGERS if path != "/v1/login"])
+def test_a_stranger_is_refused_before_the_body_comes(besieged: Any, path: str) -> None:
+    with besieged.wire() as wire:
+        wire.send(raw(f"POST {path} HTTP/1.1", "Host: localhost", "Content-Length: 4000000"))
+        assert wire.read_reply().status == 401
+
+
+def test_a_login_has_a_small_body(besieged: Any) -> None:
+    for length in (16 * 1024 + 1, MOST_BYTES):
+        with besieged.wire() as wire:
+            wire.send(raw("POST /v1/login HTTP/1.1", "Host: localhost", f"Content-Length: {length}"))
+            reply = wire.read_reply()
+        assert (reply.status, code_of(reply)) == (413, "too_large")
+
+
+def test_a_refused_body_that_goes_on_without_end_is_not_read_for_ever(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        wire.send(post("Transfer-Encoding: chunked"))
+        assert wire.read_reply().status == 401
+        for _ in range(100):
+            wire.send(b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536))
+        assert wire.is_ended()

@@ -27,7 +27,10 @@ CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "sql.json").re
 OURS = [
     ("DROP TABLE items", "denied"),
     ("CREATE TABLE t (a)", "denied"),
-    ("CREATE TEMP TRIGGER t AFTER INSERT ON items BEGIN SELECT 1; END", "denied multi"),
+    ("CREATE TEMP TRIGGER t AFTER INSERT ON items BEGIN SELECT 1; END", "denied"),
+    ("create temporary trigger t AFTER INSERT ON items BEGIN DELETE FROM items; SELECT 1; END;", "denied"),
+    ("/* x */ CREATE TRIGGER t AFTER INSERT ON items BEGIN SELECT 1; END; SELECT 2", "denied"),
+    ("SELECT 'CREATE TRIGGER'; SELECT 2", "multi"),
     ("WITH x AS (SELECT 1) DELETE FROM items", "denied"),
     ("EXPLAIN DELETE FROM items", "denied"),
     ("VACUUM", "denied"),

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from support.wire import frame_bytes
+
 pytestmark = pytest.mark.row("Z1")
 
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-GOING, PROTOCOL_ERROR, NO_TEXT, NO_UTF8, POLICY, TOO_BIG = 1001, 1002, 1003, 1007, 1008, 1009
+GOING, PROTOCOL_ERROR, NO_TEXT, NO_UTF8, POLICY, TOO_BIG, LATER = 1001, 1002, 1003, 1007, 1008, 1009, 1013
 MOST_BYTES = 4 * 1024 * 1024
 MORE_MEMORY_MIB = 40
 LONGEST_S = 1.0
@@ -265,4 +267,21 @@ def test_a_client_that_is_gone_while_it_is_answered_leaves_nothing_behind(besieg
                 client.wire.socket.shutdown(socket.SHUT_WR)
                 assert client.wire.is_ended()
     assert any(besieged.health()["streams"] <= before for _ in range(500))
+    besieged.require_well()
+
+
+def test_messages_that_are_never_finished_are_bounded_all_together(besieged: Any) -> None:
+    before = besieged.memory_mib()
+    almost = frame_bytes(b"x" * (MOST_BYTES - 100))[:-100]
+    with ExitStack() as stack:
+        held = [stack.enter_context(besieged.websocket()) for _ in range(12)]
+        for client in held:
+            client.wire.send(almost)
+        client = stack.enter_context(besieged.websocket())
+        client.send(PINGED)
+        assert json.loads(client.receive_text())["result"] == {}
+        ended = [client for client in held if client.wire.has_news]
+        assert {client.next_close() for client in ended} == {LATER}
+        assert 2 <= len(ended) < 12
+        assert besieged.memory_mib() - before < 2 * MORE_MEMORY_MIB
     besieged.require_well()

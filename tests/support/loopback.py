@@ -285,6 +285,7 @@ class RerankServer(LoopbackServer):
 
     def __init__(self) -> None:
         self.reply: Callable[[list[str]], Any] = lambda texts: {"results": []}
+        self.status = 200
         self.hanging = False
         self.trickling = False
         self.bodies: list[Any] = []
@@ -296,7 +297,7 @@ class RerankServer(LoopbackServer):
         if self.hanging:
             self.hang()
         value = self.reply(body["documents"])
-        return 200, value if isinstance(value, bytes) else json.dumps(value).encode()
+        return self.status, value if isinstance(value, bytes) else json.dumps(value).encode()
 
     def write(self, send: Callable[[bytes], Any], answer: bytes) -> None:
         """Send the body, byte by byte where it is to trickle."""

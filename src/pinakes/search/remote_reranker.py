@@ -35,12 +35,23 @@ class RemoteReranker:
             return _scores_in(orjson.loads(answer), len(texts))
         except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
             self.failures += 1
-            logger.warning("rerank skipped: %s", type(error).__name__)
+            logger.warning("rerank skipped, the order stays as it was: %s", _reason(error, self._settings.timeout_s))
             return None
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _reason(error: Exception, timeout_s: float) -> str:
+    """Return why there are no scores, without the address, which may have a key in it."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"the endpoint answered {error.response.status_code} {error.response.reason_phrase}".rstrip()
+    if isinstance(error, httpx.TimeoutException):
+        return f"no answer within {timeout_s:g} s; [rerank] timeout_s gives it more"
+    if isinstance(error, httpx.HTTPError):
+        return f"the endpoint cannot be reached ({type(error).__name__})"
+    return f"the answer is not a list of scores, one for each text ({type(error).__name__})"
 
 
 def _scores_in(answer: Any, count: int) -> list[float]:

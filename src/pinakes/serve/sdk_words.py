@@ -46,5 +46,5 @@ def _words_for(error: types.ErrorData, method: str) -> str | None:
 
 
 def _problem(details: Any) -> str:
-    place = place_of(details)
+    place = place_of(details).removeprefix("params.")
     return f"'{place}' is missing" if details["type"] == "missing" else f"'{place}' {plain_words(details)}"

@@ -145,3 +145,13 @@ def test_equal_scores_leave_the_order_as_it_was(stories: Any, rerank_server: Any
     before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
     reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     assert ranked(reranking) == before
+
+
+@pytest.mark.parametrize(("status", "told"), [(503, "answered 503"), (401, "answered 401")])
+def test_the_log_says_what_the_endpoint_answered(
+    reranker: RemoteReranker, rerank_server: Any, caplog: pytest.LogCaptureFixture, status: int, told: str
+) -> None:
+    rerank_server.status = status
+    assert reranker.scores("x", TEXTS) is None
+    assert told in caplog.text
+    assert "127.0.0.1" not in caplog.text

@@ -103,6 +103,7 @@ _PIECE = re.compile(
 _LIMIT_MESSAGE = re.compile(
     r"too (?:many|big|large|complex|long)|at most \d+|parser stack overflow|too much|out of memory", re.IGNORECASE
 )
+TRIGGER = re.compile(r"CREATE\s+(?:TEMP\s+|TEMPORARY\s+)?TRIGGER\b", re.IGNORECASE)
 _UNKNOWN_TABLE = re.compile(r"no such table: (?:\w+\.)?(\w+)")
 
 
@@ -204,6 +205,8 @@ def _require_one_statement(sql: str) -> _Statement:
     found = [statement for statement in statements if statement]
     if not found:
         raise _Refused(Verdict.SYNTAX, "there is no statement")
+    if TRIGGER.match(sql, found[0][0].start()):  # has statements of its own within it
+        raise _Refused(Verdict.DENIED, "statements that change something are not allowed; only what reads")
     if len(found) > 1:
         raise _Refused(Verdict.MULTI, f"there are {len(found)} statements; give one")
     (pieces,) = found

@@ -7,7 +7,8 @@ from contextlib import closing
 import httpx
 import pytest
 
-from pinakes.serve.http.run import listen, url_of
+from pinakes.serve.http.protocol import LAST_BYTES_S
+from pinakes.serve.http.run import PING_EVERY_S, PONG_WITHIN_S, listen, url_of
 
 
 @pytest.mark.parametrize(
@@ -45,3 +46,8 @@ def test_a_server_starts_answers_and_ends_where_there_are_no_resource_limits_and
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.row("Z1")
+def test_a_websocket_whose_client_stops_is_closed_within_a_minute() -> None:
+    assert PING_EVERY_S + PONG_WITHIN_S + LAST_BYTES_S <= 60
