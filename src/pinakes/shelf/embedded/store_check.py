@@ -47,7 +47,7 @@ def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: 
                 yield from (_problem(store, f"is damaged: {one}", PUT_BACK) for one in faults)
                 return
             damaged = list(_check_rows(store, db, checkpoint)) if store.has_sums() else []
-    except (apsw.Error, StorageError) as error:
+    except (apsw.Error, StorageError, UnicodeDecodeError) as error:
         yield _problem(store, f"is damaged: cannot be read: {error}", PUT_BACK)
         return
     yield from damaged
@@ -84,8 +84,13 @@ def mend_store(store: Store, locked: Locked, checkpoint: Checkpoint = never_stop
 
     The write lock is held for one batch at a time.
     """
-    if store.is_read_only:
-        return []
+    try:
+        return [] if store.is_read_only else _mend_readable(store, locked, checkpoint)
+    except (apsw.Error, UnicodeDecodeError):
+        return []  # the check says why
+
+
+def _mend_readable(store: Store, locked: Locked, checkpoint: Checkpoint) -> list[str]:
     if store.seal.state(pace=checkpoint) is SealState.CHECKED:
         return []
     with closing(store.connect()) as db:

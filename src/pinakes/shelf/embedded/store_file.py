@@ -109,7 +109,7 @@ class StoreFile:
             raise StorageError(f"{self._label}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
             raise StorageError(f"{self._label}: another process is writing; nothing was changed") from error
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:  # the latter: a text that is damaged is not UTF-8
             raise StorageError(f"{self._label}: cannot be read: {error}; {IF_DAMAGED}") from error
 
     def _db(self) -> apsw.Connection:
