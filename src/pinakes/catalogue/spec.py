@@ -219,7 +219,7 @@ class RelationSpec(Declared):
     copies: str = ""
     """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
     order: str = ""
-    """The field that has the place of a record among those that name the same one, as the number of a track."""
+    """The field that has the place of a record among those that name the same one, as the number of a chapter."""
 
 
 class OverlapSpec(Declared):

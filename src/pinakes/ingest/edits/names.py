@@ -1,8 +1,8 @@
 """Names given where ids are meant: the record that a name means, or a refusal with those that it could mean.
 
 A name means the record of the batch that has it, else the only stored one. Where several have it, those remain that
-have a relation to the same records as the record that names them: of two albums of a name, the one by the track's
-artist.
+have a relation to the same records as the record that names them: of two books of a name, the one by the author of
+the chapter.
 """
 
 from collections.abc import Iterable, Sequence

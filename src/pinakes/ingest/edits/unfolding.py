@@ -1,6 +1,6 @@
 """Requests unfolded: a record that is created with the records that name it is one request for each of them.
 
-An album is given with its tracks as the value of `tracks`, the name of the relation from the album's side.
+A book is given with its chapters as the value of `chapters`, the name of the relation from the book's side.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

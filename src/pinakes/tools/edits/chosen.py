@@ -42,7 +42,7 @@ def chosen_catalogue(
 
 
 def _in_ids(requests: Sequence[EditRequest], known: Sequence[str]) -> list[str]:
-    """Return the catalogues that ids begin with, as in `music/artist-bach`."""
+    """Return the catalogues that ids begin with, as in `library/author-woolf`."""
     stated = [require_id(one, longest=LONGEST_SOURCE_ID).partition("/") for request in requests for one in request.ids]
     return list(dict.fromkeys(name for name, _, rest in stated if name in known and rest))
 
