@@ -13,12 +13,12 @@ from pinakes.assembly.app import App
 from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.errors import UnknownResourceError, UnknownToolError
 from pinakes.gate.gate import Gate
-from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.scope import Visibility
 from pinakes.settings import ServerSettings, Settings
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import NO_SERVER_TOOLS, Toolbox
+from pinakes.tools.toolbox import Toolbox
 
 SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
 HANDFUL = [
@@ -76,7 +76,7 @@ def fixture_resource(action: Action) -> ResourceSpec:
 def toolbox(whole: Any) -> Iterator[Toolbox]:
     """Every tool and resource of the whole library, and one for each permission and cost."""
     app = App(Settings(home=whole.home))
-    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL, NO_SERVER_TOOLS)
+    served = app.build_gate(tools=ToolChoice.ALL).toolbox_of(LOCAL_USER)
     tools = [fixture_tool(action, cost) for action in Action for cost in Cost]
     resources = [fixture_resource(action) for action in Action]
     yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], catalogues=served.catalogues)
