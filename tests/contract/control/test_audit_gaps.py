@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -277,6 +278,23 @@ def test_a_call_that_is_noted_leaves_nothing_to_rebuild(database: ControlDatabas
     assert notes_of(database) == []
     assert AuditGaps(database).rebuild_begun(before=datetime.now(UTC) + LATER) == 0
     assert [row.outcome for row in log.tail()] == [Outcome.OK]
+
+
+def test_a_call_is_noted_in_the_database_of_its_audit_alone_whoever_opened_it(
+    database: ControlDatabase, log: AuditLog, place: Any, tmp_path: Path
+) -> None:
+    again, other = place.open(), ControlDatabase.open(f"sqlite:///{tmp_path / 'other.sqlite'}")
+    noted: list[list[str]] = []
+
+    def change_both() -> None:
+        change_of(again)()
+        change_of(other)()
+        noted.extend([notes_of(database), notes_of(other)])
+
+    perform(log, change_both)
+    assert noted == [["begun"], []]
+    assert notes_of(database) == []
+    other.close()
 
 
 def test_a_change_that_fails_leaves_no_note(database: ControlDatabase, log: AuditLog) -> None:

@@ -65,7 +65,7 @@ class AuditLog:
 
     def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
         """Return a context in which changes of the control database are noted as this call's, until it is written."""
-        return begun_call(entry)
+        return begun_call(entry, self._database.begun)
 
     def flush(self) -> None:
         """Return when every entry queued so far is committed; raise StorageError if it cannot be."""

@@ -10,35 +10,26 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, delete, text
 
 from pinakes.control.database.tables import audit_begun, storable
 from pinakes.control.database.time_columns import to_microseconds
 from pinakes.model.audit import AuditEntry
 
 MOST_PARAMETERS = 65_536
-_CURRENT: ContextVar[AuditEntry | None] = ContextVar("begun_call", default=None)
-
-
-@contextmanager
-def begun_call(entry: AuditEntry) -> Iterator[None]:
-    """Let the control database know within the block which call changes it."""
-    token = _CURRENT.set(entry)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
-
-
-def find_begun_call() -> AuditEntry | None:
-    """Return the call that is being run in this context and may change something; None where there is none."""
-    return _CURRENT.get()
+INSERT = text(
+    "INSERT INTO audit_begun (call_id, at, principal, via, operation, target, parameters) "
+    "VALUES (:call_id, :at, :principal, :via, :operation, :target, :parameters) ON CONFLICT (call_id) DO NOTHING"
+)
+"""A note may be there although its commit was reported to have failed."""
 
 
 class BegunCalls:
     """The calls of this process that are noted. Safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str) -> None:
+        """`place` is the name of the database."""
+        self.place = place
         self._guard = threading.Lock()
         self._noted: set[str] = set()
 
@@ -47,7 +38,7 @@ class BegunCalls:
         with self._guard:
             if call.call_id in self._noted:
                 return False
-        connection.execute(audit_begun.insert(), _row(call))
+        connection.execute(INSERT, _row(call))
         return True
 
     def remember(self, call_id: str) -> None:
@@ -67,6 +58,25 @@ class BegunCalls:
         """Forget calls whose notes are removed."""
         with self._guard:
             self._noted.difference_update(call_ids)
+
+
+_CURRENT: ContextVar[tuple[AuditEntry, BegunCalls] | None] = ContextVar("begun_call", default=None)
+
+
+@contextmanager
+def begun_call(entry: AuditEntry, calls: BegunCalls) -> Iterator[None]:
+    """Let the control database know within the block which call changes it."""
+    token = _CURRENT.set((entry, calls))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def find_begun_call(place: str) -> tuple[AuditEntry, BegunCalls] | None:
+    """Return the call that this context runs, with the notes it is in; None where it is audited in another database."""
+    current = _CURRENT.get()
+    return current if current is not None and current[1].place == place else None
 
 
 def _row(call: AuditEntry) -> dict[str, object]:

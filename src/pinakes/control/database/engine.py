@@ -63,7 +63,7 @@ class ControlDatabase:
         self.name = name
         """Its name in messages: the path, or host and database; never a password."""
         self.dialect = engine.dialect.name
-        self.begun = BegunCalls()
+        self.begun = BegunCalls(name)
         """The calls of this process that have changed the database and are not in the audit yet."""
         self._engine = engine
         self._writer = engine.execution_options(pinakes_writes=True)
@@ -96,13 +96,14 @@ class ControlDatabase:
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """Open a write transaction, committed if the block does not raise; the call that makes it is noted in it."""
-        call, is_noted = find_begun_call(), False
+        begun, is_noted = find_begun_call(self.name), False
         with self._failures(), self._writer.begin() as connection:
             yield connection
-            if call is not None:
-                is_noted = self.begun.note(connection, call)
-        if call is not None and is_noted:
-            self.begun.remember(call.call_id)
+            if begun is not None:
+                call, calls = begun
+                is_noted = calls.note(connection, call)
+        if is_noted:
+            calls.remember(call.call_id)
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
