@@ -110,17 +110,24 @@ class RightsWalk:
                 self._model.passes.pop(key, None)
 
     def _prepare(self) -> None:
-        self._accounts.create_role(LOCAL_USER, "manager", [Action.ACCESS_CATALOG, Action.MANAGE_PERMISSIONS], None)
-        self._model.roles["manager"] = frozenset({"AccessCatalog", "ManagePermissions"})
+        """Begin with managers from whom catalogues are hidden that a role and a user of theirs to manage would open."""
+        for role, does in (("manager", {"AccessCatalog", "ManagePermissions"}), ("staff", {"AccessCatalog"})):
+            self._accounts.create_role(LOCAL_USER, role, [Action(one) for one in does], None)
+            self._model.roles[role] = frozenset(does)
         for name, roles, grants in (
             ("ada", ["admin"], []),
             ("bob", ["manager"], []),
             ("cleo", ["user"], ["ManagePermissions", "EditCatalog"]),
+            ("dora", ["staff"], []),
+            ("eve", ["user"], []),
         ):
             granted = [Action(one) for one in grants]
             self._accounts.create_user(LOCAL_USER, name, password=None, roles=roles, grants=granted)
             self._model.accounts[name] = Account(set(roles), set(grants), has_one_time=False)
             self._issue_first(name)
+        for catalogue, users, roles in (("handbook", [], ["staff"]), ("letters", ["eve"], [])):
+            self._access.restrict(LOCAL_USER, catalogue, users=users, roles=roles)
+            self._model.restricted[catalogue] = (set(users), set(roles))
 
     def _issue_first(self, name: str) -> None:
         issued = self._credentials.issue_token(LOCAL_USER, name, name="first")
@@ -252,6 +259,13 @@ class RightsWalk:
             self._one_time[name] = changed["one_time_password"]
             self._model.end_sessions(name)
         return expected, changed is not None
+
+    def end_sessions(self) -> tuple[bool, bool]:
+        name = self._name()
+        expected = self._model.may_change(self._can, name)
+        if expected:
+            self._model.end_sessions(name)
+        return expected, self._mutate("end_sessions", name) is not None
 
     def create_role(self) -> tuple[bool, bool]:
         name, permissions = self._chance.choice(OWN_ROLES), self._some_permissions()
@@ -399,6 +413,7 @@ STEPS: tuple[Callable[[RightsWalk], tuple[bool, bool]], ...] = (
     RightsWalk.revoke,
     RightsWalk.disable_or_enable,
     RightsWalk.reset_password,
+    RightsWalk.end_sessions,
     RightsWalk.create_role,
     RightsWalk.update_role,
     RightsWalk.delete_role,
