@@ -195,6 +195,7 @@ class Searcher(Actor):
         found = found_ids(answer)
         if answer.value["notes"]:
             self.record.count(self.caller.actor, "ok, with a note")
+            self.record.notes[str(answer.value["notes"][0])] += 1
         elif found != self._expected[catalogue, query]:
             self._complain(catalogue, query, found, was_damaged=was_damaged)
 

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.actors import Damage
@@ -31,6 +31,7 @@ class Conductor:
     damage: Damage
     admin: Caller
     chance: random.Random
+    _seen: set[str] = field(default_factory=set)
 
     def list_faults(self) -> dict[str, Callable[[FaultEntry], None]]:
         """Return the faults by name."""
@@ -176,9 +177,11 @@ class Conductor:
         self._run_job("integrity_check")
         self.damage.catalogues.discard(name)
         found = [line for line in self._job_output("integrity_check") if name in line and not line.endswith(": whole")]
-        if found:
-            entry.told_after_s, entry.told_by = self.record.elapsed() - entry.began_at, "the integrity job"
-            print(f"          {found[0][:200]}", flush=True)
+        noted = self._log_lines(f"'{name}' is rebuilt")
+        if found or noted:
+            told_by = "the integrity job" if found else "the log, with the rebuilding"
+            entry.told_after_s, entry.told_by = self.record.elapsed() - entry.began_at, told_by
+            print(f"          {(found or noted)[0].strip()[:200]}", flush=True)
         if path.name != "records.sqlite":
             self._wait_well(entry)
 
@@ -201,6 +204,13 @@ class Conductor:
     def _job_output(self, job: str) -> list[str]:
         answer = self.admin.send("GET", "/v1/resources/read", params={"uri": f"jobs://{job}/output"})
         return str(answer.value).splitlines() if answer.is_ok else []
+
+    def _log_lines(self, text: str) -> list[str]:
+        """Return the lines with this text that the servers have written since they were last asked for."""
+        lines = [line for place in self.world.places if place.process for line in place.process.log if text in line]
+        new = [line for line in lines if line not in self._seen]
+        self._seen.update(new)
+        return new
 
     # Telling and healing
 

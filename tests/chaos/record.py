@@ -38,6 +38,8 @@ class Record:
     """What must not have happened, each with its moment."""
     before_check: Counter[str] = field(default_factory=Counter)
     """Wrong answers about a damaged catalogue before its check had run, by catalogue."""
+    notes: Counter[str] = field(default_factory=Counter)
+    """Notes of answers that were not compared."""
     slowest_s: dict[str, float] = field(default_factory=dict)
     faults: list[FaultEntry] = field(default_factory=list)
     most_memory_mb: dict[str, float] = field(default_factory=dict)

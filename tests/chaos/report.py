@@ -37,6 +37,9 @@ def _lines(outcome: Outcome, seed: int, minutes: float) -> Iterator[str]:
         yield f"| {actor} | " + " | ".join(counts) + f" | {record.slowest_s[actor]:.1f} s |"
     yield ""
     yield "Most memory: " + ", ".join(f"{name} {mb:.0f} MB" for name, mb in sorted(record.most_memory_mb.items())) + "."
+    if record.notes:
+        most = "; ".join(f"“{note}” {count:,} ×" for note, count in record.notes.most_common(4))
+        yield f"Notes of searches, whose answers were not compared: {most}."
     if record.before_check:
         total = sum(record.before_check.values())
         yield f"Between a flipped bit and the end of its check, {total} answers differed."
