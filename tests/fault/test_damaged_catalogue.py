@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from pinakes.assembly.app import App
@@ -157,3 +158,32 @@ def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_name
     assert DAMAGED in every.text
     assert health["status"] == "degraded"
     assert f"catalogue {DAMAGED}" in [one["part"] for one in health["degraded"]]
+
+
+def overwrite_titles(home: Path, name: str) -> None:
+    """Let the rows of the title index point beyond its end."""
+    (path,) = (home / "catalogues" / name).glob("index/*/base-*/title_rows.npy")
+    rows = np.load(path)
+    rows[:] = np.iinfo(rows.dtype).max // 2
+    with path.open("r+b") as file:
+        np.save(file, rows)
+
+
+def test_a_call_that_fails_by_damage_to_an_index_has_it_rebuilt_and_is_answered(app: App, home: Path) -> None:
+    overwrite_titles(home, "anime")
+    gate = app.build_gate(["anime"])
+    found = answer(gate, "search_anime", query="fulmetal alchemst")
+    assert found["results"][0]["title"].startswith("Fullmetal Alchemist")
+    assert not list(app.open_catalogue("anime").shelf.check())
+
+
+def test_a_bug_without_damage_is_a_bug_and_costs_one_look(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = app.build_gate(["anime"])
+    looks = []
+    catalogue = app.open_catalogue("anime")
+    monkeypatch.setattr(catalogue.shelf, "mend", lambda: looks.append(1) or [])
+    monkeypatch.setattr("pinakes.search.searcher.Searcher.search", lambda *_a, **_k: 1 / 0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            gate.call(LOCAL_USER, "search_anime", {"query": "dragon"})
+    assert len(looks) == 1

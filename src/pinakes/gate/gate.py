@@ -22,6 +22,7 @@ from pinakes.errors import (
 from pinakes.gate.answer import Answer
 from pinakes.gate.auditing import NO_SUMMARY, Auditing, CallContext, Observer, ResultSummary
 from pinakes.gate.cache import AnswerCache, answer_key, find_versions, read_versions
+from pinakes.gate.doubts import Doubts
 from pinakes.gate.guide import Guide
 from pinakes.gate.problems import validate_arguments
 from pinakes.gate.quarantine import (
@@ -37,6 +38,7 @@ from pinakes.gate.retries import with_retries
 from pinakes.model.principal import Cost, Principal
 from pinakes.text.places import hide_places
 from pinakes.tools.budget import Forms, fit_answer
+from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.query_notes import QUERY, find_query_note, with_query_notes
 from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 from pinakes.tools.resources.window import fit_content, parse_window, split_address
@@ -123,6 +125,7 @@ class Gate:
         self._limiter = limiter
         self._auditing = Auditing(observers, on_storage_error=on_storage_error, hide_places=hide_places)
         self._failures = failures
+        self._doubts = Doubts()
         self.cache = cache
         self.guide = Guide(toolboxes)
 
@@ -305,20 +308,30 @@ class Gate:
     ) -> Answer:
         """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
         if self.cache is None or not tool.may_cache(params):
-            return _answered(tool, context, params)
+            return self._answered(toolbox, tool, context, params)
         if cache_key is None:
             versions = read_versions(toolbox, tool, params)
             if versions is None:
-                return _answered(tool, context, params)
+                return self._answered(toolbox, tool, context, params)
             cache_key = self._cache_key_at(tool, context, params, versions)
             kept = self.cache.find(cache_key.key)
             if kept is not None:
                 return kept
-        answer = _answered(tool, context, params)
+        answer = self._answered(toolbox, tool, context, params)
         seen = read_versions(toolbox, tool, params), self._failures()
         if seen == cache_key.seen and not answer.is_partial:
             self.cache.keep(cache_key.key, answer)
         return answer
+
+    def _answered(self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer:
+        if not tool.read_only:
+            return _answered(tool, context, params)
+
+        def list_read() -> Iterable[OpenCatalogue]:
+            names = tool.reads(params) if tool.reads is not None else None
+            return [one for one in toolbox.catalogues if names is None or one.name in names]
+
+        return self._doubts.run(lambda: _answered(tool, context, params), list_read)
 
     def _find_cache_key(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
