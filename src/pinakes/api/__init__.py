@@ -22,7 +22,7 @@ from pinakes.errors import (
 from pinakes.gate.gate import Gate
 from pinakes.ingest.edits.draft import EditAction
 from pinakes.ingest.mapping import RowMapping
-from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, SearchPage, describe_degraded
+from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchPage, describe_degraded
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -153,6 +153,7 @@ __all__ = [
     "InvalidUrlError",
     "Key",
     "LayoutCatalogues",
+    "MatchType",
     "MediaFile",
     "MediaKind",
     "MediaSpec",

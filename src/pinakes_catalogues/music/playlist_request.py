@@ -78,7 +78,7 @@ def _read_request(library: MusicLibrary, about: str) -> _Request:
 
 def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return tracks that fit a sentence, of the requested total length."""
-    if params.about is None:
+    if not params.about:
         raise InputError(
             "'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'; give 'id' for one "
             "that you kept"

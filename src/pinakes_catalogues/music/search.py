@@ -11,6 +11,8 @@ from pinakes.api import (
     Evidence,
     Gathered,
     Hit,
+    Key,
+    MatchType,
     Merged,
     Principal,
     Ranked,
@@ -78,6 +80,7 @@ def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool
     searcher = _without_smoothing(library.catalogue.searcher)
     wanted = min(params.offset + params.limit, MOST)
     start = 0 if is_merged else params.offset
+    explain = params.explain and bool(fold_name(params.query))  # what is only spelt the same has no parts to explain
     kinds: dict[str, FoundOfKind] = {}
     strongest, degraded = 0.0, None
     for kind in [params.kind] if params.kind else KINDS:
@@ -88,7 +91,7 @@ def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool
         strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
         nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
-            items=_merged(library.view, ranked.read(answering[start:wanted], explain=params.explain)),
+            items=_merged(library.view, ranked.read(answering[start:wanted], explain=explain)),
             nearest=_merged(library.view, nearest),
             total=len(answering),
             has_more=len(answering) > wanted,
@@ -145,10 +148,28 @@ def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> list[Ranked
 
     Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone.
     """
+    if not fold_name(query):
+        return _spelt_the_same(ranked, library, query)
     ranking = _named_first(ranked, library, query)
     is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
     by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
     return [one for one in ranking if one.score >= EVIDENCE_AT and (by_meaning or _has_words(one))]
+
+
+def _spelt_the_same(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
+    """Return the hits whose name is a query without letters and figures, as "!!!" is."""
+    same = library.reader.titles_like(query, scope=ranked.scope, limit=HEAD)
+    known = {one.key: one for one in ranked.ranking}
+    return [
+        known[match.key].raised(1.0, by="within_name") if match.key in known else _named(match.key)
+        for match in same
+        if match.likeness >= 1.0
+    ]
+
+
+def _named(key: Key) -> RankedKey:
+    """Return a hit by its name alone."""
+    return RankedKey(key, 1.0, MatchType.FTS, {"bm25": 0.0, "name": 1.0})
 
 
 def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:

@@ -504,6 +504,19 @@ def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: A
     assert second["genres"] == [{"category": "genre", "value": "Folk"}]
 
 
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize("explain", [True, False])
+def test_a_name_without_letters_is_found_by_itself_and_by_nothing_like_it(
+    home: Any, tmp_path: Path, explain: bool
+) -> None:
+    rows = [{"id": f"a{number}", "kind": "artist", "name": name} for number, name in enumerate(("!!!", "P!nk", "???"))]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    home.add(tmp_path / "rows.jsonl")
+    found = home.ask("search", query="!!!", kind="artist", explain=explain)
+    assert (ids(found["artists"]), found["evidence"]) == (["a0"], "strong")
+    assert ids(home.ask("search", query="…", kind="artist")["artists"]) == []
+
+
 @pytest.mark.row("Z15")
 def test_a_playlist_by_described_artists_has_only_theirs_and_says_who_they_are(sample_music: Any) -> None:
     found = sample_music.ask("get", query_type="playlist", about="music by women composers", minutes=30)
