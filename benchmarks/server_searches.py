@@ -26,7 +26,6 @@ async def measure_searches(library: Library, server: Process, arguments: Sequenc
     questions = iter(arguments)
     target = Target(port=server.port, token=library.tokens["fast"])
     one_by_one = {name: [await TRANSPORTS[name](target)] for name in ONE_BY_ONE}
-    together = {name: [await TRANSPORTS[name](target) for _ in range(AT_ONCE)] for name in ONE_BY_ONE}
     await _ask(one_by_one["rest"], [next(questions) for _ in range(WARM_UP)])
     alone: dict[str, list[float]] = {name: [] for name in ONE_BY_ONE}
     for _ in range(ROUNDS):
@@ -34,10 +33,12 @@ async def measure_searches(library: Library, server: Process, arguments: Sequenc
             alone[name].append((await _measure(server, callers, [next(questions) for _ in range(ROUND)]))[0])
     waves: dict[str, list[tuple[float, float]]] = {name: [] for name in ONE_BY_ONE}
     for _ in range(WAVES):
-        for name, callers in together.items():
+        for name in ONE_BY_ONE:  # connections that send nothing for long are closed
+            callers = [await TRANSPORTS[name](target) for _ in range(AT_ONCE)]
             waves[name].append(await _measure(server, callers, [next(questions) for _ in range(AT_ONCE)]))
-    for callers in [*one_by_one.values(), *together.values()]:
-        await asyncio.gather(*(caller.close() for caller in callers))
+            await _close(callers)
+    for callers in one_by_one.values():
+        await _close(callers)
     rows = [
         {
             "transport": name,
@@ -77,6 +78,10 @@ async def _measure(
     cpu, start = server.cpu_s(), time.perf_counter()
     await _ask(callers, questions)
     return (server.cpu_s() - cpu) / len(questions) * 1000, time.perf_counter() - start
+
+
+async def _close(callers: Sequence[Caller]) -> None:
+    await asyncio.gather(*(caller.close() for caller in callers))
 
 
 async def _ask(callers: Sequence[Caller], questions: Sequence[Mapping[str, Any]]) -> None:
