@@ -147,6 +147,8 @@ class App:
 
     def close(self) -> None:
         """Close every catalogue, and the connections of the embedder and the reranker if they were used."""
+        if self._serving is not None:
+            self._serving.close()
         self._catalogues.close()
         self.own_records.close()
         for part in ("embedder", "reranker"):

@@ -18,9 +18,11 @@ from pinakes.shelf.watched import WatchedShelf
 logger = logging.getLogger(__name__)
 
 LOOKS_A_ROUND = 10
-"""Each catalogue is probed once in so many looks."""
+"""Each catalogue is probed once in so many looks, where they are not very many."""
+MOST_A_LOOK = 5
 FRESH_S = 15.0
 """A round of probes that is so old is no longer taken for the present state."""
+CLOSE_S = 2.0
 STUCK_S = 10.0
 """A probe that takes so long is reported: its disk does not answer."""
 
@@ -55,7 +57,8 @@ class Prober:
             return
         shelves = self._shelves()
         self._waiting = [name for name in self._waiting if name in shelves] or list(shelves)
-        count = len(shelves) if self._is_suspecting else math.ceil(len(shelves) / LOOKS_A_ROUND)
+        usual = min(math.ceil(len(shelves) / LOOKS_A_ROUND), MOST_A_LOOK)
+        count = len(shelves) if self._is_suspecting else usual
         some, self._waiting = self._waiting[:count], self._waiting[count:]
         due = [name for name in self._conditions.list_due() if name in shelves]
         self._is_suspecting = False
@@ -72,6 +75,10 @@ class Prober:
             shelves = self._shelves()
             self._begin(shelves, list(shelves))
             self._join(wait_s)
+
+    def close(self) -> None:
+        """Wait for the probe that runs, so that no connection is in use."""
+        self._join(CLOSE_S)
 
     def find_stuck(self) -> tuple[str, float] | None:
         """Return the catalogue whose probe does not end, and for how many seconds it has run."""

@@ -66,6 +66,10 @@ class ServedLibrary:
         """Probe the catalogues soon: storage failed in a call."""
         self._prober.suspect()
 
+    def close(self) -> None:
+        """End what runs in the background."""
+        self._prober.close()
+
     def can_answer(self) -> bool:
         """Tell whether at least one catalogue can be read."""
         return any(not self._catalogues.conditions.is_failing(name) for name in self._served)

@@ -1,14 +1,18 @@
 """`doctor`: check the library, and say what to do about each problem."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import click
 
 from pinakes.assembly.app import App
+from pinakes.assembly.disk_check import check_disk
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
 from pinakes.cli.opening import open_app
 from pinakes.cli.private_files import is_open_to_others, make_private
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.url import database_url, exists
 from pinakes.errors import ExpectedError
 from pinakes.library import UNFINISHED
 from pinakes.tools.health import examine
@@ -37,6 +41,7 @@ def _examine(app: App) -> Iterator[Finding]:
     yield Finding(what="library", found=f"{home}{warning}", ok=home.is_dir())
     problem = app.embedder.check()
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
+    yield from _examine_machine(app)
     installed = app.library.list_installed()
     problems = {**dict.fromkeys(app.library.list_unfinished(), UNFINISHED), **app.library.check()}
     if not installed and not problems:
@@ -49,6 +54,20 @@ def _examine(app: App) -> Iterator[Finding]:
     yield from _examine_models(app)
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
+
+
+def _examine_machine(app: App) -> Iterator[Finding]:
+    """Yield the disk, and the control database where there is one: the parts that `/health` names too."""
+    if (problem := check_disk(app.settings.home)) is not None:
+        yield Finding(what="disk", found=problem, ok=False)
+    if not exists(app.settings):
+        return
+    try:
+        with closing(ControlDatabase.open(database_url(app.settings))) as database:
+            database.version()
+            yield Finding(what="control database", found=f"works ({database.name})", ok=True)
+    except ExpectedError as error:
+        yield Finding(what="control database", found=error.full_message, ok=False)
 
 
 def _examine_models(app: App) -> Iterator[Finding]:
