@@ -22,7 +22,7 @@ SOME_FILES = 2
 """How many connections the server itself may have opened meanwhile."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "slow", "version": "1"}}
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-POST = b"POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n"
+POST = b"POST /mcp HTTP/1.1\r\nHost: %s\r\n%sContent-Length: 1000\r\n\r\n"
 OPENING = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode()
 READY = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'
 ASKED = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
@@ -75,13 +75,21 @@ def empty_lines(besieged: Any) -> Slow:
 
 def slow_body(besieged: Any) -> Slow:
     wire = besieged.wire()
-    wire.send(POST % b"localhost" + b"x")
+    wire.send(POST % (b"localhost", b"Authorization: %s\r\n" % besieged.bearer()["Authorization"].encode()) + b"x")
     return Slow(kind="body", wire=wire, now_and_then=b"x")
+
+
+def body_of_a_stranger(besieged: Any) -> Slow:
+    wire = besieged.wire()
+    wire.send(POST % (b"localhost", b"") + b"x")
+    assert wire.read_reply().status == 401
+    wire.send(b"x")
+    return Slow(kind="body of a stranger", wire=wire, now_and_then=b"x")
 
 
 def refused_body(besieged: Any) -> Slow:
     wire = besieged.wire()
-    wire.send(POST % b"evil.com" + b"x")
+    wire.send(POST % (b"evil.com", b"") + b"x")
     assert wire.read_reply().status == 421
     wire.send(b"x")
     return Slow(kind="refused body", wire=wire, now_and_then=b"x")
@@ -114,6 +122,7 @@ KINDS: list[tuple[int, Callable[[Any], Slow]]] = [
     (10, silent),
     (10, empty_lines),
     (10, slow_body),
+    (10, body_of_a_stranger),
     (10, refused_body),
     (2, unread_answers),
     (2, unread_websocket),
@@ -183,7 +192,7 @@ def note_gone(siege: Siege, began: float) -> None:
                 one.lasted_s = time.monotonic() - began
 
 
-@pytest.mark.parametrize("kind", ["head", "silent", "empty lines", "body", "refused body"])
+@pytest.mark.parametrize("kind", ["head", "silent", "empty lines", "body", "body of a stranger", "refused body"])
 def test_whoever_does_not_come_to_the_end_is_let_go_in_time(siege: Siege, kind: str) -> None:
     lasted = [one.lasted_s for one in siege.of(kind)]
     assert lasted
