@@ -92,13 +92,14 @@ def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = No
     return {name: known.get(name) or measure_file(folder / name) for name in sorted(names)}
 
 
-def save_sums(path: Path, sums: Sums, *, is_checked: bool = False) -> None:
-    """Write a manifest, synced to disk, in place of an earlier one; `is_checked`: the files were found whole before."""
+def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bool = True) -> None:
+    """Write a manifest in place of an earlier one, synced to disk; `is_checked`: the files were found whole before."""
     fresh = path.with_name(f"{path.name}.new")
     with fresh.open("wb") as file:
         file.write(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
         file.flush()
-        os.fsync(file.fileno())
+        if is_synced:
+            os.fsync(file.fileno())
     os.replace(fresh, path)
 
 

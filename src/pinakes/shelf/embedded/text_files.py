@@ -65,7 +65,8 @@ class TextFiles:
 
     def save_sums(self) -> None:
         """Write the manifest, after a commit."""
-        save_sums(self.manifest, measure_files(self.folder, self._list_committed(), known=self._known))
+        sums = measure_files(self.folder, self._list_committed(), known=self._known)
+        save_sums(self.manifest, sums, is_synced=False)  # lost with the power, the index is built anew
 
     def list_damaged(self, *, pace: Pace = keep_going) -> list[str]:
         """Return the files that are missing, or do not have their checksums."""
