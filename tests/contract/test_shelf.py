@@ -311,6 +311,8 @@ def test_a_misspelt_title_is_found_and_nearly_alike(stock: Any) -> None:
     )
     view = stock.shelf.reader()
     best = view.titles_like("neon genisis evangelon", scope=WHOLE, limit=1)[0]
+    assert view.has_name("neon genesis EVANGELION!", scope=WHOLE)
+    assert not view.has_name("neon genisis evangelon", scope=WHOLE)
     assert view.ids([best.key]) == ["right"]
     assert 0.9 < best.likeness < 1.0
 
