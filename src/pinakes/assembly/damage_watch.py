@@ -9,6 +9,7 @@ import threading
 import time
 
 from pinakes.assembly.app import App
+from pinakes.assembly.open_files import check_files
 from pinakes.errors import ExpectedError
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.health import check_catalogue
@@ -61,12 +62,14 @@ class DamageWatch:
 
     def _check(self, catalogue: OpenCatalogue) -> None:
         """Mend one catalogue, and note what is still wrong with it."""
+        if check_files() is not None:
+            return  # what cannot be opened for want of a file is not damaged
         try:
             for done in catalogue.shelf.mend(checkpoint=self._rest):
                 logger.warning("catalogue '%s' was mended: %s", catalogue.name, done)
             problems = list(check_catalogue(catalogue, checkpoint=self._rest, thorough=False))
-        except ExpectedError as error:
-            logger.warning("catalogue '%s' cannot be checked for damage: %s", catalogue.name, error.message)
+        except (ExpectedError, OSError) as error:
+            logger.warning("catalogue '%s' cannot be checked for damage: %s", catalogue.name, error)
             return
         if problems:
             self._app.note_problems(catalogue.name, problems)
