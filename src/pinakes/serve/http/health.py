@@ -43,7 +43,7 @@ class PartResult(EndpointResult):
     """A part of the server and its state."""
 
     part: str
-    status: Literal["ok", "degraded"]
+    state: Literal["ok", "degraded"]
     detail: str | None = Field(default=None, exclude_if=is_none, description="what it is busy with, or what is wrong")
 
 
@@ -144,7 +144,7 @@ class HealthEndpoints:
         _require_may_see_metrics(principal)
         viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
         problems, states = await self._find_problems(), await self._find_states()
-        parts = {one.part: one.status == "ok" for one in viewer.shown_parts(states, problems)}
+        parts = {one.part: one.state == "ok" for one in viewer.shown_parts(states, problems)}
         readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
         body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
         return Response(body, headers={"Content-Type": media_type, **NO_STORE})
@@ -219,7 +219,7 @@ class Viewer:
                 continue
             entry = PartResult(
                 part=self._name_of(part),
-                status="ok" if is_ok else "degraded",
+                state="ok" if is_ok else "degraded",
                 detail=None if state == "ok" else self._reason_of(part, state),
             )
             if entry not in shown:

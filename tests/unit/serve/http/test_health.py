@@ -80,7 +80,7 @@ def test_every_part_is_named_with_its_state(site: Any) -> None:
     site.health.others |= {"disk": "ok", "catalogue anime": "40 % of the records can be found by meaning so far"}
     site.problems["control database"] = REASON
     parts = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["parts"]
-    assert [(one["part"], one["status"]) for one in parts] == [
+    assert [(one["part"], one["state"]) for one in parts] == [
         ("catalogue anime", "ok"),
         ("control database", "degraded"),
         ("disk", "ok"),
