@@ -35,7 +35,7 @@ from support.damaging import (
     write_table,
 )
 
-pytestmark = pytest.mark.row("T8")
+pytestmark = [pytest.mark.row("T8"), pytest.mark.row("N14")]
 
 SAMPLE = 20
 """How many of the rounds of `make damage` are part of the tests."""
