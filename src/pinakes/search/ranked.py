@@ -80,7 +80,7 @@ class Ranked:
         def work_at(place: int) -> Work:
             return work_of(hits[place].record, self.spec)
 
-        if len(hits) <= BEST and len(_diverse(map(work_at, range(len(hits))))) == len(hits):
+        if all(_is_diverse(map(work_at, ten), len(ten)) for ten in _tens(len(hits))):
             return hits
         hits += self.read(self.ranking[limit : rows_for(limit)])
         return [hits[place] for place in _in_tens(work_at, len(hits))[:limit]]
@@ -88,6 +88,14 @@ class Ranked:
 
 def _diverse(works: Iterable[Work]) -> list[int]:
     return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
+
+
+def _is_diverse(works: Iterable[Work], count: int) -> bool:
+    return len(_diverse(works)) == count
+
+
+def _tens(count: int) -> list[range]:
+    return [range(start, min(start + BEST, count)) for start in range(0, count, BEST)]
 
 
 def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:

@@ -44,12 +44,15 @@ class Work:
         """Tell whether the title or a part of it begins with another's stem, or has a longer one inside."""
         if stem == self.stem:
             return True
-        phrase, first, rest = f" {stem} ", self.parts[0], self.parts[1:]
-        if len(stem) >= MIN_STEM_CHARS and first.startswith(phrase):
+        size = len(stem)
+        if size < MIN_STEM_CHARS:
+            return False
+        phrase = f" {stem} "
+        if self.parts[0].startswith(phrase):
             return True
-        if len(stem) >= MIN_SHARED_CHARS and any(part.startswith(phrase) for part in rest):
+        if size >= MIN_SHARED_CHARS and any(part.startswith(phrase) for part in self.parts[1:]):
             return True
-        return len(stem) >= MIN_INNER_CHARS and " " in stem and any(phrase in part for part in self.parts)
+        return size >= MIN_INNER_CHARS and " " in stem and any(phrase in part for part in self.parts)
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
@@ -99,8 +102,9 @@ def _parts(title: str) -> tuple[str, ...]:
 
 def same_franchise(one: Work, other: Work) -> bool:
     """Tell whether two records are of one series."""
-    names = one.related | one.pages
-    if not names.isdisjoint(other.related) or not one.related.isdisjoint(other.pages):
+    if not one.related.isdisjoint(other.related):
+        return True
+    if not one.pages.isdisjoint(other.related) or not one.related.isdisjoint(other.pages):
         return True
     if other.opens_with(one.stem) or one.opens_with(other.stem):
         return True
