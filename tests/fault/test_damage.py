@@ -1,5 +1,6 @@
 """Damage is noticed: a flipped bit is found, mended from the records or reported, and never an answer that is wrong."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ from support.damaging import (
     run_rounds,
     write_table,
 )
+from support.processes import wait_until
 
 pytestmark = [pytest.mark.row("T8"), pytest.mark.row("N14")]
 
@@ -198,6 +200,35 @@ def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
         assert "Film 7" in app.problems()[f"catalogue {NAME}"]
         filtered = next(call for call in right if "filters" in call)
         assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
+
+
+def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_restart(home: Path) -> None:
+    ledger, away = folder_of(home) / "ledger.sqlite", home / "away.sqlite"
+    ledger.rename(away)
+    with closing(open_app(home)) as app:
+        app.build_gate([NAME])
+        watch = DamageWatch(app, first_look_s=0, again_s=0.01, share=1)
+        watch.start()
+        watch.wait()
+        assert "ledger.sqlite is missing" in app.problems()[f"catalogue {NAME}"]
+        away.rename(ledger)
+        wait_until(lambda: f"catalogue {NAME}" not in app.problems(), timeout_s=20)
+
+
+def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder_of(home) / "ledger.sqlite").unlink()
+    monkeypatch.setattr("pinakes.assembly.disk_check.bytes", full_disk, raising=False)
+    with closing(open_app(home)) as app:
+        app.build_gate([NAME])
+        watch = DamageWatch(app, first_look_s=0, again_s=60, share=1)
+        watch.start()
+        watch.wait()
+        assert f"catalogue {NAME}" not in app.problems()
+        watch.stop()
+
+
+def full_disk(_size: int) -> bytes:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def ids_in(answer: Any) -> list[str]:
