@@ -4,6 +4,8 @@ import re
 import tomllib
 from typing import Any
 
+_LONG_KEY = re.compile(r"^[ \t\[]*[\w-]+(?:\.[\w-]+){200}", re.MULTILINE)
+"""A key of more parts than anybody needs: the parser's time grows with the square of them."""
 _LONG_NUMBER = re.compile(r"[0-9A-Za-z_]{4000}")
 
 
@@ -13,6 +15,8 @@ class TomlError(ValueError):
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML; a byte order mark, as editors on Windows write it, is passed over. Raise TomlError."""
+    if (found := _LONG_KEY.search(text)) is not None:
+        raise TomlError(f"a key has too many parts (at line {text.count(chr(10), 0, found.start()) + 1})")
     try:
         document = tomllib.loads(text.removeprefix("\ufeff"))
         if not _has_long_number(document):

@@ -66,13 +66,13 @@ def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:
     assert view.fetch([Key(10_000)], scope=WHOLE) == {}
 
 
-def test_records_come_in_the_order_of_their_keys_whichever_were_read_before(stock: Any) -> None:
+def test_records_come_in_key_order_whichever_were_read_before(stock: Any) -> None:
     stock.put(*(stock.record(f"n{number}", body="A robot.") for number in range(6)))
     view = stock.shelf.reader()
     keys = list(view.find([RecordId(f"n{number}") for number in (4, 1, 5, 0, 3)], scope=WHOLE).values())
     view.fetch(keys[2:4], scope=WHOLE)
     for asked in (keys, keys[::-1]):
-        assert list(view.fetch(asked, scope=WHOLE)) == asked
+        assert list(view.fetch(asked, scope=WHOLE)) == sorted(keys)
 
 
 def test_tens_of_thousands_of_keys_can_be_fetched_at_once(stock: Any) -> None:

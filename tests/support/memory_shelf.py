@@ -72,7 +72,7 @@ class MemoryView:
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
-        found = {key: self._records[key] for key in keys if key in self._records}
+        found = {key: self._records[key] for key in sorted(set(keys)) if key in self._records}
         return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:

@@ -122,14 +122,16 @@ def add_catalogue(
             replaces_samples=replaces_samples,
             guard=guard,
         )
+        is_abandoned = False
         try:
             report = update.run(progress)
         except ExpectedError:
-            if shelf.is_empty():
-                app.library.abandon(place)
+            is_abandoned = shelf.is_empty()
             raise
         finally:
-            shelf.close()
+            shelf.close()  # writes a checksum, so a folder that is removed goes after it
+            if is_abandoned:
+                app.library.abandon(place)
     report.embedded += before
     return report
 

@@ -190,7 +190,7 @@ class ShelfReader(Protocol):
         """Why this snapshot lags behind the store, or None where it is current."""
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and are visible, in the order of the keys."""
+        """Return the records of these keys that exist and are visible, in key order."""
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where the records exist and are visible."""

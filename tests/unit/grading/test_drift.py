@@ -9,6 +9,7 @@ import pytest
 
 from pinakes.assembly.app import App
 from pinakes.assembly.self_grading import grade_catalogue, regrade
+from pinakes.checksums import dump_checked, load_checked
 from pinakes.grading.drift import SearchCounts
 from pinakes.grading.golden_set import GoldenSetRequest
 from pinakes.grading.grade import GRADE_FILE, describe_grade, find_latest_grade
@@ -68,9 +69,9 @@ def test_searches_without_a_result_are_drift_where_they_are_many(app: App) -> No
 @pytest.mark.usefixtures("graded")
 def test_a_fall_of_the_grade_is_drift(app: App) -> None:
     path = app.library.get_installed("dishes").folder / GRADE_FILE
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = load_checked(path.read_bytes(), None)
     known["kinds"]["descriptions"]["ndcg_10"] = {"mean": 1.0, "low": 1.0, "high": 1.0}
-    path.write_text(json.dumps(known), encoding="utf-8")
+    path.write_bytes(dump_checked(known))
     assert [sign for sign in drift_of(app) if sign.startswith("nDCG@10 of descriptions fell from 1.000 to 0.")]
 
 

@@ -69,13 +69,13 @@ class EmbeddedView:
         return sum(_count_awaiting(one, mask) for one, mask in zip(self._segments, alive, strict=True))
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and are visible, in the order of the keys."""
+        """Return the records of these keys that exist and are visible, in key order."""
         known = {key: record for key in keys if (record := self._last_records.get(key)) is not None}
         missing = [key for key in keys if key not in known]
         if missing:
             known |= self._fetch_missing(missing)
         sees = scope.visibility.sees
-        return {key: known[key] for key in keys if key in known and sees(known[key].audiences)}
+        return {key: known[key] for key in sorted(known) if sees(known[key].audiences)}
 
     def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
         found = self.store.fetch(keys, as_of=self.change_no)

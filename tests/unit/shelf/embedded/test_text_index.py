@@ -53,5 +53,5 @@ def test_what_a_killed_writer_left_is_not_in_the_way_of_the_next(killed: Path, a
 
 def test_control_left_where_it_is_it_would_be(killed: Path, anime_spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TextIndex, "_remove_leftovers", lambda _self: None)
-    with pytest.raises(StorageError, match="FileAlreadyExists"):
+    with pytest.raises(StorageError, match="the text index cannot be written"):
         TextIndex(killed, anime_spec).update([Key(1)], rows("uno"), change_no=4)
