@@ -86,7 +86,7 @@ def models_folder() -> Path:
 def sample_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with the sample catalogue, built by the app with the real model; a copy of one for all processes."""
     home = tmp_path_factory.mktemp("library")
-    shutil.copytree(kept_library(build_sample), home, dirs_exist_ok=True)
+    shutil.copytree(kept_library("anime", build_sample), home, dirs_exist_ok=True)
     (home / "models").symlink_to(models_folder, target_is_directory=True)
     return home
 

@@ -1,6 +1,7 @@
 """One channel per transport, over which a test sends raw JSON-RPC frames."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from support.wire import (
 )
 
 PINAKES = str(Path(sys.executable).with_name("pinakes"))
+IDLE_S = 10
+"""From here on a connection that answers no pings may have been closed."""
 
 
 class Channel(Protocol):
@@ -360,18 +363,21 @@ class Channels:
     def __init__(self, open_channel: Callable[[str, str], Channel]) -> None:
         self._open_channel = open_channel
         self._open: dict[tuple[str, str], Channel] = {}
+        self._used_at: dict[tuple[str, str], float] = {}
 
     @contextmanager
     def use(self, transport: str, era: str) -> Iterator[Channel]:
-        """Lend the connection of this kind."""
+        """Lend the connection of this kind; one that has been idle may be closed by the server, and is opened anew."""
         kind = (transport, era)
         channel = self._open.pop(kind, None) or self._open_channel(transport, era)
+        if time.monotonic() - self._used_at.get(kind, math.inf) > IDLE_S:
+            channel.ask("tools/list")
         try:
             yield channel
         except BaseException:
             channel.close()
             raise
-        self._open[kind] = channel
+        self._open[kind], self._used_at[kind] = channel, time.monotonic()
 
     def close(self) -> None:
         """Let go of all of them."""

@@ -28,16 +28,16 @@ MODEL_CACHE = REPO / ".cache" / "models"
 SHARED_DATA = Path(os.environ.get("PINAKES_TEST_DATA", REPO.parent / "shared" / "data"))
 
 
-def kept_library(build: Callable[[Path], None]) -> Path:
+def kept_library(name: str, build: Callable[[Path], None]) -> Path:
     """Return a library that is built once for this state of the sources, and kept in the repository's cache.
 
     Embedding takes longer than most test files: processes, and the two parts of a run, share what was built.
     """
-    kept = MODEL_CACHE.parent / "samples" / _digest_of_sources()
+    kept = MODEL_CACHE.parent / "samples" / f"{name}-{_digest_of_sources()}"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(kept.parent / "lock", timeout=600):
+    with filelock.FileLock(kept.parent / f"{name}.lock", timeout=600):
         if not kept.is_dir():
-            for former in (one for one in kept.parent.iterdir() if one.is_dir()):
+            for former in kept.parent.glob(f"{name}-*"):
                 shutil.rmtree(former, ignore_errors=True)
             building = kept.with_suffix(".new")
             build(building)

@@ -144,7 +144,9 @@ def test_other_readers_stay_with_the_state_before_until_an_update_is_accepted(
     assert shelf.reader().count(WHOLE) == 90
     seen: set[tuple[int, bool]] = set()
 
-    def look(_number: int) -> None:
+    def look(number: int) -> None:
+        if number % 10:
+            return  # each look waits for the writer for a moment
         reader = shelf.reader()
         seen.add((reader.count(WHOLE), reader.stale is not None))
 

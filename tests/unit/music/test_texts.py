@@ -72,13 +72,15 @@ def iter_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | N
 
 
 def require_all_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | None) -> None:
-    """Require that the pages under a budget are the whole answer, each item once, and that each page fits."""
+    """Require that the pages under a budget fit, and have the first hundred items of each kind, each once."""
     whole = items_of(music.call(tool, **arguments, limit=100, offset=0).structured)
     found: dict[str, list[str]] = {name: [] for name in whole}
     for answer in iter_pages(music, tool, arguments, tokens):
         assert tokens_of(answer) <= (tokens or DEFAULT_TOKENS)
         for name, items in items_of(answer.structured).items():
             found.setdefault(name, []).extend(items)
+        if all(len(found[name]) >= len(items) for name, items in whole.items()):
+            break
     for name, items in whole.items():
         assert found[name][: len(items)] == items
         assert len(set(found[name])) == len(found[name])
