@@ -50,7 +50,7 @@ class App:
         self.conditions = CatalogueConditions()
         """Which catalogues fail or are damaged; failing calls, opening and background checks report there."""
         self.own_records = OwnRecords(settings.home)
-        """Where what belongs to users is kept."""
+        """The storage of what belongs to users."""
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -1,4 +1,4 @@
-"""Where a server keeps what belongs to users: the control database, or without accounts a file of the local user."""
+"""The storage of what belongs to users: the control database, or without accounts a file of the local user."""
 
 import importlib
 import threading

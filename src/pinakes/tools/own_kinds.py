@@ -45,7 +45,7 @@ def _record_nothing(_user: str, _record_id: str, _seconds: float, *, catalogue: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnStorage:
-    """Where a server keeps what belongs to users: the control database, or without accounts the local user's."""
+    """The storage of what belongs to users: the control database, or without accounts the local user's."""
 
     database: OwnDatabase
     record_play: RecordPlay = _record_nothing

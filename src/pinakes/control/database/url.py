@@ -6,7 +6,7 @@ from pinakes.settings import Settings
 
 CONTROL_FILE = "control.sqlite"
 LOCAL_FILE = "local-user.sqlite"
-"""What belongs to the local user, where there are no accounts."""
+"""The storage of the local user, where there are no accounts."""
 
 
 def default_url(home: Path) -> str:
