@@ -369,12 +369,13 @@ class Channels:
     def use(self, transport: str, era: str) -> Iterator[Channel]:
         """Lend the connection of this kind; one that has been idle may be closed by the server, and is opened anew."""
         kind = (transport, era)
+        if transport == "websocket" and time.monotonic() - self._used_at.get(kind, math.inf) > IDLE_S:
+            self._open.pop(kind).close()
         channel = self._open.pop(kind, None) or self._open_channel(transport, era)
-        if time.monotonic() - self._used_at.get(kind, math.inf) > IDLE_S:
-            channel.ask("tools/list")
         try:
             yield channel
         except BaseException:
+            self._used_at.pop(kind, None)
             channel.close()
             raise
         self._open[kind], self._used_at[kind] = channel, time.monotonic()

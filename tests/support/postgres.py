@@ -95,6 +95,9 @@ class PostgresServer:
         for part in (self._programs.parent, installed / f"{WHEEL}.libs"):  # the programs look for their libraries there
             shutil.copytree(part, self.folder / part.relative_to(installed), symlinks=True)
         self._programs = self.folder / self._programs.relative_to(installed)
+        for path in (self.folder, *self.folder.rglob("*")):
+            if not path.is_symlink():  # whatever the umask is: others may do what the owner may, but for writing
+                path.chmod(path.stat().st_mode | (path.stat().st_mode >> 6 & 0o5))
         os.chown(self.folder, NOBODY, NOBODY)
         self._owner = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
 
