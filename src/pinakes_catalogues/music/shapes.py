@@ -88,7 +88,7 @@ class GetParams(OffsetParams, MusicParams):
     query_type: QueryType
     id: Name | None = Field(default=None, description="Id or name; narrows gaps, fixes, plays")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: QueryText | None = Field(default=None, description="For playlist, as calm piano before 1850")
+    about: QueryText | None = Field(default=None, description="For playlist: calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: Listed | None = Field(
         default=None, max_length=1000, description="For gaps of an artist: its albums, or musicbrainz"

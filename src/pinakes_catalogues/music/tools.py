@@ -293,7 +293,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="catalog.search",
-            description="Search artists, albums and tracks of music by name and meaning.",
+            description="Search artists, albums and tracks by name and meaning.",
             params=SearchParams,
             result=SearchResult,
             run=music.search,
@@ -304,7 +304,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="catalog.get",
             description=(
-                "Music: records, recent and similar ones, stats, gaps and duplicates, fixes for catalog.mutate, "
+                "Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, "
                 "a playlist; your likes and plays."
             ),
             params=GetParams,

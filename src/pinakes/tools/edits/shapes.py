@@ -57,8 +57,8 @@ class MutateParams(PricedParams, GenericParams):
         max_length=MOST_CHANGES,
         description="Several, all or none: [{action, kind, id, fields}]",
     )
-    preview: bool = Field(default=False, description="Only show what would change")
-    plan: str | None = Field(default=None, description="Of a preview, to apply exactly that")
+    preview: bool = Field(default=False, description="Show what would change")
+    plan: str | None = Field(default=None, description="Of a preview, to apply just that")
     cascade: bool = Field(default=False, description="Delete what names it too")
 
     @model_validator(mode="before")
