@@ -39,16 +39,16 @@ class BadFrameError(Exception):
 
 
 class UnaskedAnswerError(Exception):
-    """An answer, which nobody waits for: this server asks its clients nothing.
+    """An answer that is malformed, or that nobody waits for.
 
-    It gets no answer itself, however malformed: its sender may have a request of its own open under the same id.
+    It gets no answer itself: its sender may have a request of its own open under the same id.
     """
 
 
 def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Parse a request or a notification for the SDK.
+    """Parse a message for the SDK.
 
-    Raise BadFrameError where it is malformed, and UnaskedAnswerError where it is an answer.
+    Raise BadFrameError where it is malformed, and UnaskedAnswerError where it is an answer and malformed.
     """
     if len(raw) > MAX_FRAME_BYTES:
         raise BadFrameError(types.INVALID_REQUEST, f"a message is at most {MAX_FRAME_BYTES} bytes long")
@@ -56,6 +56,8 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
     try:
         return _kind_of(decoded).model_validate(decoded, by_name=False)
     except ValueError as error:
+        if "method" not in decoded:
+            raise UnaskedAnswerError from error
         raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
 
 
@@ -68,16 +70,16 @@ def _decoded(raw: bytes | str) -> dict[str, Any]:
     request_id = _request_id(decoded)
     _require_version(decoded, request_id)
     _require_one_kind(decoded, request_id)
-    if "method" not in decoded:
-        raise UnaskedAnswerError
-    if not isinstance(decoded.get("params", {}), dict):
+    if "method" in decoded and not isinstance(decoded.get("params", {}), dict):
         raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
     return decoded
 
 
 def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
-    """Return the type of a message: request or notification."""
-    return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
+    """Return the type of a message: request, notification, response or error."""
+    if "method" in decoded:
+        return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
+    return types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
 
 
 def _parsed(raw: bytes | str) -> Any:

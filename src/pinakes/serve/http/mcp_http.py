@@ -66,10 +66,15 @@ class FrameChecked:
 
 
 def _check_message(body: bytes, headers: Headers) -> None:
-    """Refuse a malformed message; a revision that the headers name is compared with theirs by the SDK."""
+    """Refuse a malformed message; a revision that the headers name is compared with theirs by the SDK.
+
+    From 2026-07-28 on a server sends no requests, so an answer is one that nobody waits for.
+    """
     message = read_frame(body)
     if headers.get(MCP_PROTOCOL_VERSION_HEADER) not in MODERN_PROTOCOL_VERSIONS:
         require_served_revision(message)
+    elif isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+        raise UnaskedAnswerError
 
 
 class StreamableHTTP:
