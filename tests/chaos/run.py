@@ -122,6 +122,7 @@ def let_faults_happen(conductor: Conductor, *, minutes: float, only: str | None)
     """Bring about faults in a random order, each as often as the others, until the time is over."""
     ends_at = time.monotonic() + minutes * 60
     names: list[str] = []
+    shown = 0
     while time.monotonic() < ends_at:
         if not names:
             names = [name for name in conductor.list_faults() if only is None or only in name]
@@ -130,14 +131,10 @@ def let_faults_happen(conductor: Conductor, *, minutes: float, only: str | None)
         told = f"told after {entry.told_after_s:.1f} s ({entry.told_by})" if entry.told_after_s is not None else ""
         well = f"well after {entry.well_after_s:.1f} s" if entry.well_after_s is not None else "NOT WELL"
         print(f"{entry.began_at:6.0f} s  {entry.name}: {told}, {well}", flush=True)
-        for problem in conductor.record.wrong[:]:
-            if problem not in _SHOWN:
-                _SHOWN.add(problem)
-                print(f"          WRONG {problem}", flush=True)
+        for problem in conductor.record.wrong[shown:]:
+            shown += 1
+            print(f"          WRONG {problem}", flush=True)
         time.sleep(PAUSE_S)
-
-
-_SHOWN: set[str] = set()
 
 
 def judge(

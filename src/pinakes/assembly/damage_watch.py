@@ -81,7 +81,7 @@ class DamageWatch:
     def _is_whole(self, catalogue: OpenCatalogue) -> bool:
         """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
         problems = self._find_problems(catalogue)
-        if problems is None or not self._can_judge():
+        if problems is None or (problems and not self._can_judge()):
             return False
         self._app.note_problems(catalogue.name, problems)
         return not problems
@@ -92,7 +92,7 @@ class DamageWatch:
 
     def _find_problems(self, catalogue: OpenCatalogue) -> list[Problem] | None:
         """Mend one catalogue, and return what is still wrong with it; None where it cannot be checked now."""
-        if not self._can_judge():
+        if check_files() is not None:
             return None
         try:
             for done in catalogue.shelf.mend(checkpoint=self._rest):

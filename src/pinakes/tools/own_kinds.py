@@ -53,7 +53,7 @@ class OwnStorage:
 
 def refuse_storage() -> OwnStorage:
     """Refuse to open a storage, where a catalogue is not in a library."""
-    raise StorageError("there is no library here to keep likes, playlists and the like in")
+    raise StorageError("there is no library here to keep records of your own in")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ class DescribedArtists:
 
     @property
     def note(self) -> str:
-        """What the words were taken for."""
+        """The note that says what the words were taken for."""
         if not self.artists:
             return f"{self.words}: no description of an artist here says so; searched for as words"
         names = [str(one.get("name")) for one in self.artists]

@@ -58,7 +58,7 @@ class Wanted:
 
 
 class OwnStore(Protocol):
-    """What a user keeps."""
+    """The likes, playlists and plays of users."""
 
     def list_likes(self, user: str) -> tuple[list[Like], int]:
         """Return the likes of a user, the newest first, and the total."""
