@@ -76,8 +76,8 @@ async def read_object(request: Request) -> dict[str, Any]:
     if len(body) <= DECODED_AT_ONCE:
         return decode_object(body)
     decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
-    if isinstance(decoded, InputError):
-        raise decoded
+    if isinstance(decoded, str):  # an error kept in a variable here would keep this frame, and with it the body
+        raise InputError(decoded)
     return decoded
 
 
@@ -96,7 +96,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     return decoded
 
 
-def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | InputError:
+def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
     """Decode the last body of a list, or return what is wrong with it.
 
     An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
@@ -104,7 +104,7 @@ def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | InputError:
     try:
         return decode_object(bodies.pop())
     except InputError as error:
-        return InputError(error.message)
+        return error.message
 
 
 def validate_body(model: type[ModelT], body: Mapping[str, Any]) -> ModelT:
