@@ -181,7 +181,7 @@ class EmbedSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSpec:
-    """The parameters of a search and of merging its rankings. `docs/quality.md` explains the defaults."""
+    """The parameters of a search and of merging its rankings. `docs/reference/quality.md` explains the defaults."""
 
     fusion: Fusion = Fusion.BLEND
     rrf_k: int = 60

@@ -1,4 +1,4 @@
-"""`docs/first-day.md`: the commands that are typed as the server's user work in the order of the page."""
+"""`docs/share.md`: the commands that are typed as the server's user work in the order of the page."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ from support.libraries import MODEL_CACHE
 from support.processes import ServerProcess, wait_until
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "first-day.md"
+PAGE = ROOT / "docs" / "share.md"
 HOME = "/var/lib/pinakes"
 Run = Callable[..., Any]
 

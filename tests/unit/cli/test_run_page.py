@@ -1,4 +1,4 @@
-"""`docs/run.md`: the commands about users, roles and catalogues work in the order of the page."""
+"""`docs/reference/shared-server.md`: the commands about users, roles and catalogues work in the order of the page."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "run.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "shared-server.md"
 Run = Callable[..., Any]
 
 
