@@ -1,4 +1,4 @@
-"""A plain model of who may do and see what, written from the page on shared servers and not from the code that it is held against.
+"""A plain model of who may do and see what, written from the documentation not from the code that it is held against.
 
 Everything is a set of words in memory; an action either happens or is refused, and nothing tells why.
 """

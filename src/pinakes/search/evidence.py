@@ -6,8 +6,8 @@ A strength is between 0 and 1. Three things are evidence:
   that no record of the catalogue has speak against all of them, values that the query names for those that have them;
 - names: a query that is the name of a record, exactly or misspelt, or a part of it.
 Nearness and words are joined by a logistic function whose weights were fitted on judged questions about catalogues of
-several kinds (`docs/reference/quality.md`). A name is evidence by itself. Nothing depends on the other candidates, so a filter
-that leaves one record does not make it certain.
+several kinds (`docs/reference/quality.md`). A name is evidence by itself. Nothing depends on other candidates, so a
+filter that leaves one record does not make it certain.
 
 The strength of one candidate can be explained by parts that add up to it. Those of the logistic function share its rise
 above the base, the strength of no evidence at all, in proportion to their addends.
