@@ -1,7 +1,8 @@
 """Fusion: candidates → one score each, 0–1, where 1 is the best a record could reach with the arms that ran.
 
-`reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/reference/quality.md`): a weighted sum
-of both arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours' scores.
+`reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/reference/quality.md`): a weighted
+sum of both arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours'
+scores.
 Both keep the score after each of their steps, so that one candidate's score can be explained by what each step added.
 """
 
