@@ -34,7 +34,8 @@ from pinakes.search.names import NameChoice, find_namesakes, resolve_name
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.search.values import FieldValues, field_values
-from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
+from pinakes.setting_types import Address, SettingsSection, Texts, setting
+from pinakes.settings import Settings, read_section
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
 from pinakes.text.analyser import query_tokens

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pinakes.errors import InputError
-from pinakes.settings import ENVIRONMENT, Settings, SettingsSection, load_settings, read_section, setting
+from pinakes.setting_types import SettingsSection, setting
+from pinakes.settings import ENVIRONMENT, Settings, load_settings, read_section
 
 
 def load(home: Path, file: str = "", **environment: str) -> Settings:
