@@ -104,7 +104,7 @@ def test_prompts_are_listed_filled_in_and_completed(whole: Any, mode: str) -> No
         return listed, message.content.text, completed.completion.values
 
     listed, text, values = ask(whole, look, mode=mode)
-    assert listed == ["count", "fill_gaps", "recommend", "recommend_anime", "research"]
+    assert listed == [prompt.name for prompt in whole.gate.guide.list_prompts(LOCAL_USER)]
     assert "What is a fireball?" in text
     assert values == ["dnd"]
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 FORESEEN = (
-    "REST has no completions",
+    "REST has neither completions nor prompts",
     "needs Linux's /proc",
     "only Linux says so",
     "this platform does not say",

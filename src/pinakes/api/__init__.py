@@ -104,6 +104,7 @@ from pinakes.tools.spec import (
     ToolSpec,
     catalogue_tool,
 )
+from pinakes.tools.title_completion import complete_title_list, complete_titles
 
 __all__ = [
     "EVIDENCE_AT",
@@ -234,6 +235,8 @@ __all__ = [
     "ask_each",
     "catalogue_tool",
     "clean",
+    "complete_title_list",
+    "complete_titles",
     "deferred",
     "depth_for",
     "describe_degraded",

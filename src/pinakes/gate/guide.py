@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.tools.instructions import instructions_for
+from pinakes.tools.plain_names import with_plain_names
 from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.toolbox import Toolboxes
 
@@ -32,16 +33,24 @@ class Guide:
         """Return the prompts that fit the tools which the principal may call, sorted by name."""
         return self._toolboxes.of(principal.visibility).list_prompts(principal)
 
-    def render_prompt(self, principal: Principal, name: str, given: Mapping[str, str]) -> RenderedPrompt:
-        """Return the text of a prompt; raise InputError for one that is not offered, and for wrong arguments."""
-        prompt = self._get_prompt(principal, name)
-        return RenderedPrompt(description=prompt.description, text=prompt.render(given))
+    def render_prompt(
+        self, principal: Principal, name: str, given: Mapping[str, str], *, is_plain: bool = False
+    ) -> RenderedPrompt:
+        """Return the text of a prompt; raise InputError for one that is not offered, and for wrong arguments.
 
-    def complete_prompt(self, principal: Principal, name: str, argument: str, typed: str) -> Sequence[str]:
-        """Return the values of a prompt's argument that begin like the typed text."""
-        found = [one for one in self._get_prompt(principal, name).arguments if one.name == argument and one.complete]
-        values = found[0].complete(principal) if found and found[0].complete else ()
-        return [value for value in values if value.casefold().startswith(typed.casefold())]
+        With `is_plain` it names tools by their plain names.
+        """
+        prompt = self._get_prompt(principal, name)
+        text = prompt.render(given, principal)
+        shown = with_plain_names(text, self.plain_names(principal)) if is_plain else text
+        return RenderedPrompt(description=prompt.description, text=shown)
+
+    def complete_prompt(
+        self, principal: Principal, name: str, argument: str, typed: str, others: Mapping[str, str]
+    ) -> Sequence[str]:
+        """Return values that the typed text of a prompt's argument may become; `others` has the other arguments."""
+        prompt = self._get_prompt(principal, name)
+        return prompt.get_argument(argument).list_completions(principal, typed, others)
 
     def _get_prompt(self, principal: Principal, name: str) -> PromptSpec:
         offered = {prompt.name: prompt for prompt in self.list_prompts(principal)}

@@ -230,6 +230,7 @@ class Handlers:
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""
         caller, given = self._callers(context), params.arguments or {}
+        is_plain = self._naming.is_plain_for(context)
         asked = CallContext(
             principal=caller.principal,
             via=caller.via,
@@ -239,7 +240,7 @@ class Handlers:
         )
         with _protocol_errors():
             found = await self._gate.perform(
-                asked, lambda gate: gate.guide.render_prompt(caller.principal, params.name, given)
+                asked, lambda gate: gate.guide.render_prompt(caller.principal, params.name, given, is_plain=is_plain)
             )
         content = types.TextContent(type="text", text=safe_text(found.text))
         return types.GetPromptResult(
@@ -248,9 +249,10 @@ class Handlers:
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Complete the value of a template's variable, or of a prompt's argument."""
+        others = (params.context.arguments if params.context else None) or {}
         if not isinstance(params.ref, types.ResourceTemplateReference):
-            return await self._complete_prompt(context, params.ref.name, params.argument)
-        argument, others = params.argument, (params.context.arguments if params.context else None) or {}
+            return await self._complete_prompt(context, params.ref.name, params.argument, others)
+        argument = params.argument
         with _protocol_errors():
             caller = self._callers(context)
             found = await self._gate.complete(caller, params.ref.uri, argument.name, argument.value, others)
@@ -260,13 +262,23 @@ class Handlers:
         )
 
     async def _complete_prompt(
-        self, context: Context, name: str, argument: types.CompletionArgument
+        self, context: Context, name: str, argument: types.CompletionArgument, others: Mapping[str, str]
     ) -> types.CompleteResult:
-        def find(gate: Gate, principal: Principal) -> Sequence[str]:
-            return gate.guide.complete_prompt(principal, name, argument.name, argument.value)
+        caller = self._callers(context)
+        asked = CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation="completion/complete",
+            target=name[:200],
+            parameters={**others, "variable": argument.name, "typed": argument.value},
+        )
 
-        values = await self._list(context, find)
-        shown = list(values[:COMPLETIONS])
+        def find(gate: Gate) -> Sequence[str]:
+            return gate.guide.complete_prompt(caller.principal, name, argument.name, argument.value, others)
+
+        with _protocol_errors():
+            values = await self._gate.perform(asked, find)
+        shown = [safe_text(value) for value in values[:COMPLETIONS]]
         return types.CompleteResult(
             completion=types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
         )
@@ -355,7 +367,9 @@ def prompt_entry(prompt: PromptSpec) -> types.Prompt:
         types.PromptArgument(name=one.name, description=one.description, required=one.required)
         for one in prompt.arguments
     ]
-    return types.Prompt(name=prompt.name, description=prompt.description, arguments=arguments)
+    return types.Prompt(
+        name=prompt.name, title=prompt.title or None, description=prompt.description, arguments=arguments
+    )
 
 
 def resource_entry(entry: ResourceEntry) -> types.Resource:

@@ -2,20 +2,27 @@
 
 from collections.abc import Mapping
 
-from pinakes.api import Catalogues, PromptArgument, PromptSpec
+from pinakes.api import Catalogues, PromptArgument, PromptSpec, complete_title_list
 
 
-def prompts(_catalogues: Catalogues) -> list[PromptSpec]:
+def prompts(catalogues: Catalogues) -> list[PromptSpec]:
     """Declare the prompt."""
+    titles = complete_title_list(catalogues)
     return [
         PromptSpec(
             name="recommend_anime",
+            title="Recommend anime",
             description="Recommend anime from titles that somebody likes, and a sentence about what they want.",
             needs=("recommend_similar", "get_anime_details"),
             arguments=[
-                PromptArgument(name="titles", description="anime that they like, separated by commas", required=True),
+                PromptArgument(
+                    name="titles",
+                    description="anime that they like, separated by commas",
+                    required=True,
+                    complete=titles,
+                ),
                 PromptArgument(name="wish", description='as in "post-2020, darker, not horror, under 13 episodes"'),
-                PromptArgument(name="seen", description="anime to leave out, separated by commas"),
+                PromptArgument(name="seen", description="anime to leave out, separated by commas", complete=titles),
             ],
             text=_recommend,
         )
