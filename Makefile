@@ -1,14 +1,16 @@
-# Development commands. `make serve` and `make test` install everything they need.
-PYTHON ?= python3
+# Development commands. `make serve` installs what serving needs, every other command what development needs.
+# The Python is found, or named by PYTHON=/path/to/python3.12.
 VENV := .venv
 BIN := $(VENV)/bin
+SERVING := $(VENV)/.serving
 STAMP := $(VENV)/.installed
+export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: serve test quick conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
-serve: $(STAMP)  ## install, build the sample library, show a few searches, and serve it over HTTP
+serve: $(SERVING)  ## install, build the sample library, show a few searches, and serve it over HTTP
 	$(BIN)/pinakes tour
 	$(BIN)/pinakes serve --http
 
@@ -59,17 +61,19 @@ eval: $(STAMP)  ## measure quality on every open set of questions, and fail when
 LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --strip-extras --no-header
 
-lock: $(STAMP)  ## update the lock files of the development environment and the container from pyproject.toml
+lock: $(STAMP)  ## update the lock files of the environments, of the container and of the installer from pyproject.toml
 	$(BIN)/pip install -q pip-tools
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
-	$(LOCK) --extra postgres --extra mysql --output-file requirements-server.lock pyproject.toml
+	$(LOCK) --extra postgres --extra mysql --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
+	echo uv | $(LOCK) --output-file requirements-installer.lock -
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
-$(STAMP): requirements.lock pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --require-hashes -r requirements.lock
-	$(BIN)/pip install -q --no-deps -e .
-	$(BIN)/python -m compileall -q src
-	touch $(STAMP)
+$(SERVING): requirements-server.lock pyproject.toml scripts/environment.sh
+	sh scripts/environment.sh serving
+	touch $(SERVING)
+
+$(STAMP): requirements.lock pyproject.toml scripts/environment.sh
+	sh scripts/environment.sh development
+	touch $(SERVING) $(STAMP)
