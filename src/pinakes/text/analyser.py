@@ -27,10 +27,10 @@ _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
 _TOKEN = pattern(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
-_BLANKED = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
-"""What each character of a plain text becomes, so that its words are separated by blanks."""
-_SIGNS = ("'", "+", "#")
-"""Where a plain text has none of these, its words are its runs of letters and digits."""
+_SIGNS = "'+#"
+"""Signs of ASCII that may be part of a word. Without them, the words of an ASCII text are its letters and digits."""
+_BLANKED = "".join(chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else " " for code in range(128))
+"""What each ASCII character of a text becomes: no token has a blank, so the pieces between them are analysed alone."""
 _APOSTROPHE = re.compile(r"['’]")
 
 _english = Stemmer.Stemmer("english")
@@ -39,9 +39,10 @@ _english = Stemmer.Stemmer("english")
 def index_tokens(text: str) -> list[str]:
     """Return the tokens that a text is indexed under."""
     folded = fold(text)
+    pieces = folded.translate(_BLANKED).split()
     if folded.isascii() and not any(sign in folded for sign in _SIGNS):
-        return list(map(_STEMS.__getitem__, folded.translate(_BLANKED).split()))
-    return [token for match in _TOKEN.finditer(folded) for token in _indexed(match)]
+        return list(map(_STEMS.__getitem__, pieces))
+    return [token for piece in pieces for token in _PIECES[piece]]
 
 
 def query_tokens(text: str) -> list[str]:
@@ -65,7 +66,21 @@ class _Stems(dict[str, str]):
         return stemmed
 
 
+class _Pieces(dict[str, tuple[str, ...]]):
+    """The tokens of the pieces seen so far, which may have signs and any script."""
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        tokens = tuple(token for match in _TOKEN.finditer(piece) for token in _indexed(match))
+        if len(piece) > MAX_TOKEN_CHARS:  # hardly a word that comes again
+            return tokens
+        if len(self) >= STEMS_KEPT:
+            self.clear()
+        self[piece] = tokens
+        return tokens
+
+
 _STEMS = _Stems()
+_PIECES = _Pieces()
 
 
 def _indexed(match: re.Match[str]) -> Iterator[str]:

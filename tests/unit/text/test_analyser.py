@@ -1,6 +1,8 @@
 """Text into tokens."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pinakes.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
 
@@ -61,3 +63,9 @@ def test_a_turkish_word_is_also_indexed_without_its_dotless_letter() -> None:
     assert index_tokens("Kırmızı") == ["kırmızı", "kirmizi"]
     assert query_tokens("Kırmızı") == ["kırmızı"]
     assert query_tokens("KIRMIZI") == ["kirmizi"]
+
+
+@given(text=st.text(alphabet=st.sampled_from("ab1'’+#_-. \n\u00a0éİıß花カไहि—٣Ａ"), max_size=40))
+def test_a_text_is_indexed_as_its_words_are_asked_for_but_for_scripts_without_spaces(text: str) -> None:
+    spaced = "".join(" " if letter in "花カไı" else letter for letter in text)
+    assert index_tokens(spaced) == query_tokens(spaced)
