@@ -16,7 +16,7 @@ serve: $(SERVING)  ## install, build the sample library, show a few searches, an
 
 test: $(STAMP)  ## install and run all tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m alone
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
