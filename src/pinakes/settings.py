@@ -102,7 +102,7 @@ class EmbeddingSettings(SettingsSection):
     models: LocalPath = setting("", "PINAKES_MODELS")
     """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "PINAKES_HUB_URL")
-    """Where `pinakes model pull` fetches weights if the package index does not have them; a mirror is possible."""
+    """Where weights are fetched if the package index does not have them; a mirror that is set here is asked first."""
 
     @model_validator(mode="before")
     @classmethod

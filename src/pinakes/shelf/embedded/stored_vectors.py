@@ -103,15 +103,29 @@ class StoredVectors(StoreFile):
         with self._writing() as db:
             db.executemany("DELETE FROM embeddings WHERE rowid = ?", ((row,) for row in rows))
 
+    def _insert_vectors(self, db: apsw.Connection, embeddings: Sequence[Embedding]) -> None:
+        """Store the vectors of many texts, of those that have one; without a model there is none."""
+        model = self.model()
+        if model is None:
+            return
+        for embedding in embeddings:
+            embedding.require_fits(model)
+        rows = [(model.name, one.digest, _as_bytes(one.vector)) for one in embeddings if one.vector is not None]
+        db.executemany(INSERT_VECTOR, rows)
+
     def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
         """Store the vector of a text, and tell whether it is new; without a model there is none."""
         embedding.require_fits(self.model())
         db.execute(
             """INSERT OR IGNORE INTO embeddings
                SELECT value, ?1, ?2, row_sum(value, ?1, ?2) FROM meta WHERE name = 'model'""",
-            (embedding.digest, np.ascontiguousarray(embedding.vector, dtype=np.float32).tobytes()),
+            (embedding.digest, _as_bytes(embedding.vector)),
         )
         return db.changes() > 0
+
+
+def _as_bytes(vector: Vector | None) -> bytes:
+    return np.ascontiguousarray(vector, dtype=np.float32).tobytes()
 
 
 def sound_vector(model: str, digest: bytes, vector: bytes | None, told: int | None) -> Vector | None:
