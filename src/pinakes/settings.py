@@ -241,6 +241,15 @@ class SourcesSettings(SettingsSection):
     """The largest file that is fetched, in megabytes."""
 
 
+class UpdatesSettings(SettingsSection):
+    """Newer releases of catalogues that were installed from a place; other catalogues are never asked about."""
+
+    check: bool = setting(True, "PINAKES_UPDATES_CHECK")
+    """Whether a server asks, beside serving, if the places of its catalogues have newer releases."""
+    every_h: Number = setting(24.0, "PINAKES_UPDATES_EVERY_H", ge=0.01)
+    """How many hours after a look the next follows, over all servers of a library."""
+
+
 class Settings(SettingsSection):
     """All settings of a process."""
 
@@ -262,6 +271,8 @@ class Settings(SettingsSection):
     """The section `[auth]`."""
     sources: SourcesSettings = SourcesSettings()
     """The section `[sources]`."""
+    updates: UpdatesSettings = UpdatesSettings()
+    """The section `[updates]`."""
     collections: CollectionSettings = CollectionSettings()
     """The section `[collections]`."""
     shelves: Mapping[str, ShelfKind] = {}
@@ -301,6 +312,7 @@ SECTIONS: dict[str, type[SettingsSection]] = {
     "mcp.rate_limit": RateLimitSettings,
     "auth": AuthSettings,
     "sources": SourcesSettings,
+    "updates": UpdatesSettings,
     "collections": CollectionSettings,
 }
 """The sections of the file, each with its keys."""
