@@ -1,4 +1,4 @@
-"""`serve` and `install`: connect assistants."""
+"""`serve`: catalogues for assistants."""
 
 import gc
 import importlib
@@ -6,14 +6,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import click
 
 from pinakes.assembly.app import App
 from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
-from pinakes.cli.json_output import print_json
 from pinakes.cli.opening import open_app
 from pinakes.control.database.url import exists
 from pinakes.control.opening import AuditOnDemand
@@ -118,34 +115,6 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close, on_introduced=answered.set)
         answered.set()
     close()
-
-
-@click.command("install")
-@click.argument("client", type=click.Choice(list(CLIENTS)))
-@click.argument("catalogues", nargs=-1)
-@click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
-@click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="The client's configuration file, if not the usual one."
-)
-def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, yes: bool, config: Path | None) -> None:
-    """Write CLIENT's configuration, so that it starts Pinakes with CATALOGUES."""
-    settings = load_settings()
-    for name in catalogues:
-        open_app(settings).library.get_installed(name)
-    entry = build_entry(settings.home, catalogues)
-    path = config or config_path(client)
-    section = CLIENTS[client].section
-    if only_print:
-        click.echo(f"# {path}", err=True)
-        print_json({section: {"pinakes": entry}})
-        return
-    document, exists = merged_config(path, section, entry)
-    question = f"{path} has an entry 'pinakes' already; overwrite it?"
-    if exists and not yes and not click.confirm(question, default=False):
-        raise InputError(f"nothing was written; {path} is as it was")
-    write_config(path, document)
-    click.echo(f"written: {path}; restart {client} to use it")
 
 
 def _build_gate(

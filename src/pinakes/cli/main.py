@@ -30,7 +30,7 @@ COMMANDS = {
     "get": ("pinakes.cli.ask", "Show one record, by id or title."),
     "browse": ("pinakes.cli.browse", "Show the values of a field, or count and sum records."),
     "serve": ("pinakes.cli.connect", "Serve catalogues to an assistant, over stdio."),
-    "install": ("pinakes.cli.connect", "Write an assistant's configuration, so that it starts Pinakes."),
+    "install": ("pinakes.cli.install", "Connect an assistant: write its configuration, or remove it."),
     "user": ("pinakes.cli.user", "Add, change and list accounts."),
     "token": ("pinakes.cli.token", "Create, list and revoke tokens for programs."),
     "role": ("pinakes.cli.role", "Add, change, list and delete roles: named sets of permissions."),

@@ -9,7 +9,7 @@ from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.cli.ask import print_recommendations
 from pinakes.cli.build import set_up
-from pinakes.cli.clients import build_entry
+from pinakes.cli.clients.server_entry import local_server
 from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table, shortened
 from pinakes.gate.gate import Gate
@@ -84,8 +84,7 @@ def _show_search_of_everything(gate: Gate, example: Example) -> None:
 
 
 def _show_connection(app: App) -> None:
-    entry = build_entry(app.settings.home, ())
-    command = shlex.join([f"PINAKES_HOME={app.settings.home}", entry["command"], *entry["args"]])
-    click.echo("\nTo connect an assistant over stdio:")
-    click.echo(f"  claude mcp add pinakes -- env {command}")
-    click.echo("or let Pinakes write the configuration: pinakes install claude-desktop | claude-code | cursor | vscode")
+    server = local_server(app.settings.home, ())
+    command = shlex.join([f"PINAKES_HOME={app.settings.home}", server.command, *server.args])
+    click.echo("\nTo connect an assistant: pinakes install claude-desktop; `pinakes install` lists the others.")
+    click.echo(f"Its command, over stdio: {command}")

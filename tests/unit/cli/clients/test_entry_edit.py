@@ -1,0 +1,185 @@
+"""An entry is added to a configuration and removed again: everything else keeps every byte."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pinakes.cli.clients.config_text import ConfigFormat, ConfigTextError, EntryPlace
+from pinakes.cli.clients.entry_edit import add_entry, find_entry, remove_entry
+from pinakes.cli.clients.jsonc import JSONC
+from pinakes.cli.clients.toml_tables import TOML
+from pinakes.cli.clients.yaml_blocks import YAML
+
+pytestmark = pytest.mark.row("N17")
+
+SERVERS = EntryPlace(section="servers", name="pinakes")
+ENTRY: dict[str, Any] = {
+    "command": r'C:\Program Files\ü "x"\pinakes.exe',
+    "args": ["serve", "films", "#no comment"],
+    "env": {"PINAKES_HOME": "/home/me/a: b", "PINAKES_TOOL_NAMES": "plain"},
+}
+OTHER_ENTRY = {"command": "/opt/pinakes", "args": ["serve"], "env": {}}
+
+JSON_TEXTS = [
+    "",
+    "\n",
+    "{}",
+    "{ }\n",
+    "{\n}\n",
+    '{"servers": {}}',
+    '{"servers": { }, "theme": "dark"}',
+    '{\n  "servers": {}\n}\n',
+    '{\n  "servers": {\n  }\n}\n',
+    '{"servers": {"other": {"command": "x"}}, "a": [1, 2,]}',
+    '{\n\t"theme": "dark",\n\t"servers": {\n\t\t"other": {\n\t\t\t"command": "x"\n\t\t}\n\t}\n}',
+    '{\r\n  "servers": {\r\n    "other": {}\r\n  }\r\n}\r\n',
+    '\ufeff{\n  "servers": {"other": {}}\n}\n',
+    '// my servers\n{\n  // none yet\n  "servers": {\n    // add here\n  }, // end\n}\n',
+    '{\n    "servers": {\n        "other": {"k": "x"}, // first\n        /* more, "pinakes": 1 */\n    },\n}\n',
+    '{\n  "servers": {\n    "other": {} // the last\n  },\n  "url": "http://x/*y*/", "n": -1.5e3, "k": null\n}\n',
+    '{\n  "theme": "dark" // no comma\n}\n',
+    '{\n  "theme": "dark", // a comma\n}\n',
+    "// nothing but a comment",
+]
+TOML_TEXTS = [
+    "",
+    "\n",
+    'model = "x"',
+    'model = "x"  # mine\n',
+    'model = "x"\r\n\r\n[servers.other]\r\ncommand = "y"\r\n',
+    '# head\n[servers.other]\ncommand = "y"\n\n\n',
+    '[servers]\n\n[servers.pinakes_too]\ncommand = "y"\n# tail\n',
+    'text = """\n[servers.pinakes]\n"""\n',
+    '[[profiles]]\nname = "a"\nlist = [\n  [1],\n  [2],\n]\n',
+]
+YAML_TEXTS = [
+    "",
+    "GOOSE_MODEL: x",
+    "# head\nGOOSE_MODEL: x # mine\n",
+    "servers:\n  other:\n    cmd: x\n    args:\n    - a\n    - b\n# tail\nGOOSE_MODEL: x\n",
+    "servers:\n    other:\n        cmd: x\n\nGOOSE_MODEL: x",
+    "servers:\n  # note\n  other: {cmd: x}",
+    "servers: {}\nGOOSE_MODEL: x\n",
+    "servers:\nGOOSE_MODEL: x\n",
+    "a: 1\r\nservers:\r\n  other:\r\n    cmd: x\r\n",
+    "---\nservers:\n  other:\n    text: |\n      pinakes:\n        no entry\n\n    cmd: x\n\n\nz: [1]\n",
+]
+TEXTS = [
+    (form, text) for form, texts in ((JSONC, JSON_TEXTS), (TOML, TOML_TEXTS), (YAML, YAML_TEXTS)) for text in texts
+]
+
+
+@pytest.mark.parametrize(("form", "text"), TEXTS)
+def test_an_entry_is_read_back_beside_the_others_and_its_removal_gives_the_former_bytes(
+    form: ConfigFormat, text: str
+) -> None:
+    added = add_entry(form, text, SERVERS, ENTRY)
+    assert find_entry(form, added, SERVERS) == ENTRY
+    assert {key: value for key, value in form.parse(added).items() if key != "servers"} == {
+        key: value for key, value in form.parse(text).items() if key != "servers"
+    }
+    assert remove_entry(form, added, SERVERS, backup=text) == text
+
+
+@pytest.mark.parametrize(("form", "text"), TEXTS)
+def test_a_former_entry_is_replaced_where_it_is(form: ConfigFormat, text: str) -> None:
+    added = add_entry(form, text, SERVERS, ENTRY)
+    replaced = add_entry(form, added, SERVERS, OTHER_ENTRY)
+    assert find_entry(form, replaced, SERVERS) == OTHER_ENTRY
+    assert add_entry(form, replaced, SERVERS, ENTRY) == added
+    assert remove_entry(form, replaced, SERVERS, backup=text) == text
+
+
+def test_lines_keep_their_comments_their_order_and_their_commas() -> None:
+    text = '{\n  // mine\n  "servers": {\n    "other": {"command": "x"}, // first\n  },\n  "last": 1\n}\n'
+    added = add_entry(JSONC, text, SERVERS, {"command": "p"})
+    assert added == (
+        '{\n  // mine\n  "servers": {\n    "other": {"command": "x"}, // first\n'
+        '    "pinakes": {\n      "command": "p"\n    },\n  },\n  "last": 1\n}\n'
+    )
+
+
+def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone() -> None:
+    text = '{"servers": {"pinakes": {"command": "p", /* mine */ "x": 1}, "later": {}}}'
+    assert remove_entry(JSONC, text, SERVERS, backup=None) == '{"servers": {"later": {}}}'
+    tables = (
+        '[servers.pinakes]\ncommand = "p" # mine\n\n[servers.pinakes.env]\nA = "1"\n\n# of later\n[servers.later]\n'
+    )
+    assert remove_entry(TOML, tables, SERVERS, backup=None) == "\n# of later\n[servers.later]\n"
+    blocks = "servers:\n  pinakes:\n    cmd: p # mine\n\n    args: []\n  later:\n    cmd: x\n"
+    assert remove_entry(YAML, blocks, SERVERS, backup=None) == "servers:\n  later:\n    cmd: x\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "problem"),
+    [
+        (JSONC, "{", "line 1, column 2"),
+        (JSONC, '{\n  "a": 1\n  "b": 2\n}', "line 3, column 3: Expecting ',' delimiter"),
+        (JSONC, '{"a": /}', "line 1, column 7: '/}' is not JSON"),
+        (JSONC, "{,}", "line 1, column 2"),
+        (JSONC, '{"a": 1,,}', "line 1, column 9"),
+        (JSONC, "{} {}", "line 1, column 4"),
+        (JSONC, "[]", "its root is a list"),
+        (JSONC, '{"servers": []}', "'servers' is not an object"),
+        (JSONC, "[" * 5_000, "nested too deeply"),
+        (TOML, "\na b = 1", "line 2"),
+        (TOML, "servers = {other = {}}", "cannot be edited safely|line 3"),
+        (YAML, "a: [", "line 1, column 5"),
+        (YAML, "- a", "its root is a list"),
+        (YAML, "servers: [1]", "'servers' is not a mapping"),
+        (YAML, "servers: {other: {cmd: x}}", "not laid out as a block of lines"),
+    ],
+)
+def test_a_text_that_cannot_be_edited_is_refused_with_its_place(form: ConfigFormat, text: str, problem: str) -> None:
+    with pytest.raises(ConfigTextError, match=problem):
+        add_entry(form, text, SERVERS, ENTRY)
+
+
+def test_an_edit_that_would_change_anything_else_is_refused() -> None:
+    """The control of the reading back: an insertion that loses another entry."""
+    careless = ConfigFormat(
+        parse=JSONC.parse, insert=lambda *_: json.dumps({"servers": {"pinakes": ENTRY}}), removals=JSONC.removals
+    )
+    assert add_entry(careless, "{}", SERVERS, ENTRY)
+    with pytest.raises(ConfigTextError, match="cannot be edited safely"):
+        add_entry(careless, '{"theme": "dark"}', SERVERS, ENTRY)
+
+
+BLANKS = st.sampled_from(["", " ", "\n", "\n  ", " // note\n", "/* , } */", "\t"])
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5))
+VALUES = st.recursive(
+    SCALARS, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3), max_leaves=6
+)
+
+
+@st.composite
+def commented(draw: st.DrawFn, value: Any) -> str:
+    """Write a value as JSON with comments, blanks and trailing commas at random."""
+    if not isinstance(value, dict | list):
+        return draw(BLANKS) + json.dumps(value) + draw(BLANKS)
+    pairs = value.items() if isinstance(value, dict) else [(None, one) for one in value]
+    parts = [
+        ("" if key is None else f"{draw(BLANKS)}{json.dumps(key)}{draw(BLANKS)}:") + draw(commented(one))
+        for key, one in pairs
+    ]
+    comma = "," if parts and draw(st.booleans()) else ""
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return draw(BLANKS) + opening + ",".join(parts) + comma + draw(BLANKS) + closing + draw(BLANKS)
+
+
+@settings(max_examples=50)
+@given(
+    st.dictionaries(st.text(max_size=3), VALUES, max_size=3),
+    st.none() | st.dictionaries(st.text(max_size=3), VALUES, max_size=2),
+    st.data(),
+)
+def test_any_configuration_of_json_with_comments_is_given_back(
+    others: dict[str, Any], servers: dict[str, Any] | None, data: st.DataObject
+) -> None:
+    text = data.draw(commented(others if servers is None else {**others, "servers": servers}))
+    added = add_entry(JSONC, text, SERVERS, ENTRY)
+    assert find_entry(JSONC, added, SERVERS) == ENTRY
+    assert remove_entry(JSONC, added, SERVERS, backup=text) == text

@@ -1,0 +1,196 @@
+"""`pinakes install`: a client's configuration gets our entry, and keeps everything else."""
+
+import json
+import stat
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pinakes.cli.clients.client_specs import CLIENTS
+from pinakes.cli.clients.jsonc import JSONC
+
+pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
+
+Run = Callable[..., Any]
+URL, TOKEN = "https://pinakes.example.org", "pnk_t_secret"
+BY_FILE = [name for name in CLIENTS if CLIENTS[name].remote is not None]
+BEFORE = {
+    ".json": '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n  }},\n}}\n',
+    ".toml": '# mine\nmodel = "x"\n\n[{section}.other]\ncommand = "x" # kept',
+    ".yaml": "# mine\nGOOSE_MODEL: x\n{section}:\n  other:\n    cmd: x # kept\n\nlast: 1\n",
+}
+READ: dict[str, Callable[[str], Any]] = {".json": JSONC.parse, ".toml": tomllib.loads, ".yaml": yaml.safe_load}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder without any client, with an empty library."""
+    for name in ("APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GOOSE_PATH_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def begin(client: str) -> tuple[Path, str]:
+    """Write a configuration with comments and another server where the client has its own."""
+    path = CLIENTS[client].path()
+    text = BEFORE[path.suffix].format(section=CLIENTS[client].section)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path, text
+
+
+def entry_in(path: Path, client: str) -> Any:
+    return READ[path.suffix](path.read_text())[CLIENTS[client].section].get("pinakes")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_client_is_connected_read_back_and_disconnected_again(client: str, run: Run) -> None:
+    path, text = begin(client)
+    written = run(["install", client, "--json"])
+    assert (written.code, written.json["action"]) == (0, "written")
+    document = READ[path.suffix](path.read_text())
+    assert document[CLIENTS[client].section]["other"]
+    entry = document[CLIENTS[client].section]["pinakes"]
+    command, env = entry.get("command") or entry["cmd"], entry.get("env") or entry["envs"]
+    assert Path(command).is_absolute()
+    assert entry["args"][-1] == "serve"
+    assert env["PINAKES_HOME"].endswith("/library")
+    assert ("PINAKES_TOOL_NAMES" in env) is CLIENTS[client].plain_names
+    assert Path(written.json["backup"]).read_text() == text
+    assert run(["install", client, "--json"]).json["action"] == "unchanged"
+    assert run(["install", client, "--remove", "--json"]).json["action"] == "removed"
+    assert path.read_text() == text
+    assert run(["install", client, "--remove", "--json"]).json["action"] == "absent"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_file_that_was_made_for_the_entry_goes_with_it(client: str, run: Run) -> None:
+    path = CLIENTS[client].path()
+    assert run(["install", client]).code == 0
+    assert entry_in(path, client)
+    assert run(["install", client, "--remove"]).code == 0
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("client", BY_FILE)
+def test_a_shared_server_is_given_by_its_address_and_the_token_kept_private(client: str, run: Run) -> None:
+    path, text = begin(client)
+    assert run(["install", client, "--url", URL, "--token", "-"], typed=f"{TOKEN}\n").code == 0
+    entry = entry_in(path, client)
+    address = next(entry[key] for key in ("url", "serverUrl", "httpUrl", "uri") if key in entry)
+    assert address.startswith(f"{URL}/mcp")
+    assert address.endswith("?tool_names=plain") is CLIENTS[client].plain_names
+    assert next(entry[key] for key in ("headers", "http_headers") if key in entry) == {
+        "Authorization": f"Bearer {TOKEN}"
+    }
+    assert {stat.S_IMODE(one.stat().st_mode) for one in path.parent.glob(f"{path.name}*")} == {0o600}
+    assert run(["install", client, "--remove"]).code == 0
+    assert path.read_text() == text
+    backup = path.with_name(f"{path.name}.bak")
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+
+
+def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_the_address(run: Run) -> None:
+    assert json.loads(run(["install", "vscode", "--print"]).out)["servers"]["pinakes"]["type"] == "stdio"
+    shown = {client: run(["install", client, "--url", URL, "--print"]).out for client in BY_FILE}
+    assert json.loads(shown["vscode"])["servers"]["pinakes"] == {"type": "http", "url": f"{URL}/mcp"}
+    assert json.loads(shown["claude-code"])["mcpServers"]["pinakes"] == {"type": "http", "url": f"{URL}/mcp"}
+    assert '"serverUrl"' in shown["windsurf"]
+    assert '"httpUrl"' in shown["gemini-cli"]
+    assert yaml.safe_load(shown["goose"])["extensions"]["pinakes"]["type"] == "streamable_http"
+    assert tomllib.loads(shown["codex"])["mcp_servers"]["pinakes"] == {"url": f"{URL}/mcp"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_configuration_can_be_shown_without_being_written(client: str, home: Path, run: Run) -> None:
+    shown = run(["install", client, "--print"])
+    path = CLIENTS[client].path()
+    assert READ[path.suffix](shown.out)[CLIENTS[client].section]["pinakes"]
+    assert str(path) in shown.err
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(("client", "text"), [("vscode", "{ // open"), ("codex", "model = "), ("goose", "a: [")])
+def test_a_broken_file_is_left_alone_and_what_to_paste_is_shown(client: str, text: str, run: Run) -> None:
+    path, _ = begin(client)
+    path.write_text(text)
+    tried = run(["install", client])
+    assert tried.code == 2
+    assert f"{path} cannot be edited (" in tried.err
+    assert "nothing was written, so add this to it yourself" in tried.err
+    assert READ[path.suffix](tried.out)[CLIENTS[client].section]["pinakes"]
+    assert "remove 'pinakes' in" in run(["install", client, "--remove"]).err
+    assert path.read_text() == text
+    assert not path.with_name(f"{path.name}.bak").exists()
+
+
+def test_an_entry_of_ours_is_overwritten_only_when_agreed(home: Path, run: Run) -> None:
+    path = home / "config.json"
+    install = ["install", "claude-desktop", "--config", str(path)]
+    assert run(install).code == 0
+    first = path.read_text()
+    path.write_text(first.replace('"serve"', '"old"'))
+    declined = run(install, typed="n\n")
+    assert declined.code != 0
+    assert "nothing was written" in declined.err
+    assert '"old"' in path.read_text()
+    assert run([*install, "--yes"]).code == 0
+    assert path.read_text() == first
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_project_has_a_file_of_its_own_where_the_client_reads_one(client: str, home: Path, run: Run) -> None:
+    tried = run(["install", client, "--scope", "project"])
+    if CLIENTS[client].project_path:
+        assert entry_in(home / CLIENTS[client].project_path, client)
+    else:
+        assert f"--scope: {client} has no configuration of a project; those that have one: claude-code" in tried.err
+
+
+def test_claude_code_is_connected_for_every_project_and_no_file_is_put_into_this_one(home: Path, run: Run) -> None:
+    assert run(["install", "claude-code"]).code == 0
+    assert [one.name for one in home.iterdir()] == [".claude.json"]
+
+
+def test_a_token_in_a_file_of_a_project_is_warned_of(run: Run) -> None:
+    tried = run(["install", "cursor", "--scope", "project", "--url", URL, "--token", TOKEN])
+    assert "keep it out of version control" in tried.err
+
+
+def test_clients_are_listed_with_those_that_are_here_and_those_that_use_pinakes(home: Path, run: Run) -> None:
+    (home / "bin").mkdir()
+    (home / "bin/codex").write_text("")
+    (home / "bin/codex").chmod(0o755)
+    (home / ".cursor").mkdir()
+    assert run(["install", "zed"]).code == 0
+    listed = {row["client"]: row for row in run(["install", "--json"]).json}
+    assert {name for name, row in listed.items() if row["found"]} == {"codex", "cursor", "zed"}
+    assert {name for name, row in listed.items() if row["installed"]} == {"zed"}
+    shown = run(["install"]).out
+    assert "chatgpt" in shown
+    assert "pinakes install CLIENT --remove" in shown
+
+
+@pytest.mark.parametrize("client", ["chatgpt", "claude-desktop"])
+def test_clients_that_take_an_address_in_their_settings_get_steps(client: str, home: Path, run: Run) -> None:
+    steps = run(["install", client, "--url", URL, "--json"]).json["steps"]
+    assert any(f"{URL}/mcp" in step for step in steps)
+    assert "OAuth" in steps[-1]
+    assert "over HTTPS only" in run(["install", client, "--url", "http://127.0.0.1:8080"]).err
+    assert "takes no bearer token" in run(["install", client, "--url", URL, "--token", TOKEN]).err
+    assert list(home.iterdir()) == []
+
+
+def test_options_that_do_not_go_together_are_refused(run: Run) -> None:
+    assert "by their address only" in run(["install", "chatgpt"]).err
+    assert "--token is for --url only" in run(["install", "cursor", "--token", "x"]).err
+    assert "--url takes no catalogues" in run(["install", "cursor", "films", "--url", URL]).err
+    assert "no catalogue 'films'" in run(["install", "cursor", "films"]).err
