@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pinakes.api.registry import get_package
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import ConflictError, NotFoundError
 from pinakes.ingest.edits.apply import Applied, Edits, embed_missing
 from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.embedding import digest_of
 from pinakes.model.record import RecordId
 from pinakes.model.scope import KIND_FIELD, WHOLE
 from pinakes.model.vectors import ModelId, Vector

@@ -277,6 +277,14 @@ def test_the_vector_of_a_record_is_that_of_its_last_change(stock: Any) -> None:
     assert alone == pytest.approx(stock.vector("elsewhere"))
 
 
+def test_the_vectors_of_texts_are_given_as_the_model_made_them(stock: Any) -> None:
+    stock.apply(stock.embedded(stock.record("one"), like="the same"), Put(record=stock.record("two")))
+    found = stock.shelf.reader().stored_vectors([b"the same", b"unknown"])
+    assert list(found) == [b"the same"]
+    assert found[b"the same"] == pytest.approx(stock.vector("the same"))
+    assert stock.shelf.reader().stored_vectors([]) == {}
+
+
 def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> None:
     assert stock.shelf.reader().vectors([]).shape == (0, 16)
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +123,12 @@ class Builds:
         with closing(apsw.Connection(str(self.home / "catalogues" / "anime" / "records.sqlite"))) as db:
             return int(db.execute("SELECT count(*) FROM embeddings").get)
 
+    def has_all_vectors(self) -> bool:
+        """Tell whether every text has a vector in the store, which may be about to be made."""
+        with suppress(apsw.Error):
+            return self.count_vectors() == ROWS
+        return False
+
     @property
     def stories(self) -> dict[str, int]:
         """How often the text of each record was embedded; titles and probes of the calibration are left out."""
@@ -161,9 +167,9 @@ def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
     builds: Builds, open_library: Callable[[Settings], Any]
 ) -> None:
     process = builds.start("add", str(builds.file), "--as", "anime", "--json")
-    pack = builds.home / "catalogues" / "anime" / "pack.lock"
-    while not pack.exists() and process.poll() is None:
-        os.sched_yield()  # the pack is begun when every text is embedded
+    store = builds.home / "catalogues" / "anime" / "records.sqlite"
+    while process.poll() is None and not (store.exists() and builds.has_all_vectors()):
+        os.sched_yield()
     process.kill()
     process.communicate()
     finished = builds.add()

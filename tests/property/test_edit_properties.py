@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.api.registry import get_package
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.spec import embedding_text, texts_of
 from pinakes.errors import ConflictError, InputError
 from pinakes.ingest.edits.apply import Edits
 from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.relations import ids_in
-from pinakes.ingest.embedding import digest_of
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector

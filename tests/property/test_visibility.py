@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.control.control import Control
@@ -22,7 +23,6 @@ from pinakes.errors import ExpectedError
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
-from pinakes.ingest.embedding import digest_of
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import SEES_EVERYTHING, Visibility

@@ -12,10 +12,10 @@ from typing import Any
 import filelock
 
 from pinakes.assembly.app import App
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
-from pinakes.ingest.embedding import digest_of
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.settings import Settings

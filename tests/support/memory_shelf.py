@@ -61,6 +61,7 @@ class MemoryView:
         change_no: int,
         vector_no: int = 0,
         awaiting_vectors: int = 0,
+        by_digest: Mapping[bytes, Vector] | None = None,
     ) -> None:
         self.spec = spec
         self.model = model
@@ -69,6 +70,7 @@ class MemoryView:
         self.awaiting_vectors = awaiting_vectors if model else 0
         self._records = dict(sorted(records.items()))
         self._vectors = dict(vectors)
+        self._by_digest = dict(by_digest or {})
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
@@ -135,6 +137,10 @@ class MemoryView:
         """Return the vectors of these keys as rows."""
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
         return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
+
+    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return the vectors of texts as the model made them."""
+        return {one: self._by_digest[one] for one in digests if one in self._by_digest and self.model}
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return for each key the folded values of a term column."""
@@ -245,6 +251,7 @@ class MemoryShelf:
                 change_no=len(self._changes),
                 vector_no=self._vector_no,
                 awaiting_vectors=len(given) - len(vectors),
+                by_digest=self._embeddings,
             )
 
     def find_reader(self) -> MemoryView:

@@ -1,4 +1,4 @@
-"""Build catalogues: a source in, a catalogue in the library and its pack out."""
+"""Build catalogues: a source in, a catalogue in the library out."""
 
 import importlib.resources
 from collections.abc import Callable, Sequence
@@ -31,12 +31,12 @@ from pinakes.ingest.pipeline import (
     ingest_rows,
     remove_source,
 )
-from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, Installed
+from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, Installed
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
+from pinakes.sources.exchange_rows import ExchangeRows, is_exchange_folder
 from pinakes.sources.location import SourceLocation, is_same_location, is_same_table
 from pinakes.sources.opener import OpenProvider, no_provider, open_source
 from pinakes.sources.options import NO_OPTIONS, ReadOptions, flag
@@ -97,7 +97,7 @@ def add_catalogue(
     model: str | None = None,
     force: bool = False,
 ) -> IngestReport:
-    """Build a catalogue from a source, or update an installed one from it, and write its pack.
+    """Build a catalogue from a source, or update an installed one from it.
 
     With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
     With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
@@ -220,11 +220,13 @@ class _Update:
         )
 
     def _derive(self, reader: ShelfReader, report: IngestReport) -> None:
-        """Build the pack and the calibration, unless they are those of the records already."""
+        """Measure the calibration, unless it is that of the records already."""
         embedder = self.embedder
-        measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder) if embedder else None
-        if report.written or report.removed or report.embedded or not _is_derived(reader, self.place, measured_by):
-            _derive(reader, self.recipe.loaded, self.place, measured_by)
+        if embedder is None:
+            return
+        measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
+        if report.written or report.removed or report.embedded or not _is_calibrated(self.place, measured_by):
+            _calibrate(reader, self.place, measured_by)
 
 
 def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:
@@ -300,20 +302,17 @@ def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpe
     report.notes += describe_dangling(dangling)
 
 
-def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None) -> bool:
-    """Tell whether the pack and the calibration exist, are whole, and match the last change."""
+def _is_calibrated(place: Installed, embedder: Embedder) -> bool:
+    """Tell whether there is a calibration for this embedder, and it is whole."""
     try:
         calibration = find_calibration(place.folder / CALIBRATION_FILE)
     except StorageError:
         return False
-    is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
-    return is_calibrated and is_current_pack(place.folder / PACK_FOLDER, reader.change_no, reader.vector_no)
+    return calibration is not None and calibration.model == embedder.model
 
 
-def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
-    """Build what is derived from the records: the pack and the calibration."""
-    build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
-    calibration = calibrate(reader, embedder) if embedder else None
+def _calibrate(reader: ShelfReader, place: Installed, embedder: Embedder) -> None:
+    calibration = calibrate(reader, embedder)
     if calibration is not None:
         save_calibration(calibration, place.folder / CALIBRATION_FILE)
 
@@ -340,6 +339,9 @@ def open_rows(
     open_provider: OpenProvider = no_provider,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
+    if is_exchange_folder(location):
+        options.require_only((), location=location)
+        return ExchangeRows(Path(location))
     own = package.open_rows(location) if package else None
     if package and own is not None and options.given:
         raise InputError(

@@ -12,7 +12,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.grading.tuned_file import TUNED_FILE, TunedWeightsFile
-from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Installed, Library
+from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, Installed, Library
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import CalibrationFile
@@ -111,8 +111,8 @@ class OpenedCatalogues:
         name = installed.name
         raise StorageError(
             f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "
-            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; copy it from "
-            f"{name}/{PACK_FOLDER}, or give it again: pinakes add FILE --spec {DECLARATION_FILE} --name {name}"
+            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; put it "
+            f"back from a back-up, or give it again: pinakes add FILE --spec {DECLARATION_FILE} --name {name}"
         )
 
     def reopen(self, installed: Installed) -> str | None:

@@ -42,6 +42,7 @@ from pinakes.library import EMBEDDED, require_name
 from pinakes.model.scope import WHOLE
 from pinakes.settings import require_shelf
 from pinakes.sources.database.address import database_of, shown_address
+from pinakes.sources.exchange_rows import ExchangeRows, is_exchange_folder
 from pinakes.sources.location import join_locations, stem_of
 from pinakes.sources.opener import holds_tables
 from pinakes.sources.options import ALL_SHEETS, ReadOptions
@@ -164,6 +165,8 @@ def _read_order(
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
+    if is_exchange_folder(location):
+        return _exchange_order(app, location, spec_name=spec_name, spec_file=spec_file, name=name)
     if spec_name is None and spec_file is None and is_document_folder(app, location, name):
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
@@ -172,6 +175,18 @@ def _read_order(
     reading = remembered_options(app, chosen, location, options)
     source = open_rows(package, location, options=reading, open_provider=partial(open_provider, app, is_owner=True))
     return _Order(location=location, source=source, name=chosen, recipe=recipe)
+
+
+def _exchange_order(
+    app: App, location: str, *, spec_name: str | None, spec_file: Path | None, name: str | None
+) -> _Order:
+    """Return the order of an exported catalogue, which brings its spec along or follows a package."""
+    source = ExchangeRows(Path(location))
+    if spec_name is None and spec_file is None:
+        is_package = source.spec_name in app.packages.names
+        spec_name, spec_file = (source.spec_name, None) if is_package else (None, source.declaration)
+    recipe = _given_recipe(app.packages.get(spec_name) if spec_name else None, spec_file)
+    return _Order(location=location, source=source, name=name or source.catalogue or name_of(location), recipe=recipe)
 
 
 def _settle(app: App, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool) -> Settled | None:

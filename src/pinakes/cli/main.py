@@ -22,6 +22,7 @@ COMMANDS = {
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Update a catalogue whenever its folder or file changes."),
     "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
+    "pack": ("pinakes.cli.pack", "Build, check and compare packs: catalogues as files to ship."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue, or all of them."),

@@ -3,11 +3,11 @@
 Vectors are stored under the digest of their text, so that each distinct text is embedded once.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.model.record import Key, Record, RecordId
@@ -20,11 +20,6 @@ BATCH_S = 2.0
 PUBLISH_S = 1.0
 PUBLISH_SHARE = 0.05
 """Vectors are published at least so many seconds apart, and take at most this share of the time."""
-
-
-def digest_of(text: str) -> bytes:
-    """Return the key under which the vector of a text is kept."""
-    return hashlib.sha256(text.encode("utf-8", errors="replace")).digest()
 
 
 def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put], dict[bytes, str]]:

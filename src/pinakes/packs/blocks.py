@@ -124,11 +124,14 @@ def parse_vectors(content: bytes, *, dimension: int) -> list[PackedVector]:
     ]
 
 
-def encode_block(kind: BlockKind, content: bytes, *, first: str = "", count: int = 1) -> EncodedBlock:
-    """Compress the content of a block."""
+def encode_block(
+    kind: BlockKind, content: bytes, *, first: str = "", count: int = 1, level: int | None = None
+) -> EncodedBlock:
+    """Compress the content of a block; those that are shipped at the level of their kind."""
     if len(content) > MAX_BLOCK_BYTES:
         raise StorageError(f"a block of {kind} from '{first}' has {len(content)} bytes; at most {MAX_BLOCK_BYTES} fit")
-    data = zstandard.ZstdCompressor(level=LEVELS.get(kind, DEFAULT_LEVEL), write_content_size=True).compress(content)
+    chosen = LEVELS.get(kind, DEFAULT_LEVEL) if level is None else level
+    data = zstandard.ZstdCompressor(level=chosen, write_content_size=True).compress(content)
     block = Block(
         kind=kind,
         first=first,

@@ -1,147 +1,150 @@
-"""Building and checking packs: a catalogue as files to ship.
+"""Building a pack from a snapshot of a shelf: the same catalogue gives the same bytes, however it came to be."""
 
-    pack/manifest.json         counts, model, dimension, and the sha256 and size of every other file
-    pack/catalogue.toml        the declaration
-    pack/records.jsonl.zst     one record per line: {"id", "kind"?, "fields", "audiences"?}
-    pack/embeddings.parquet    id, embedding (list of float32)
-
-A pack is written under another name and then moved into place, so that it is never incomplete.
-"""
-
-import os
-import shutil
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import filelock
-import numpy as np
-import orjson
-import zstandard
-from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, fixed_size_list_array
-from arro3.io import write_parquet
-from numpy.typing import NDArray
-
-from pinakes.catalogue.codec import encode_record
-from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import RecordId
+from pinakes.catalogue.loader import LoadedSpec
 from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import Vector
-from pinakes.net.checksum import sha256_of
-from pinakes.shelf.batches import iter_key_batches
+from pinakes.packs.blocks import choose_cut, dump_records, dump_vectors, encode_block
+from pinakes.packs.manifest import (
+    Block,
+    BlockKind,
+    Manifest,
+    PackCalibration,
+    PackQuality,
+    PackSpec,
+    block_path,
+    content_of,
+    parse_manifest,
+    require_version,
+)
+from pinakes.packs.pack_files import find_former, save_block, save_manifest, writing_pack
+from pinakes.packs.ranges import CatalogueRange, iter_ranges
 from pinakes.shelf.port import ShelfReader
 
-MANIFEST = "manifest.json"
-RECORDS = "records.jsonl.zst"
-EMBEDDINGS = "embeddings.parquet"
-DECLARATION = "catalogue.toml"
-FORMAT = 1
-LOCK_TIMEOUT_S = 60.0
+FIRST_VERSION = "1"
+DIGITS = "0123456789"
+
+Progress = Callable[[int], None]
+"""Called with the number of records that were written since the last call."""
+Sign = Callable[[bytes], bytes]
+"""Returns the signature of a manifest, as a file."""
 
 
-def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str) -> dict[str, Any]:
-    """Write the pack of a snapshot, in place of an older one, and return its manifest."""
-    fresh = target.with_name(f"{target.name}.new")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with filelock.FileLock(target.with_name(f"{target.name}.lock"), timeout=LOCK_TIMEOUT_S):
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir()
-            manifest = _write_pack(reader, declaration, fresh, name=name)
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(fresh, target)  # commit point
-    except filelock.Timeout as error:
-        raise BusyError(f"{target}: another process is writing the pack") from error
-    except OSError as error:
-        raise StorageError(f"{target}: the pack could not be written: {error}") from error
+def _silent(_count: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackLabel:
+    """All that a pack says of its catalogue, apart from the records."""
+
+    catalogue: str
+    loaded: LoadedSpec
+    is_package: bool = False
+    """Whether the spec is that of a package, which the receiver has to have."""
+    version: str | None = None
+    """The version; without one, that of the pack which it takes the place of, counted up if its content is another."""
+    licence: str | None = None
+    calibration: PackCalibration | None = None
+    quality: PackQuality | None = None
+
+
+def build_pack(
+    reader: ShelfReader,
+    label: PackLabel,
+    target: Path,
+    *,
+    sign: Sign | None = None,
+    progress: Progress = _silent,
+    cut: int | None = None,
+) -> Manifest:
+    """Write the pack of a snapshot into a folder, in place of an older pack, and return its manifest.
+
+    Without a `cut`, it is chosen by the number of records.
+    """
+    if label.version is not None:
+        require_version(label.version)
+    with writing_pack(target):
+        manifest = _write_blocks(reader, label, target, cut=cut or choose_cut(reader.count(WHOLE)), progress=progress)
+        save_manifest(target, manifest, signature=sign(manifest.dump()) if sign else None)
     return manifest
 
 
-def _write_pack(reader: ShelfReader, declaration: str, fresh: Path, *, name: str) -> dict[str, Any]:
-    (fresh / DECLARATION).write_text(declaration, encoding="utf-8")
-    records = _write_records(reader, fresh / RECORDS)
-    files = [DECLARATION, RECORDS]
-    vectors = 0
-    if reader.model is not None:
-        vectors = _write_embeddings(reader, fresh / EMBEDDINGS, reader.model.dimension)
-        files.append(EMBEDDINGS)
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "catalogue": name,
-        "change_no": reader.change_no,
-        "vector_no": reader.vector_no,
-        "records": records,
-        "embeddings": vectors,
-        "model": reader.model.name if reader.model else None,
-        "dimension": reader.model.dimension if reader.model else None,
-        "files": {
-            file: {"sha256": sha256_of(fresh / file), "size_bytes": (fresh / file).stat().st_size} for file in files
-        },
-    }
-    (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-    return manifest
+def _write_blocks(reader: ShelfReader, label: PackLabel, target: Path, *, cut: int, progress: Progress) -> Manifest:
+    former = find_former(target)
+    writer = _BlockWriter(target, _known_blocks(target, former))
+    spec = writer.write(BlockKind.SPEC, label.loaded.declaration.encode(), first="", count=1)
+    blocks: list[Block] = []
+    for one in iter_ranges(reader, label.loaded.spec, cut=cut):
+        blocks += _write_range(writer, one)
+        progress(len(one.records))
+    version = label.version or next_version(former, content_of(spec, blocks))
+    return _describe(reader, replace(label, version=version), cut=cut, spec=spec, blocks=tuple(blocks))
 
 
-def load_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a pack."""
-    manifest: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
-    return manifest
+def next_version(former: Manifest | None, content: str) -> str:
+    """Return the version of a pack after a former one: its own for the same content, else the next number."""
+    if former is None:
+        return FIRST_VERSION
+    if former.content == content:
+        return former.version
+    head = former.version.rstrip(DIGITS)
+    number = former.version.removeprefix(head)
+    return f"{head}{int(number) + 1}" if number else f"{head}.1"
 
 
-def check_pack(folder: Path) -> list[str]:
-    """Return the faults of a pack; none where every file matches the manifest."""
-    try:
-        manifest = load_manifest(folder)
-        wanted = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
-    except (OSError, orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-        return [f"{folder / MANIFEST} is damaged: {error!r}"]
-    problems = []
-    for name, sha256 in wanted.items():
-        path = folder / name
-        if not path.is_file():
-            problems.append(f"{path} is missing")
-        elif sha256_of(path) != sha256:
-            problems.append(f"{path} is damaged: its sha256 is not the manifest's")
-    return problems
+def _write_range(writer: "_BlockWriter", one: CatalogueRange) -> Iterator[Block]:
+    yield writer.write(BlockKind.RECORDS, dump_records(one.records), first=one.first, count=len(one.records))
+    if one.vectors:
+        yield writer.write(BlockKind.VECTORS, dump_vectors(one.vectors), first=one.first, count=len(one.vectors))
 
 
-def is_current_pack(folder: Path, change_no: int, vector_no: int) -> bool:
-    """Tell whether there is a sound pack of the records as of this change, with these vectors."""
-    if not folder.is_dir() or check_pack(folder):
-        return False
-    manifest = load_manifest(folder)
-    return (manifest.get("change_no"), manifest.get("vector_no", 0)) == (change_no, vector_no)
+def _describe(reader: ShelfReader, label: PackLabel, *, cut: int, spec: Block, blocks: tuple[Block, ...]) -> Manifest:
+    counts = {kind: sum(block.count for block in blocks if block.kind is kind) for kind in BlockKind}
+    manifest = Manifest(
+        catalogue=label.catalogue,
+        version=label.version or FIRST_VERSION,
+        content=content_of(spec, blocks),
+        spec=PackSpec(name=label.loaded.spec.name, is_package=label.is_package, block=spec),
+        records=counts[BlockKind.RECORDS],
+        embeddings=counts[BlockKind.VECTORS],
+        model=reader.model.name if reader.model else None,
+        dimension=reader.model.dimension if reader.model else None,
+        is_centred=reader.model is not None and reader.model.is_centred,
+        licence=label.licence,
+        calibration=label.calibration if reader.model else None,
+        quality=label.quality,
+        cut=cut,
+        blocks=blocks,
+    )
+    return parse_manifest(manifest.dump(), origin="the new manifest")
 
 
-def _write_records(reader: ShelfReader, path: Path) -> int:
-    count = 0
-    with path.open("wb") as file, zstandard.ZstdCompressor(level=6).stream_writer(file) as packed:
-        for keys in iter_key_batches(reader):
-            for record in reader.fetch(keys, scope=WHOLE).values():
-                body = orjson.loads(encode_record(record))
-                packed.write(orjson.dumps({"id": record.id, **body}) + b"\n")
-                count += 1
-    return count
+class _BlockWriter:
+    """Writes blocks into a pack's folder; one that is there already stays as it was compressed."""
+
+    def __init__(self, folder: Path, known: Mapping[str, Block]) -> None:
+        self._folder = folder
+        self._known = known
+
+    def write(self, kind: BlockKind, content: bytes, *, first: str, count: int) -> Block:
+        """Write one block, and return it."""
+        known = self._known.get(hashlib.sha256(content).hexdigest())
+        if known is not None and known.kind is kind:
+            return replace(known, first=first, count=count)
+        block, data = encode_block(kind, content, first=first, count=count)
+        save_block(self._folder, block, data)
+        return block
 
 
-def _write_embeddings(reader: ShelfReader, path: Path, dimension: int) -> int:
-    items = Field("item", DataType.float32(), nullable=False)
-    schema = Schema([Field("id", DataType.utf8()), Field("embedding", DataType.list(items, dimension))])
-    counts: list[int] = []
-
-    def batches() -> Iterator[RecordBatch]:
-        for keys in iter_key_batches(reader):
-            vectors = reader.vectors(keys)
-            has_vector: NDArray[np.bool_] = (vectors != 0).any(axis=1)
-            ids = [one for one, kept in zip(reader.ids(keys), has_vector, strict=True) if kept]
-            counts.append(len(ids))
-            yield _batch(ids, vectors[has_vector], schema, items)
-
-    write_parquet(RecordBatchReader.from_batches(schema, batches()), str(path), compression="uncompressed")
-    return sum(counts)
+def _known_blocks(folder: Path, former: Manifest | None) -> dict[str, Block]:
+    """Return the blocks of a former pack in this folder whose files are whole, by content."""
+    return {block.content: block for block in former.all_blocks if _is_whole(folder, block)} if former else {}
 
 
-def _batch(ids: list[RecordId], vectors: Vector, schema: Schema, items: Field) -> RecordBatch:
-    values = Array.from_numpy(np.ascontiguousarray(vectors).reshape(-1))
-    lists = fixed_size_list_array(values, vectors.shape[1], type=DataType.list(items, vectors.shape[1]))
-    return RecordBatch.from_arrays([Array(ids, type=DataType.utf8()), lists], schema=schema)
+def _is_whole(folder: Path, block: Block) -> bool:
+    path = block_path(folder, block)
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == block.sha256

@@ -9,6 +9,7 @@ damaged byte of it goes unnoticed.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -19,7 +20,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from pinakes.errors import StorageError
+from pinakes.errors import InputError, StorageError
 from pinakes.model.vectors import ModelId
 
 FORMAT = 2
@@ -34,6 +35,7 @@ MAX_MANIFEST_BYTES = 16 << 20
 SHORT = 12
 """How many letters of a content name a state for people, and in the names of deltas."""
 
+VERSION = "[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 BlockBytes = Annotated[int, Field(ge=0, le=MAX_BLOCK_BYTES)]
@@ -132,7 +134,7 @@ class Manifest:
     __pydantic_config__ = _STRICT
 
     catalogue: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
-    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+    version: Annotated[str, Field(pattern=f"^{VERSION}$")]
     content: Sha256
     """The identity of the state: made of the contents of spec, records and vectors (`content_of`)."""
     spec: PackSpec
@@ -182,6 +184,14 @@ class Manifest:
         """Return the file: the same manifest always gives the same bytes."""
         members = asdict(self)
         return _canonical({**members, CHECKSUM: _checksum(members)})
+
+
+def require_version(version: str) -> None:
+    """Refuse a version that a release cannot have."""
+    if not re.fullmatch(VERSION, version):
+        raise InputError(
+            f"'{version}' cannot be a version: up to 64 letters, digits, '.', '_', '+' and '-', as 2026.46"
+        )
 
 
 def content_of(spec: Block, blocks: Iterable[Block]) -> str:

@@ -222,6 +222,12 @@ class ShelfReader(Protocol):
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows, zeros for a record without a vector."""
 
+    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return the vectors of texts as the model made them, by the digests of the texts; those unknown are left out.
+
+        Unlike those of `vectors`, no mean is subtracted from them. They are the ones stored now, not of the snapshot.
+        """
+
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return for each key the folded values of a term column (a filter or facet that is not a number)."""
 

@@ -12,6 +12,7 @@ from pinakes.errors import InputError
 from pinakes.sources.archive import ARCHIVE, open_archive
 from pinakes.sources.compressed import COMPRESSED, require_file, without_compression
 from pinakes.sources.csv_rows import CsvRows
+from pinakes.sources.exchange_rows import ExchangeRows, is_exchange_folder
 from pinakes.sources.extract import find_format
 from pinakes.sources.folder_rows import FolderRows, iter_files
 from pinakes.sources.joined_rows import JoinedRows
@@ -121,6 +122,9 @@ def open_source(
 
 
 def _open_path(location: str, options: ReadOptions) -> RowSource:
+    if is_exchange_folder(location):
+        options.require_only((), location=location)
+        return ExchangeRows(Path(location))
     files = _find_files(location)
     if files is not None:
         return _open_files(location, files, options)

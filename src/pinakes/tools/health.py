@@ -1,7 +1,6 @@
 """The health of a catalogue: one check of all its parts, shown by `doctor`, `debug.inspect`, the jobs and `/health`.
 
-A catalogue that was edited by hand or restored from a back-up is healthy: its pack may be older than its records, or
-missing, since it is derived from them.
+A catalogue that was edited by hand is healthy: it is newer than the release that it was installed from, if any.
 """
 
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ from pinakes.grading.grade import describe_grade, find_latest_grade
 from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.ingest.ledger import LEDGER_PART, check_ledger
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
-from pinakes.packs.builder import check_pack, load_manifest
+from pinakes.packs.manifest import MANIFEST_FILE, load_manifest
+from pinakes.packs.verify import OLD_RECORDS_FILE, check_installed_pack
 from pinakes.search.calibrate import find_calibration
 from pinakes.search.searcher import about_awaited_vectors
 from pinakes.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
@@ -54,7 +54,7 @@ def check_catalogue(
         checkpoint()
         yield from _check_ledger(catalogue, catalogue.folder / LEDGER_FILE)
         checkpoint()
-        yield from _check_pack(catalogue.folder / PACK_FOLDER)
+        yield from _check_pack(catalogue.folder / PACK_FOLDER, checkpoint)
         yield from _check_spec(catalogue.folder)
         yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
         yield from _check_grade(catalogue.folder)
@@ -83,17 +83,20 @@ def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
     if catalogue.folder is not None:
         if (catalogue.folder / LEDGER_FILE).is_file():
             yield LEDGER_PART, "whole"
-        yield PACK_PART, _pack_note(catalogue.folder / PACK_FOLDER, shelf.change_no)
+        if (note := _find_pack_note(catalogue.folder / PACK_FOLDER)) is not None:
+            yield PACK_PART, note
         if not list(_check_grade(catalogue.folder)):
             yield GRADE_PART, _grade_note(catalogue.name, catalogue.folder)
 
 
-def _pack_note(pack: Path, change_no: int) -> str:
-    if not pack.is_dir():
-        return "none; the next pinakes add makes it from the records"
-    if load_manifest(pack).get("change_no") != change_no:
-        return f"whole, in {pack}; the records were edited since, and the next pinakes add makes it anew"
-    return f"whole, in {pack}"
+def _find_pack_note(pack: Path) -> str | None:
+    """Return what there is to say of the release that a catalogue was installed from; None where it was not."""
+    if (pack / OLD_RECORDS_FILE).is_file():
+        return f"{pack} is of an earlier version; nothing needs it, and it can be deleted"
+    if not (pack / MANIFEST_FILE).is_file():
+        return None
+    manifest = load_manifest(pack)
+    return f"installed from release {manifest.version} of '{manifest.catalogue}', whole"
 
 
 def _grade_note(name: str, folder: Path) -> str:
@@ -124,9 +127,9 @@ def _check_ledger(catalogue: OpenCatalogue, path: Path) -> Iterator[Problem]:
         yield from check_ledger(path)
 
 
-def _check_pack(pack: Path) -> Iterator[Problem]:
-    advice = f"delete {pack}, which nothing else needs; the next pinakes add makes it from the records"
-    for message in check_pack(pack) if pack.is_dir() else ():
+def _check_pack(pack: Path, checkpoint: Checkpoint) -> Iterator[Problem]:
+    advice = "searches do not read it; the next pinakes update fetches what is damaged"
+    for message in check_installed_pack(pack, checkpoint=checkpoint):
         yield Problem(part=PACK_PART, message=message, advice=advice)
 
 

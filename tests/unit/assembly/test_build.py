@@ -13,17 +13,14 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.errors import InputError
-from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import PACK_FOLDER
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import is_current_pack
 from pinakes.settings import Settings
-from pinakes.shelf.port import Shelf
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.options import ReadOptions
+from pinakes.tools.health import check_catalogue
 
 SPEC = """
 name = "films"
@@ -55,29 +52,15 @@ def add_films(app: App, folder: Path) -> int:
     return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False).written
 
 
-def has_current_pack(app: App, shelf: Shelf) -> bool:
-    """Tell whether the catalogue's pack is sound and has its last change."""
-    reader = shelf.reader()
-    return is_current_pack(app.library.get_installed("films").folder / PACK_FOLDER, reader.change_no, reader.vector_no)
-
-
-def test_a_pack_that_is_older_than_edits_by_hand_is_made_again_with_the_next_build(app: App, tmp_path: Path) -> None:
-    shelf = app.open_catalogue("films").shelf
-    assert has_current_pack(app, shelf)
-    Edits(shelf=shelf).apply(EditRequest(action=EditAction.UPDATE, id="1", fields={"title": "Warmth"}))
-    assert not has_current_pack(app, shelf)
+def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(app: App, tmp_path: Path) -> None:
+    pack = app.library.get_installed("films").folder / PACK_FOLDER
+    assert not pack.exists()
+    pack.mkdir()
+    (pack / "records.jsonl.zst").write_bytes(b"of an earlier version")
+    (tmp_path / "films.jsonl").write_text('{"id": "1", "title": "Heat"}\n')
     assert add_films(app, tmp_path) == 0
-    assert has_current_pack(app, shelf)
-    app.close()
-
-
-def test_a_damaged_pack_is_made_again_with_the_next_build(app: App, tmp_path: Path) -> None:
-    shelf = app.open_catalogue("films").shelf
-    for file in ("records.jsonl.zst", "manifest.json"):
-        (app.library.get_installed("films").folder / "pack" / file).write_bytes(b"{}")
-        assert not has_current_pack(app, shelf)
-        assert add_films(app, tmp_path) == 0
-        assert has_current_pack(app, shelf)
+    assert (pack / "records.jsonl.zst").read_bytes() == b"of an earlier version"
+    assert list(check_catalogue(app.open_catalogue("films"))) == []
     app.close()
 
 

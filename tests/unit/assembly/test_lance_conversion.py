@@ -17,11 +17,11 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.codec import encode_record
+from pinakes.catalogue.embedded_text import digest_of
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.errors import ExpectedError, StorageError
 from pinakes.ingest.edits.apply import Edits
 from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.embedding import digest_of
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import Installed, Library
 from pinakes.model.record import Record, RecordId

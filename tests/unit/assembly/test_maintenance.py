@@ -39,6 +39,7 @@ from pinakes.shelf.port import never_stop
 from pinakes.sources.options import ReadOptions
 from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
 from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
+from support.packs import install_pack
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -284,10 +285,11 @@ def test_the_integrity_check_finds_what_is_damaged(
 ) -> None:
     assert run("integrity_check", maintenance).splitlines()[-1].startswith("audit: ")
     folder = app.library.get_installed("films").folder
-    pack = next((folder / "pack").glob("records*"))
-    pack.write_bytes(b"x")
+    install_pack(app, "films")
+    assert maintenance.check_catalogue("films", never_stop) == []
+    next((folder / "pack" / "blocks").iterdir()).write_bytes(b"x")
     (problem,) = maintenance.check_catalogue("films", never_stop)
-    assert "its sha256 is not the manifest's" in problem.message
+    assert "damaged" in problem.message
     (app.library.get_installed("notes").folder / LEDGER_FILE).write_bytes(b"not a database" * 1000)
     assert "file is not a database" in maintenance.check_catalogue("notes", never_stop)[0].message
     with control.database.begin() as connection:

@@ -18,6 +18,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
 from pinakes.shelf.port import never_stop
 from pinakes.tools.health import examine
+from support.packs import install_pack
 from support.tiny_model import write_export
 
 Run = Callable[..., Any]
@@ -62,12 +63,13 @@ def test_a_catalogue_that_was_edited_by_hand_is_healthy(catalogues: Path, tmp_pa
     (tmp_path / "games.csv").write_text("id,title\n1,Chess\n")
     assert run(["add", str(tmp_path / "games.csv"), "--spec", str(tmp_path / "games.toml"), "--no-embed"]).code == 0
     with closing(App(load_settings())) as app:
+        install_pack(app, "games")
         edit = {"action": "update", "id": "1", "fields": {"title": "Go"}}
         answer = app.build_gate(["games"]).call(LOCAL_USER, "catalog.mutate", edit)
         assert answer.error_code is None, answer.text
     assert bad_lines(run) == []
     (pack,) = [line for line in run(["doctor"]).out.splitlines() if "games: pack" in line]
-    assert "the records were edited since" in pack
+    assert pack.endswith("installed from release 1 of 'games', whole")
     checked = run(["job", "run", "integrity_check"])
     assert checked.code == 0, checked.out + checked.err
 
@@ -84,9 +86,11 @@ def test_a_library_that_was_restored_from_a_back_up_is_healthy(
 
 
 def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run: Run) -> None:
-    pack = catalogues / "books" / "pack"
-    (pack / "records.jsonl.zst").write_bytes(b"x")
-    said = f"its sha256 is not the manifest's; delete {pack}, which nothing else needs"
+    with closing(App(load_settings())) as app:
+        pack = install_pack(app, "books")
+    assert bad_lines(run) == []
+    next((pack / "blocks").iterdir()).write_bytes(b"x")
+    said = "searches do not read it; the next pinakes update fetches what is damaged"
     (line,) = bad_lines(run)
     assert line.startswith("BAD books: pack: ")
     assert said in line
@@ -179,12 +183,12 @@ def test_a_ledger_that_is_damaged_inside_is_told_with_what_to_do(catalogues: Pat
 
 def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run: Run) -> None:
     folder, source = catalogues / "books", str(catalogues.parents[1] / "books.csv")
-    (folder / "catalogue.toml").unlink()
+    kept = shutil.move(folder / "catalogue.toml", catalogues.parent / "kept.toml")
     (line,) = bad_lines(run)
     for told in (line, run(["add", source, "--no-embed"]).err):
-        assert "copy it from books/pack" in told
+        assert "put it back from a back-up" in told
         assert "--spec catalogue.toml --name books" in told
-    given = run(["add", source, "--spec", str(folder / "pack" / "catalogue.toml"), "--name", "books", "--no-embed"])
+    given = run(["add", source, "--spec", str(kept), "--name", "books", "--no-embed"])
     assert given.code == 0, given.err
     assert bad_lines(run) == []
 

@@ -1,126 +1,193 @@
-"""Packs: what is in them is what the manifest says, and any damage shows."""
+"""Building packs: the same catalogue gives the same files, and an edit changes the blocks of its record alone."""
 
-import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import arro3.io
-import numpy as np
-import orjson
 import pytest
-import zstandard
 
-from pinakes.errors import StorageError
-from pinakes.model.record import Record
+from pinakes.errors import InputError, StorageError
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import DECLARATION, EMBEDDINGS, MANIFEST, RECORDS, build_pack, check_pack
+from pinakes.packs.blocks import load_block, parse_records, parse_vectors
+from pinakes.packs.builder import next_version
+from pinakes.packs.manifest import BlockKind, Manifest, load_manifest
+from pinakes.packs.verify import check_pack
+from pinakes.shelf.port import Delete
+from support.libraries import Shelved
 from support.memory_shelf import MemoryShelf
 
-pytestmark = pytest.mark.row("A10")
+pytestmark = pytest.mark.row("N4")
+
+Build = Callable[..., tuple[Path, Manifest]]
 
 
-@pytest.fixture
-def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
-    shelved.put(*(anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"]) for number in range(20)))
-    shelved.put(anime("Without a vector"), embed=False)
-    return shelved
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def pack(stories: Any, tmp_path: Path) -> Path:
-    build_pack(stories.shelf.reader(), 'name = "anime"', tmp_path / "pack", name="anime")
-    return tmp_path / "pack"
+@pytest.mark.row("A10")
+def test_the_manifest_says_what_the_catalogue_is(stories: Any, build: Build) -> None:
+    folder, manifest = build(stories, version="2026.46")
+    assert load_manifest(folder) == manifest
+    assert (manifest.catalogue, manifest.version, manifest.licence) == ("anime", "2026.46", "CC0-1.0")
+    assert (manifest.records, manifest.embeddings) == (21, 20)
+    assert (manifest.model, manifest.dimension) == ("word-hash", 64)
+    assert (manifest.spec.name, manifest.spec.is_package) == ("anime", True)
+    assert manifest.calibration is not None
+    assert manifest.quality is not None
+    assert list(check_pack(folder)) == []
 
 
-def manifest_of(pack: Path) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads((pack / MANIFEST).read_bytes())
-    return found
-
-
-def test_the_manifest_has_the_counts_the_model_and_the_checksum_of_every_file(pack: Path) -> None:
-    manifest = manifest_of(pack)
-    assert (manifest["records"], manifest["embeddings"]) == (21, 20)
-    assert (manifest["model"], manifest["dimension"], manifest["catalogue"]) == ("word-hash", 64, "anime")
-    assert set(manifest["files"]) == {file.name for file in pack.iterdir()} - {MANIFEST}
-    for name, entry in manifest["files"].items():
-        content = (pack / name).read_bytes()
-        assert entry == {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
-    assert check_pack(pack) == []
-
-
-def test_the_records_are_all_there_one_a_line(pack: Path, stories: Any) -> None:
-    with (pack / RECORDS).open("rb") as file:
-        lines = zstandard.ZstdDecompressor().stream_reader(file).read().splitlines()
-    records = [orjson.loads(line) for line in lines]
-    assert [record["id"] for record in records] == [*(f"Title {number}" for number in range(20)), "Without a vector"]
-    assert records[0]["fields"]["synopsis"] == "Story 0"
-
-
-def test_the_parquet_file_gives_back_the_vectors_with_their_ids(pack: Path, stories: Any) -> None:
-    table = arro3.io.read_parquet(str(pack / EMBEDDINGS)).read_all()
-    ids = [str(one) for one in table.column("id").to_pylist()]
-    vectors = np.array(table.column("embedding").to_pylist(), dtype=np.float32)
+@pytest.mark.row("A10")
+def test_the_blocks_give_back_every_record_and_every_vector(stories: Any, build: Build) -> None:
+    folder, manifest = build(stories, cut=4)
     reader = stories.shelf.reader()
-    keys = reader.find(ids, scope=WHOLE)
-    assert ids == [f"Title {number}" for number in range(20)]
-    assert (vectors == reader.vectors([keys[one] for one in ids])).all()
+    contents = {kind: [load_block(folder, one) for one in manifest.of_kind(kind)] for kind in BlockKind}
+    records = [one for content in contents[BlockKind.RECORDS] for one in parse_records(content)]
+    keys = reader.find([one.id for one in records], scope=WHOLE)
+    assert [one.id for one in records] == sorted(keys)
+    known = reader.fetch(list(keys.values()), scope=WHOLE)
+    assert all(one.decode(stories.spec) == known[keys[one.id]] for one in records)
+    vectors = [one for content in contents[BlockKind.VECTORS] for one in parse_vectors(content, dimension=64)]
+    assert [one.id for one in vectors] == sorted(f"Title {number}" for number in range(20))
+    assert (reader.vectors([keys[one.id] for one in vectors]) == [one.vector for one in vectors]).all()
 
 
-@pytest.mark.parametrize("name", [RECORDS, EMBEDDINGS, DECLARATION])
-@pytest.mark.parametrize("place", [0.0, 0.5, 0.999])
-def test_a_single_flipped_bit_is_found(pack: Path, name: str, place: float) -> None:
-    content = bytearray((pack / name).read_bytes())
-    content[int(len(content) * place)] ^= 1
-    (pack / name).write_bytes(content)
-    assert check_pack(pack) == [f"{pack / name} is damaged: its sha256 is not the manifest's"]
-
-
-def test_a_missing_file_is_found(pack: Path) -> None:
-    (pack / EMBEDDINGS).unlink()
-    assert check_pack(pack) == [f"{pack / EMBEDDINGS} is missing"]
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"[]", b'{"files": 7}', b'{"files": {"a": {}}}', b"\xff"])
-def test_a_manifest_that_cannot_be_made_out_is_a_problem_and_not_an_exception(pack: Path, content: bytes) -> None:
-    (pack / MANIFEST).write_bytes(content)
-    (problem,) = check_pack(pack)
-    assert str(pack / MANIFEST) in problem
-
-
-def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
-    assert len(check_pack(tmp_path)) == 1
-
-
-def test_a_new_pack_takes_the_place_of_the_old_one_whole(
-    pack: Path, stories: Any, anime: Callable[..., Record]
+def test_the_same_records_give_the_same_bytes_whatever_the_order_of_edits(
+    stories: Any, build: Build, anime: Callable[..., Record]
 ) -> None:
-    (pack / "leftover").write_text("old")
-    (pack.with_name("pack.new")).mkdir()
-    (pack.with_name("pack.new") / "junk").write_text("from a build that was killed")
+    other = Shelved(spec=stories.spec)
+    other.put(anime("Title 3", synopsis="To be rewritten."), anime("Gone", synopsis="To be removed."))
+    other.put(anime("Without a vector"), embed=False)
+    other.shelf.apply([Delete(RecordId("Gone"))])
+    other.put(*(anime(f"Title {number}", synopsis=f"Story {number}", tags=["space"]) for number in reversed(range(20))))
+    first, again = build(stories, "first", cut=4)[0], build(other, "again", cut=4)[0]
+    assert files_of(first) == files_of(again)
+    assert len(files_of(first)) > 10
+
+
+def test_an_edit_changes_the_blocks_of_its_record_and_no_others(
+    stories: Any, build: Build, anime: Callable[..., Record]
+) -> None:
+    before = build(stories, "before", cut=4)[1]
+    stories.put(anime("Title 7", synopsis="Another story."))
+    after = build(stories, "after", cut=4)[1]
+    moved = {block.sha256 for block in after.blocks} - {block.sha256 for block in before.blocks}
+    assert len(moved) == 2
+    assert before.content != after.content
+
+
+def test_a_new_pack_takes_the_place_of_the_old_one_and_keeps_the_blocks_that_stay(
+    stories: Any, build: Build, anime: Callable[..., Record]
+) -> None:
+    folder, before = build(stories, cut=4)
+    (folder / "blocks" / "half.zst.new").write_bytes(b"left by a build that was killed")
+    kept = {path.name: path.stat().st_ino for path in (folder / "blocks").iterdir()}
+    stories.put(anime("Title 7", synopsis="Another story."))
+    _, after = build(stories, cut=4)
+    assert list(check_pack(folder)) == []
+    names = {block.file_name for block in after.all_blocks}
+    assert {path.name for path in (folder / "blocks").iterdir()} == names
+    stayed = names & {block.file_name for block in before.all_blocks}
+    assert len(stayed) == len(names) - 2
+    assert all((folder / "blocks" / name).stat().st_ino == kept[name] for name in stayed)
+
+
+def test_without_a_version_a_changed_pack_counts_up_and_the_same_one_does_not(
+    stories: Any, build: Build, anime: Callable[..., Record]
+) -> None:
+    assert build(stories)[1].version == "1"
+    assert build(stories)[1].version == "1"
     stories.put(anime("One more", synopsis="New."))
-    build_pack(stories.shelf.reader(), "", pack, name="anime")
-    assert manifest_of(pack)["records"] == 22
-    assert check_pack(pack) == []
-    assert not (pack / "leftover").exists()
-    assert not pack.with_name("pack.new").exists()
+    assert build(stories)[1].version == "2"
+    last = build(stories, version="2026.46")[1]
+    assert next_version(last, "other") == "2026.47"
+    assert next_version(build(stories, version="beta")[1], "other") == "beta.1"
 
 
-def test_a_catalogue_without_vectors_has_a_pack_without_a_parquet_file(
-    stories: Any, anime: Callable[..., Record], tmp_path: Path
+def test_a_catalogue_without_vectors_or_without_records_has_a_pack_too(stories: Any, build: Build) -> None:
+    folder, manifest = build(Shelved(spec=stories.spec), "empty")
+    assert (manifest.records, manifest.blocks, list(check_pack(folder))) == (0, (), [])
+    bare = Shelved(spec=stories.spec)
+    bare.shelf = MemoryShelf(stories.spec, model=None)
+    folder, manifest = build(bare, "bare")
+    assert (manifest.model, manifest.calibration, list(check_pack(folder))) == (None, None, [])
+
+
+def test_a_catalogue_with_a_record_that_cannot_be_read_is_not_packed(stories: Any, build: Build) -> None:
+    folder, manifest = build(stories)
+    with pytest.raises(StorageError, match="1 of its records cannot be read"):
+        build(_WithLostRecord(stories.shelf.reader()))
+    assert load_manifest(folder) == manifest
+
+
+class _WithLostRecord:
+    """A shelf whose index still has a record that its store has lost; its own snapshot."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        self.shelf = self
+
+    def reader(self) -> Any:
+        return self
+
+    def fetch(self, keys: Any, **named: Any) -> Any:
+        return dict(list(self._reader.fetch(keys, **named).items())[1:])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+
+@pytest.mark.parametrize("version", ["", "a b", "../x", "x" * 65])
+def test_a_version_that_cannot_name_a_release_is_refused_before_anything_is_written(
+    stories: Any, build: Build, tmp_path: Path, version: str
 ) -> None:
-    manifest = build_pack(MemoryShelf(stories.spec, model=None).reader(), "", tmp_path / "pack", name="anime")
-    assert (manifest["records"], manifest["embeddings"], manifest["model"]) == (0, 0, None)
-    assert not (tmp_path / "pack" / EMBEDDINGS).exists()
-    assert check_pack(tmp_path / "pack") == []
+    with pytest.raises(InputError, match="cannot be a version"):
+        build(stories, version=version)
+    assert not (tmp_path / "pack").exists()
 
 
-def test_a_catalogue_with_a_model_and_no_records_has_an_empty_parquet_file(shelved: Any, tmp_path: Path) -> None:
-    assert build_pack(shelved.shelf.reader(), "", tmp_path / "pack", name="anime")["embeddings"] == 0
-    assert arro3.io.read_parquet(str(tmp_path / "pack" / EMBEDDINGS)).read_all().num_rows == 0
+def test_a_place_with_other_files_is_left_alone(stories: Any, build: Build, tmp_path: Path) -> None:
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "thesis.odt").write_text("years of work")
+    with pytest.raises(InputError, match=r"has thesis\.odt in it, and is no pack"):
+        build(stories)
+    (tmp_path / "file").write_text("a file where a folder must be")
+    with pytest.raises(InputError, match="is a file"):
+        build(stories, "file")
 
 
-def test_a_place_that_cannot_be_written_is_a_clear_error(stories: Any, tmp_path: Path) -> None:
-    (tmp_path / "pack.new").write_text("a file where a folder must be")
-    with pytest.raises(StorageError, match="could not be written"):
-        build_pack(stories.shelf.reader(), "", tmp_path / "pack", name="anime")
+class _Killed(BaseException):
+    """The end of a process, as far as its files are concerned: nothing is put in order."""
+
+
+@pytest.mark.parametrize("step", range(13))
+def test_a_build_that_ends_at_any_write_leaves_the_former_pack_or_the_new_one(
+    stories: Any, build: Build, anime: Callable[..., Record], step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, before = build(stories, cut=4)
+    stories.put(*(anime(f"Title {number}", synopsis=f"Rewritten {number}") for number in range(20)))
+    with monkeypatch.context() as patch, suppress(_Killed):
+        _die_at(step, patch)
+        build(stories, cut=4)
+    assert list(check_pack(folder)) == []
+    is_former = load_manifest(folder) == before
+    _, after = build(stories, cut=4)
+    assert is_former or load_manifest(folder) == after
+    assert {path.name for path in (folder / "blocks").iterdir()} == {block.file_name for block in after.all_blocks}
+
+
+def _die_at(step: int, patch: pytest.MonkeyPatch) -> None:
+    """End the process when it puts its next file but so many in place."""
+    replace, left = os.replace, [step]
+
+    def counting(*arguments: Any) -> None:
+        if not left[0]:
+            raise _Killed
+        left[0] -= 1
+        replace(*arguments)
+
+    patch.setattr(os, "replace", counting)

@@ -12,7 +12,7 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.row_sums import INSERT_VECTOR, row_sum
-from pinakes.shelf.embedded.store_file import PUT_BACK, StoreFile
+from pinakes.shelf.embedded.store_file import MAX_BOUND_VALUES, PUT_BACK, StoreFile
 from pinakes.shelf.port import Embedding
 
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
@@ -81,6 +81,18 @@ class StoredVectors(StoreFile):
         query = f"SELECT key, {self.vector_columns()} {WITH_VECTORS} WHERE records.digest IS NOT NULL"
         for key, *row in self._rows(query):
             yield Key(key), sound_vector(*row)
+
+    def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
+        """Return the stored vectors of texts by a model, those that have their checksum."""
+        found: dict[bytes, Vector] = {}
+        told = "sum" if self.has_sums() else "NULL"
+        query = f"SELECT digest, vector, {told} FROM embeddings WHERE model = ? AND digest IN ({{}})"
+        for start in range(0, len(digests), MAX_BOUND_VALUES - 1):
+            some = digests[start : start + MAX_BOUND_VALUES - 1]
+            for digest, *row in self._rows(query.format(",".join("?" * len(some))), (model.name, *some)):
+                vector = sound_vector(model.name, digest, *row)
+                found |= {} if vector is None else {digest: vector}
+        return found
 
     def vector_columns(self) -> str:
         """Return the columns that `sound_vector` takes."""

@@ -137,6 +137,10 @@ class EmbeddedView:
                 rows[here] = segment.vectors.exact[found[here]]
         return rows
 
+    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return the vectors of texts as the model made them."""
+        return self.store.vectors_of(digests, self.model) if self.model else {}
+
     def counters(self) -> dict[str, int]:
         """Return the sizes and change numbers of the indexes."""
         return {
