@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
+# Processes that run tests: many tests wait for servers, so there are more than cores.
+WORKERS ?= 4
 
 .PHONY: serve test quick conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
@@ -15,7 +17,7 @@ serve: $(SERVING)  ## install, build the sample library, show a few searches, an
 	$(BIN)/pinakes serve --http
 
 test: $(STAMP)  ## install and run all tests
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not alone"
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m alone
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
