@@ -8,6 +8,7 @@ from typing import cast
 
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PACKAGES, PackageRegistry
+from pinakes.assembly.collection_state import find_place
 from pinakes.assembly.opened import OpenedCatalogues
 from pinakes.assembly.own_records import OwnRecords
 from pinakes.assembly.serving import ServedLibrary
@@ -172,7 +173,8 @@ class App:
         builder = ToolboxBuilder(
             packages=self.packages, choice=tools, server_tools=server_tools, note_problems=self.note_problems
         )
-        serving = self._serving = ServedLibrary(self._catalogues, builder, names)
+        may_be_empty = find_place(self.settings) is not None
+        serving = self._serving = ServedLibrary(self._catalogues, builder, names, may_be_empty=may_be_empty)
         size = self.settings.server.cache_size
         return Gate(
             serving.toolboxes,

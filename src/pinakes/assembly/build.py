@@ -12,7 +12,7 @@ from pinakes.assembly.commands import is_command, open_command
 from pinakes.assembly.databases import names_database, open_database
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
-from pinakes.assembly.published import TABLE_PREFIX, open_table
+from pinakes.assembly.published import TABLE_PREFIX, names_bucket, open_table
 from pinakes.assembly.update_guard import UpdateGuard, guarding
 from pinakes.assembly.web_files import names_web_file, open_web_file
 from pinakes.catalogue.loader import LoadedSpec
@@ -374,6 +374,11 @@ def open_provider(
         return open_database(location, options, app.settings)
     if names_web_file(location):
         return open_web_file(location, options, app.settings)
+    if names_bucket(location):
+        raise InputError(
+            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For all collections of a "
+            f"database, run: pinakes sync {location}; for one table, run: pinakes add lancedb:{location}#TABLE"
+        )
     source = _open_prefixed(app, location)
     if source is not None:
         options.require_only((), location=location)

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pinakes.api.package import load_target
 from pinakes.assembly.app import App
+from pinakes.collection_settings import SCHEMES
 from pinakes.settings import Settings
 from pinakes.sources.port import RowSource
 
@@ -14,6 +15,11 @@ TABLE_PREFIX = "lancedb"
 OPEN_TABLE = "pinakes.sources.lance.rows:open_table"
 PUBLISH = "pinakes.sources.lance.publish:publish"
 REQUIRE_ALLOWED = "pinakes.sources.lance.database:require_allowed"
+
+
+def names_bucket(location: str) -> bool:
+    """Tell whether a location is an address in a bucket."""
+    return location.partition("://")[0] in SCHEMES and "://" in location
 
 
 def open_table(location: str, settings: Settings) -> RowSource:
@@ -25,5 +31,7 @@ def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int]
     """Write a catalogue to its table in a database; return the table, its version and rows, and if it was written."""
     catalogue = app.open_catalogue(name)
     load_target(REQUIRE_ALLOWED)(uri, offline=app.settings.offline)
-    reader = catalogue.shelf.reader()
-    return asdict(load_target(PUBLISH)(reader, catalogue.spec, uri, name=name, progress=progress))
+    own = app.library.get_installed(name).own_declaration
+    declaration = own.read_text(encoding="utf-8") if own else None
+    reader, write = catalogue.shelf.reader(), load_target(PUBLISH)
+    return asdict(write(reader, catalogue.spec, uri, name=name, declaration=declaration, progress=progress))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from pinakes.assembly.app import App
 from pinakes.assembly.bounded_check import BoundedCheck
+from pinakes.assembly.collection_state import find_collection_problems, find_place
 from pinakes.assembly.disk_check import check_disk
 from pinakes.assembly.open_files import check_files
 from pinakes.control.control import Control
@@ -23,6 +24,7 @@ OPEN_FILES = "open files"
 AUDIT = "audit"
 JOBS = "jobs"
 CATALOGUE = "catalogue"
+COLLECTIONS = "collections"
 OK = "ok"
 PROBE_TEXT = "health"
 
@@ -57,7 +59,7 @@ class ServerHealth:
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work as they should, each with the reason."""
         found = {part: check.find_problem() for part, check in self._checks.items()}
-        found |= {JOBS: self._find_jobs_problem(), **self._app.catalogue_problems()}
+        found |= {JOBS: self._find_jobs_problem(), **self._collection_problems(), **self._app.catalogue_problems()}
         found[AUDIT] = self._control.audit.find_problem() if self._control else None
         return {part: problem for part, problem in found.items() if problem is not None}
 
@@ -66,6 +68,8 @@ class ServerHealth:
         states = dict.fromkeys(self._checks, OK)
         if self._control is not None:
             states |= {AUDIT: OK, JOBS: OK}
+        if find_place(self._app.settings) is not None:
+            states[COLLECTIONS] = OK
         states |= {f"{CATALOGUE} {one.name}": _state_of(one) for one in self._app.list_served()}
         return states | self.problems()
 
@@ -74,6 +78,11 @@ class ServerHealth:
         if (check := self._checks.get(CONTROL_DATABASE)) is not None and (problem := check.find_problem()) is not None:
             return f"{CONTROL_DATABASE}: {problem}"
         return None if self._app.can_answer() else "no catalogue can be read"
+
+    def _collection_problems(self) -> dict[str, str]:
+        """Return the collections that are not synced, as conditions of their catalogues, and the place if it fails."""
+        problems = find_collection_problems(self._app.settings)
+        return {f"{CATALOGUE} {name}" if name else COLLECTIONS: problem for name, problem in problems}
 
     def _check_embedding(self) -> str | None:
         problems = [_check_embedder(one) for one in self._app.list_used_embedders()]

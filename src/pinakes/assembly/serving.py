@@ -24,8 +24,17 @@ PROBE_WAIT_S = 2.0
 class ServedLibrary:
     """The named catalogues, or all that are installed, kept up with the library, with the toolboxes over them."""
 
-    def __init__(self, catalogues: OpenedCatalogues, builder: ToolboxBuilder, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        catalogues: OpenedCatalogues,
+        builder: ToolboxBuilder,
+        names: Sequence[str],
+        *,
+        may_be_empty: bool = False,
+    ) -> None:
         self._catalogues = catalogues
+        self._may_be_empty = may_be_empty
+        """Whether a library without any catalogue is served: some are to come."""
         self._builder = builder
         allow_many_files()
         self._served = {one.name: one for one in self._list_servable(names)}
@@ -81,6 +90,8 @@ class ServedLibrary:
         unserved.clear()
         unserved.update({} if names else library.check())
         if not installed and not unserved:
+            if self._may_be_empty:
+                return []
             raise NotFoundError("the library is empty; run: pinakes init")
         able = [one for one in installed if self._is_servable(one)]
         for name, problem in unserved.items():

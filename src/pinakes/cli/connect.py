@@ -10,6 +10,7 @@ from functools import partial
 import click
 
 from pinakes.assembly.app import App
+from pinakes.assembly.collection_state import find_place
 from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.cli.opening import open_app
 from pinakes.control.database.url import exists
@@ -21,6 +22,7 @@ from pinakes.settings import Settings, load_settings
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 DAMAGE_MODULE = "pinakes.assembly.damage_watch"
+COLLECTIONS_MODULE = "pinakes.assembly.collection_watch"
 STDIO_MODULE = "pinakes.serve.stdio"
 QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"
 HTTP_MODULE = "pinakes.cli.host"
@@ -91,7 +93,7 @@ def serve_command(
     app = open_app(settings)
     for name in catalogues:
         app.library.get_installed(name)
-    if not app.library.list_installed() and not app.library.check():
+    if not app.library.list_installed() and not app.library.check() and find_place(settings) is None:
         raise NotFoundError("the library is empty; run: pinakes init")
     build = partial(_build_gate, app, catalogues, ToolChoice(tools))
     if over_http:
@@ -154,6 +156,8 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
     if audit and audit.is_open:
         importlib.import_module(REPAIR_MODULE).repair_of(audit.database, app.list_served).rebuild_logged()
     importlib.import_module(DAMAGE_MODULE).DamageWatch(app).start()
+    if find_place(app.settings) is not None:
+        importlib.import_module(COLLECTIONS_MODULE).CollectionWatch(app.settings).start()
 
 
 def _load_models(app: App) -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 import click
 
 from pinakes.assembly.app import App
+from pinakes.assembly.collection_state import Outcome, find_collection_problems, find_place, load_state
 from pinakes.assembly.disk_check import check_disk
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
@@ -52,6 +53,7 @@ def _examine(app: App) -> Iterator[Finding]:
         except ExpectedError as error:
             yield Finding(what=one.name, found=error.message, ok=False)
     yield from _examine_models(app)
+    yield from _examine_collections(app)
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
 
@@ -68,6 +70,20 @@ def _examine_machine(app: App) -> Iterator[Finding]:
             yield Finding(what="control database", found=f"works ({database.name})", ok=True)
     except ExpectedError as error:
         yield Finding(what="control database", found=error.full_message, ok=False)
+
+
+def _examine_collections(app: App) -> Iterator[Finding]:
+    """Yield what the last look at the collections of a place found, where one is set."""
+    place = find_place(app.settings)
+    if place is None:
+        return
+    state = load_state(app.settings.home, place)
+    problems = list(find_collection_problems(app.settings))
+    synced = sum(one.outcome is Outcome.SYNCED for one in state.collections)
+    seen = f"{synced} synced when last looked at ({state.looked_at})" if state.looked_at else "not looked at yet"
+    yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: pinakes sync", ok=True)
+    for name, problem in problems:
+        yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
 
 
 def _examine_models(app: App) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import click
 from pinakes.api.server import NO_PARTS
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
+from pinakes.assembly.collection_watch import CollectionWatch
 from pinakes.assembly.damage_watch import DamageWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
@@ -41,11 +42,12 @@ def host(app: App, settings: Settings, load: Load) -> None:
         observers = [control.audit, admin.recorder, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
-    damage_watch = DamageWatch(app)
+    damage_watch, collections = DamageWatch(app), CollectionWatch(settings)
     try:
         gate = loader.submit(load, limiter, observers, tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: damage_watch.start())
+        gate.add_done_callback(lambda _gate: collections.start())
         serve_http(
             gate,
             settings=settings,
@@ -61,6 +63,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
         damage_watch.stop()
+        collections.stop()
         if admin:
             admin.stop()
         if control:

@@ -23,6 +23,8 @@ COMMANDS = {
     "watch": ("pinakes.cli.watch", "Update a catalogue whenever its folder or file changes."),
     "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "pack": ("pinakes.cli.pack", "Build, check and compare packs: catalogues as files to ship."),
+    "sync": ("pinakes.cli.sync", "Bring the library up to the collections of a LanceDB database."),
+    "collections": ("pinakes.cli.sync", "List the collections of the database that the settings name."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue, or all of them."),

@@ -13,17 +13,21 @@ from pinakes.model.scope import WHOLE
 
 @click.command("publish")
 @click.argument("catalogue")
-@click.argument("database")
+@click.argument("database", required=False)
 @json_option
-def publish_command(catalogue: str, database: str, as_json: bool) -> None:
+def publish_command(catalogue: str, database: str | None, as_json: bool) -> None:
     """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database.
 
-    DATABASE is a folder, or an address in a bucket (s3://, gs://, az://). The table is CATALOGUE_documents; it is
-    replaced in one step, and left alone where it is up to date. All records are written, restricted ones too.
+    DATABASE is a folder, or an address in a bucket (s3://, gs://, az://); without it, the one of the settings
+    (base_db_path, GCS_BUCKET_NAME), or ./vector_dbs. The table is CATALOGUE_documents; it is replaced in one step, and
+    left alone where it is up to date. All records are written, restricted ones too.
 
-    Another library takes it in with: pinakes add lancedb:DATABASE#CATALOGUE --as LAYOUT --name NAME
+    Other libraries take it in with: pinakes sync DATABASE
+
+    Example: pinakes publish recipes s3://bucket/lancedb
     """
     app = open_app()
+    database = app.settings.collections.place if database is None else database
     total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
     is_hidden = as_json or not sys.stderr.isatty()
     bar_stream = terminal_stream(is_error=True)

@@ -229,3 +229,11 @@ def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Val
         return RecordId(text_of(stated))
     values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
     return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])
+
+
+def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
+    """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
+    known = f"{mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    known += f" {spec.group_path}" if spec.group_path else ""
+    kinds = f" {spec.kind_path} {mapping.kind}" if spec.kind_path or mapping.kind else ""
+    return hashlib.sha256(f"{known}{kinds}".encode()).hexdigest()[:12]

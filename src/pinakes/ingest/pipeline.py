@@ -6,8 +6,7 @@ recognised and cost nothing, and so are texts that were embedded. Edits made by 
 `hand_edits`.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.catalogue.codec import decode_record
@@ -19,19 +18,30 @@ from pinakes.ingest.edits.hand_edits import HandEdits
 from pinakes.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from pinakes.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from pinakes.ingest.ledger import Ledger, Origin
-from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, require_valid
+from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, digest_of_reading, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.lock import EmbeddingElsewhereError
-from pinakes.shelf.port import LOCAL, Author, Delete, ShelfWriter
-from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector, notes_of
+from pinakes.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
+from pinakes.sources.port import (
+    OneStepSource,
+    Reading,
+    RecallingSource,
+    RowSource,
+    SelectiveSource,
+    SourceRow,
+    SourceVector,
+    describe_unread,
+    notes_of,
+)
 
 BATCH_RECORDS = 256
 WHOLE_BATCH_RECORDS = 2_048
 """How many records are written at once, from a provider and from a file, which is read again in little time."""
+ONE_STEP_RECORDS = 100_000
+"""How many records are written at once from a source whose changes belong together."""
 WHOLE_SOURCE = ""
 """The place under which the ledger keeps the stamp of a source that was read whole."""
-KINDS_SHOWN = 12
 KIND_NOT_READ = "files of this kind are not read"
 CELLS_KEPT = 1000
 """The number of unreadable cells of each field that are listed; more are only counted."""
@@ -201,12 +211,14 @@ class _Run:
         self._hand_edits = HandEdits(source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger)
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
+        self._is_read = False
+        self._is_one_step = isinstance(source, OneStepSource) and source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
         self._unchanged: set[str] = set()
         """The places of rows that were passed over."""
         self._other_model: ModelId | None = None
         """The model of vectors that come with the rows and cannot be used."""
-        self._reading = _digest_of_reading(target)
+        self._reading = digest_of_reading(target.spec, target.mapping)
         self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
@@ -219,7 +231,7 @@ class _Run:
         self._report.rows = start
         try:
             for batch in map(self._without_taken_ids, self._iter_batches(start)):
-                written = self._batches.write(self._reconciled(batch), self._report)
+                written = self._batches.write(self._reconciled(batch), self._report, gone=self._gone_with(batch))
                 self._restore_named_by(written)
                 self._note(batch)
                 if not self._source.is_whole and not self._target.spec.group_path:
@@ -330,15 +342,23 @@ class _Run:
             raise InputError(f"{problem}{self._report.first_reason}")
         self._report.removed = _remove(self._unseen, name, self._target)
 
+    def _gone_with(self, batch: Sequence[tuple[Record, Origin]]) -> set[RecordId]:
+        """Return the records to delete in the step that writes a batch: where it is the last of a one-step source."""
+        if not (self._is_one_step and self._is_read and batch):
+            return set()
+        return self._unseen - self._target.ledger.ids_from_other_sources(self._source.name, self._unseen)
+
     def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield records in batches that never split the records of one row, so that a row is written whole."""
         size = WHOLE_BATCH_RECORDS if self._source.is_whole else BATCH_RECORDS
+        size = ONE_STEP_RECORDS if self._is_one_step else size
         batch: list[tuple[Record, Origin]] = []
         for records in self._iter_rows(start):
             batch += records
             if len(batch) >= size:
                 yield batch
                 batch = []
+        self._is_read = True
         if batch:
             yield batch
 
@@ -443,23 +463,6 @@ class _Run:
             self._other_model = vector.model
 
 
-def describe_unread(unread: Mapping[str, int]) -> str:
-    """Return a sentence about the files of kinds that are not read."""
-    files, shown = sum(unread.values()), list(unread.items())[:KINDS_SHOWN]
-    kinds = ", ".join(f"{kind} {count}" for kind, count in shown)
-    more = ", …" if len(unread) > KINDS_SHOWN else ""
-    return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
-
-
-def _digest_of_reading(target: Target) -> str:
-    """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
-    spec = target.spec
-    mapping = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
-    mapping += f" {spec.group_path}" if spec.group_path else ""
-    kinds = f" {spec.kind_path} {target.mapping.kind}" if spec.kind_path or target.mapping.kind else ""
-    return hashlib.sha256(f"{mapping}{kinds}".encode()).hexdigest()[:12]
-
-
 class _Batches:
     """Writes batches of records to a shelf."""
 
@@ -473,14 +476,18 @@ class _Batches:
         if put.embedding is not None:
             self._given[put.embedding.digest] = vector
 
-    def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
-        """Write new and changed records, with the vectors that came with them, and return these records."""
+    def write(self, batch: Sequence[Record], report: IngestReport, *, gone: Iterable[RecordId] = ()) -> list[Record]:
+        """Write new and changed records, with the vectors that came with them, and return these records.
+
+        Records that are gone are deleted in the same step.
+        """
         writer = self._target.writer
         puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
         unchanged = writer.unchanged(puts)
         fresh = [put for put in puts if put.record.id not in unchanged]
-        if fresh:
-            writer.apply(fresh, author=self._target.request.author)  # commit point of a batch
+        changes: list[Change] = [*fresh, *map(Delete, sorted(gone))]
+        if changes:
+            writer.apply(changes, author=self._target.request.author)  # commit point of a batch
         report.written += len(fresh)
         report.unchanged += len(unchanged)
         self._given.clear()

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.settings import Settings
 
+KINDS_SHOWN = 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRecord:
@@ -101,6 +103,14 @@ class KeyedSource(RowSource, Protocol):
         """The column; None where there is none."""
 
 
+def describe_unread(unread: Mapping[str, int]) -> str:
+    """Return a sentence about the files of kinds that are not read."""
+    files, shown = sum(unread.values()), list(unread.items())[:KINDS_SHOWN]
+    kinds = ", ".join(f"{kind} {count}" for kind, count in shown)
+    more = ", …" if len(unread) > KINDS_SHOWN else ""
+    return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
+
+
 def notes_of(source: RowSource) -> tuple[str, ...]:
     """Return the decisions that a source made in reading, as far as it was read."""
     return source.notes if isinstance(source, NotingSource) else ()
@@ -109,6 +119,15 @@ def notes_of(source: RowSource) -> tuple[str, ...]:
 def id_column_of(source: RowSource) -> str | None:
     """Return the column that a source declares as the key of its rows; None where it declares none."""
     return source.id_column if isinstance(source, KeyedSource) else None
+
+
+@runtime_checkable
+class OneStepSource(RowSource, Protocol):
+    """A source whose changes are written in one step: readers, and a kill, leave the former records or the new ones."""
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether that is so; not where there are more records than one step can take."""
 
 
 Provider = Callable[[str, Settings], RowSource]

@@ -8,18 +8,29 @@ import lancedb
 import pyarrow as pa
 from lancedb.table import Table
 
+from pinakes.collection_settings import find_place_problem, is_remote
 from pinakes.errors import InputError, StorageError
 
 LONGEST_REASON = 200
 RUST_DETAILS = re.compile(r"[,:]? *(\w+ \{|location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
 RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
+KNOWN_CAUSES = (
+    (re.compile(r"\b(403|forbidden|access ?denied|401|unauthorized)\b", re.IGNORECASE), "access is denied"),
+    (re.compile(r"no such bucket|bucket \S* ?not found|NoSuchBucket", re.IGNORECASE), "there is no such bucket"),
+    (re.compile(r"\b503\b|slow ?down|service unavailable", re.IGNORECASE), "the store is overloaded or unavailable"),
+    (re.compile(r"timed? ?out|deadline", re.IGNORECASE), "the store did not answer in time"),
+    (re.compile(r"connection refused|error sending request|connect error|dns", re.IGNORECASE), "it cannot be reached"),
+)
+"""What the client's errors say → its cause in few words, the first that fits."""
 
 
 def require_allowed(uri: str, *, offline: bool) -> None:
-    """Refuse an empty address, and one on the network while offline."""
+    """Refuse an address that no database can have, and one on the network while offline."""
     if not uri.strip():
         raise InputError("the LanceDB database is missing; a folder or an address such as s3://bucket/path is right")
-    if offline and "://" in uri and not uri.startswith("file://"):
+    if (problem := find_place_problem(uri)) is not None:
+        raise InputError(f"{uri} {problem}")
+    if offline and is_remote(uri):
         raise InputError(f"{uri}: the database is on the network, which is not used offline; a folder works")
 
 
@@ -64,13 +75,20 @@ class LanceDatabase:
         """Turn LanceDB's errors, which have no class of their own, into a StorageError."""
         try:
             yield
-        except (ValueError, RuntimeError, OSError) as error:
+        except (ValueError, RuntimeError, OSError, pa.ArrowException) as error:
             raise StorageError(f"{self.uri}: the database cannot be {what}: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
     """Return the part of an error that tells people something: no paths of LanceDB's sources, no nested structures."""
     text = str(error)
+    cause = next((cause for pattern, cause in KNOWN_CAUSES if pattern.search(text)), None)
+    if cause is not None:
+        return f"{cause} ({_detail(text)})"
+    return _detail(text)
+
+
+def _detail(text: str) -> str:
     if (inner := RUST_MESSAGE.search(text)) is not None:
         return inner[1]
     return " ".join(RUST_DETAILS.sub("", text).split())[:LONGEST_REASON]

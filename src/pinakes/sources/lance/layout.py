@@ -2,16 +2,19 @@
 
     id, kind, audiences    as the record has them; no audiences: everybody may see it
     heading, text          its title (a passage's heading), and its running text
+    path, first_line, last_line
+                           the file and the lines that it is from; null where it is from none
     one column per field   of texts, numbers and dates, under the field's name
     vector                 its embedding, null where it has none; the column is missing without a model
     metadata               all fields as one JSON object: the record itself
 
-The schema's metadata has under the key `pinakes` a JSON object: the layout's version, the catalogue's spec, the model
-and dimension of the vectors, and a digest of the content.
+The schema's metadata has under the key `pinakes` a JSON object: the layout's version, the name of the catalogue's spec
+and, where it is the user's own, its declaration, the model and dimension of the vectors, and a digest of the rows in
+any order. Version 1 had neither the columns of places nor the declaration, and a digest that only publishing compares.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +23,15 @@ import pyarrow as pa
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
+from pinakes.errors import StorageError
 from pinakes.model.record import Record, Value
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
 from pinakes.shelf.batches import iter_key_batches
 from pinakes.shelf.port import ShelfReader
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
+FIRST_WITH_ROW_SUMS = 2
 TABLE_ENDING = "_documents"
 PINAKES_KEY = b"pinakes"
 TEXTS = pa.list_(pa.string())
@@ -36,8 +41,13 @@ FIXED_COLUMNS = {
     "audiences": TEXTS,
     "heading": pa.string(),
     "text": pa.string(),
+    "path": pa.string(),
+    "first_line": pa.int64(),
+    "last_line": pa.int64(),
     "metadata": pa.string(),
 }
+PLACE_COLUMNS: dict[str, type] = {"path": str, "first_line": int, "last_line": int}
+"""Columns of a record's place → the type that a field of the same name must have to fill it."""
 COLUMN_TYPES = {
     FieldType.TEXT: pa.string(),
     FieldType.ENUM: pa.string(),
@@ -57,18 +67,29 @@ def table_name(name: str) -> str:
 
 def find_description(schema: pa.Schema) -> dict[str, Any] | None:
     """Return what a published table says of itself, None for a table that others wrote."""
-    described = (schema.metadata or {}).get(PINAKES_KEY)
-    return None if described is None else orjson.loads(described)
+    try:
+        described = orjson.loads((schema.metadata or {}).get(PINAKES_KEY, b"null"))
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(described, dict) or not isinstance(described.get("layout"), int):
+        return None
+    if described["layout"] > LAYOUT_VERSION:
+        raise StorageError(f"the table was written by a newer version (layout {described['layout']}); update Pinakes")
+    return described
 
 
-def build_schema(reader: ShelfReader, spec: CatalogueSpec) -> pa.Schema:
-    """Return the columns of a catalogue's table, with its description and the digest of what the reader sees."""
+def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str | None) -> pa.Schema:
+    """Return the columns of a catalogue's table, with its description and the digest of what the reader sees.
+
+    `declaration` is the text of a spec that no package has.
+    """
     columns = {**FIXED_COLUMNS, **{field.name: COLUMN_TYPES[field.type] for field in _column_fields(spec)}}
     if reader.model is not None:
         columns["vector"] = pa.list_(pa.float32(), reader.model.dimension)
     described = {
         "layout": LAYOUT_VERSION,
         "catalogue": spec.name,
+        "declaration": declaration,
         "model": reader.model.name if reader.model else None,
         "dimension": reader.model.dimension if reader.model else None,
         "digest": _digest(reader, columns),
@@ -85,7 +106,8 @@ def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) ->
             "audiences": [record.audiences for record in records],
             "heading": [record.get("heading") or spec.title_of(record) for record in records],
             "text": [_text_of(record, spec) for record in records],
-            "metadata": [orjson.dumps(orjson.loads(encode_record(record))["fields"]).decode() for record in records],
+            "metadata": [_metadata_of(record) for record in records],
+            **{name: [_place_value(record, name) for record in records] for name in PLACE_COLUMNS},
         }
         for field in _column_fields(spec):
             columns[field.name] = [_storable(record.get(field.name)) for record in records]
@@ -101,14 +123,52 @@ def _iter_content(reader: ShelfReader) -> Iterator[tuple[list[Record], Vector]]:
         yield [records[key] for key in keys], reader.vectors(keys)
 
 
+class RowSum:
+    """A digest of rows that is the same in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, row: Mapping[str, Any], vector: Vector | None) -> None:
+        """Add a row by what makes its record, and its vector."""
+        known = [row["id"], row["kind"], list(row["audiences"] or ()), row["metadata"]]
+        values = b"" if vector is None else np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+        self._sum += int.from_bytes(hashlib.sha256(orjson.dumps(known) + values).digest())
+
+    @property
+    def value(self) -> str:
+        """The digest of the rows so far."""
+        return f"{self._sum % 2**256:064x}"
+
+
 def _digest(reader: ShelfReader, columns: dict[str, pa.DataType]) -> str:
-    """Return a digest of all that would be published."""
-    digest = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode())
+    """Return a digest of all that would be published: of the columns, and of the rows."""
+    rows = RowSum()
     for records, vectors in _iter_content(reader):
-        for record in records:
-            digest.update(record.id.encode() + b"\0" + encode_record(record))
-        digest.update(np.ascontiguousarray(vectors).tobytes())
-    return digest.hexdigest()
+        for record, vector in zip(records, vectors, strict=True):
+            known = {"id": record.id, "kind": record.kind, "audiences": record.audiences}
+            has_vector = reader.model is not None and bool(np.any(vector))
+            rows.add({**known, "metadata": _metadata_of(record)}, vector if has_vector else None)
+    form = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode()).hexdigest()
+    return f"{form[:16]}-{rows.value}"
+
+
+def find_row_sum(description: Mapping[str, Any]) -> str | None:
+    """Return the digest of the rows as they were published; None where the table has none."""
+    if description["layout"] < FIRST_WITH_ROW_SUMS:
+        return None
+    return str(description["digest"]).partition("-")[2]
+
+
+def _metadata_of(record: Record) -> str:
+    """Return all fields of a record as one JSON object."""
+    return orjson.dumps(orjson.loads(encode_record(record))["fields"]).decode()
+
+
+def _place_value(record: Record, name: str) -> Value:
+    """Return a record's path or line, where it has a field of that name and type."""
+    value = record.get(name)
+    return _storable(value) if type(value) is PLACE_COLUMNS[name] else None
 
 
 def _column_fields(spec: CatalogueSpec) -> Sequence[FieldSpec]:

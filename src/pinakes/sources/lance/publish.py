@@ -30,15 +30,21 @@ class Published:
 
 
 def publish(
-    reader: ShelfReader, spec: CatalogueSpec, uri: str, *, name: str, progress: Callable[[int], object]
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    uri: str,
+    *,
+    name: str,
+    declaration: str | None,
+    progress: Callable[[int], object],
 ) -> Published:
     """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table that is the same.
 
-    `progress` is called with the number of rows of each batch.
+    `declaration` is the text of a spec that no package has; `progress` is called with the number of rows of each batch.
     """
     database = LanceDatabase(uri)
     table = table_name(name)
-    schema = build_schema(reader, spec)
+    schema = build_schema(reader, spec, declaration=declaration)
     found = database.find_table(table)
     if found is not None and find_description(found.schema) == find_description(schema):
         return Published(table=table, version=found.version, rows=found.count_rows(), written=False)

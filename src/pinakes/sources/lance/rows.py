@@ -17,16 +17,18 @@ import orjson
 import pyarrow as pa
 from lancedb.table import Table
 
-from pinakes.errors import InputError
+from pinakes.errors import InputError, StorageError
 from pinakes.model.vectors import ModelId
 from pinakes.settings import Settings
 from pinakes.sources.columns import plain_value
 from pinakes.sources.lance.database import LanceDatabase, require_allowed
-from pinakes.sources.lance.layout import TABLE_ENDING, find_description, table_name
+from pinakes.sources.lance.layout import TABLE_ENDING, RowSum, find_description, find_row_sum, table_name
 from pinakes.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
 
 PREFIX = "lancedb"
 MODEL_MARK = "?model="
+SUMMED = ("id", "kind", "audiences", "metadata")
+"""The columns that are compared with what was published, beside the vectors."""
 EMBEDDING_FUNCTIONS = b"embedding_functions"
 """The key of a schema's metadata under which LanceDB notes the models that it embeds with itself."""
 
@@ -57,18 +59,22 @@ def _choose_table(database: LanceDatabase, wanted: str) -> str:
 
 
 class LanceRows:
-    """Implements `RecallingSource` for a table, at the version that is the newest when it is opened.
+    """Implements `RecallingSource` and `OneStepSource` for a table, at the version that is the newest when it opens.
 
-    All rows are copied to this machine before the first is yielded: a database that fails in between changes nothing.
+    All rows are copied to this machine and compared with what was published before the first is yielded: a database
+    that fails in between changes nothing.
     """
 
     is_whole = True
+    is_one_step = True
 
-    def __init__(self, database: LanceDatabase, table: str, *, model: str = "") -> None:
+    def __init__(self, database: LanceDatabase, table: str, *, model: str = "", default_model: str = "") -> None:
         self._database = database
         self._table = database.get_table(table)
         self._stated_model = model
+        self._default_model = default_model
         self._description = find_description(self._table.schema)
+        self.notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,11 +82,18 @@ class LanceRows:
         stated = f"{MODEL_MARK}{self._stated_model}" if self._stated_model else ""
         return f"{PREFIX}:{self._database.uri}#{self._table.name}{stated}"
 
+    @property
+    def version(self) -> int:
+        """The version of the table."""
+        return int(self._table.version)
+
     def recall(self, _readings: Readings) -> str:
         """Return the table's version with its time: a table that was made anew counts its versions from 1."""
         with self._database.failing("read"):
-            newest = self._table.list_versions()[-1]
-        return f"{newest['version']} {newest['timestamp'].isoformat()}"
+            written = {one["version"]: one["timestamp"] for one in self._table.list_versions()}
+        if self.version not in written:
+            raise StorageError(f"{self.name}: version {self.version} was removed while it was read; try again")
+        return f"{self.version} {written[self.version].isoformat()}"
 
     def count_rows(self) -> int | None:
         """Return how many rows the table has."""
@@ -89,7 +102,7 @@ class LanceRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows, with their vectors where it is known which model made them."""
-        model = self._find_model()
+        model = self.find_model()
         to_row = _foreign_row if self._description is None else _published_row
         with self._copied() as batches:
             numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
@@ -98,7 +111,12 @@ class LanceRows:
                 known = None if vector is None or model is None else SourceVector(model=model, values=vector)
                 yield to_row(number, values, known, self._description or {})
 
-    def _find_model(self) -> ModelId | None:
+    @property
+    def description(self) -> Mapping[str, Any] | None:
+        """What the table says of itself; None where others wrote it."""
+        return self._description
+
+    def find_model(self) -> ModelId | None:
         """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
         if "vector" not in self._table.schema.names:
             return None
@@ -106,6 +124,7 @@ class LanceRows:
         if not pa.types.is_fixed_size_list(kind):
             return None
         name = self._stated_model or (self._description or {}).get("model") or _noted_model(self._table)
+        name = name or self._default_model
         return ModelId(name=name, dimension=kind.list_size) if name else None
 
     @contextmanager
@@ -113,14 +132,54 @@ class LanceRows:
         """Copy the table to a file of this machine, and give its batches."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.arrow"
-            with self._database.failing("read"):
-                reader = self._table.search().to_batches()
-                with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, reader.schema) as copy:
-                    for batch in reader:
-                        copy.write_batch(batch)
-            with pa.memory_map(str(path)) as file:
-                copied = pa.ipc.open_file(file)
-                yield (copied.get_batch(number) for number in range(copied.num_record_batches))
+            self._copy(path)
+            self._require_whole(path)
+            with _batches_in(path) as batches:
+                yield batches
+
+    def _copy(self, path: Path) -> None:
+        """Write all rows to a file; refuse where they are not as many as the table says."""
+        copied = 0
+        with self._database.failing("read"):
+            expected = self._table.count_rows()
+            reader = self._table.search().to_batches()
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, reader.schema) as copy:
+                for batch in reader:
+                    copy.write_batch(batch)
+                    copied += batch.num_rows
+        if copied != expected:
+            raise StorageError(f"{self.name}: only {copied} of {expected} rows were read; nothing was changed")
+
+    def _require_whole(self, path: Path) -> None:
+        """Refuse a copy that is not what the table has.
+
+        Rows that are not those that were published may have been changed by another program since: then a second
+        reading gives the same again.
+        """
+        published = find_row_sum(self._description) if self._description else None
+        if published is None or (read := _sum_of(path)) == published:
+            return
+        self._copy(path)
+        if _sum_of(path) != read:
+            raise StorageError(f"{self.name}: it has other rows at each reading; nothing was changed")
+        self.notes = ("the table was changed by another program since it was published",)
+
+
+@contextmanager
+def _batches_in(path: Path) -> Iterator[Iterator[pa.RecordBatch]]:
+    with pa.memory_map(str(path)) as file:
+        copied = pa.ipc.open_file(file)
+        yield (copied.get_batch(number) for number in range(copied.num_record_batches))
+
+
+def _sum_of(path: Path) -> str:
+    """Return the digest of the rows in a copy."""
+    rows = RowSum()
+    with _batches_in(path) as batches:
+        for batch in batches:
+            for row in _iter_values(batch.select([*SUMMED, *(["vector"] if "vector" in batch.schema.names else [])])):
+                rows.add({**dict.fromkeys(SUMMED), **row}, row.get("vector"))
+    return rows.value
 
 
 def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -135,11 +194,13 @@ def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 
 def _published_row(
-    _number: int, values: dict[str, Any], vector: SourceVector | None, description: Mapping[str, Any]
+    number: int, values: dict[str, Any], vector: SourceVector | None, description: Mapping[str, Any]
 ) -> SourceRow:
-    """Return the row of a record as it was published."""
-    fields = orjson.loads(values["metadata"])
-    body = {"fields": fields, "kind": values["kind"], "audiences": values["audiences"]}
+    """Return the row of a record as it was published; one that another program has damaged is a problem."""
+    fields = _metadata_of(values.get("metadata"))
+    if not fields or not {"id", "kind"} <= values.keys():
+        return SourceRow(place=f"row {number}", values={}, problem="its columns id, kind and metadata are not a record")
+    body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}
     record = EncodedRecord(catalogue=description["catalogue"], id=values["id"], body=orjson.dumps(body))
     return SourceRow(place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector)
 
