@@ -12,9 +12,8 @@ WORKERS ?= 4
 
 .PHONY: serve test quick conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
-serve: $(SERVING)  ## install, build the sample library, show a few searches, and serve it over HTTP
-	$(BIN)/pinakes tour
-	$(BIN)/pinakes serve --http
+serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
+	sh scripts/serve_samples.sh
 
 test: $(STAMP)  ## install and run all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not alone"

@@ -4,10 +4,10 @@ from contextlib import closing
 
 import click
 
+from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
-from pinakes.assembly.build import (
-    add_sample,
-)
+from pinakes.assembly.build import add_sample
+from pinakes.assembly.late_vectors import count_waiting, embed_waiting
 from pinakes.assembly.model_choice import ModelChoice, get_embedder, want_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
@@ -79,30 +79,41 @@ def _dangling_rows(app: App, installed: Installed, ledger: Ledger) -> list[tuple
 
 
 def set_up(app: App, *, with_model: bool = True) -> None:
-    """Get the model and build the sample catalogues that are missing."""
-    if with_model:
-        try:
-            for choice in _sample_models(app):
-                require_model(app, choice, quiet=False)
-        except ExpectedError as error:
-            click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
-            with_model = False
+    """Build the sample catalogues that are missing, so that words find their records; then embed them."""
     problems = app.library.check()
     for _package, sample in app.packages.iter_samples():
         if sample.name in problems:
             click.echo(f"pinakes: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
-        if sample.name in problems or app.library.find_installed(sample.name):
-            continue
-        with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
-            report = add_sample(app, sample.name, progress=report_progress, embed=with_model)
-        click.echo(f"{sample.name}: {summary(report)}")
+        elif not app.library.find_installed(sample.name):
+            with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
+                report = add_sample(app, sample.name, progress=report_progress, embed=False)
+            click.echo(f"{sample.name}: {summary(report)}")
+    if with_model:
+        _embed_samples(app)
 
 
-def _sample_models(app: App) -> list[ModelChoice]:
-    """Return the models of the sample catalogues that are missing, or else that of the settings, each once."""
-    missing = [package for package, one in app.packages.iter_samples() if not app.library.find_installed(one.name)]
-    choices = [want_model(app, package.spec, None) for package in missing]
-    return list(dict.fromkeys(choices)) or [ModelChoice(name=app.embedder.model.name)]
+def _embed_samples(app: App) -> None:
+    """Get the models, and embed the samples that have records without a vector, each as soon as it can be."""
+    waiting = [
+        (package, one.name) for package, one in app.packages.iter_samples() if _is_waiting(app, package, one.name)
+    ]
+    try:
+        if not waiting:
+            require_model(app, quiet=False)
+        for package, name in waiting:
+            require_model(app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False)
+            with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
+                report = embed_waiting(app, name, progress=report_progress)
+            click.echo(f"{name}: {report.embedded} texts embedded")
+    except ExpectedError as error:
+        click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
+
+
+def _is_waiting(app: App, package: CataloguePackage, name: str) -> bool:
+    """Tell whether a catalogue still has the records of its sample, and some of them have no vector."""
+    installed = None if name in app.library.check() else app.library.find_installed(name)
+    has_sample = installed is not None and any(map(package.is_sample, installed.sources))
+    return has_sample and count_waiting(app, name) > 0
 
 
 def require_model(app: App, choice: ModelChoice | None = None, *, quiet: bool) -> None:

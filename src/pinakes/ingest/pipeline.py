@@ -158,9 +158,14 @@ def ingest_rows(source: RowSource, target: Target, *, progress: Progress) -> Ing
 
 def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> None:
     """Embed the records that lack a vector; while another process embeds, wait and report progress each second."""
-    embedder, writer = target.embedder, target.writer
-    if embedder is None or target.spec.embed is None:
-        return
+    if target.embedder is not None and target.spec.embed is not None:
+        embed_records(target.writer, target.spec, target.embedder, report, progress=progress)
+
+
+def embed_records(
+    writer: ShelfWriter, spec: CatalogueSpec, embedder: Embedder, report: IngestReport, *, progress: Progress
+) -> None:
+    """Embed the records of a shelf that lack a vector, as `embed_late` does."""
 
     def note(texts: int) -> None:
         report.embedded = texts
@@ -172,7 +177,7 @@ def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> N
             with writer.sole_embedder(wait_s=WAIT_S):
                 report.to_embed = writer.count_unembedded()
                 progress(report)
-                LateEmbedding(spec=target.spec, writer=writer, embedder=embedder, progress=note).run()
+                LateEmbedding(spec=spec, writer=writer, embedder=embedder, progress=note).run()
                 return
         except EmbeddingElsewhereError:
             progress(report)

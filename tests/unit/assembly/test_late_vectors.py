@@ -1,0 +1,46 @@
+"""Records that were written without vectors get them later, from the records alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.assembly.late_vectors import count_waiting, embed_waiting
+from pinakes.errors import ExpectedError
+from pinakes.library import CALIBRATION_FILE
+from pinakes.model.scope import WHOLE
+from pinakes.settings import load_settings
+
+SAMPLE = "personal"
+
+
+def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_later(
+    tmp_path: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PINAKES_HOME": str(tmp_path), **embedding_server.environment()}.items():
+        monkeypatch.setenv(name, value)
+    app = App(load_settings())
+    add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
+    waiting = count_waiting(app, SAMPLE)
+    assert waiting > 0
+
+    report = embed_waiting(app, SAMPLE, progress=lambda _report: None)
+
+    assert report.embedded == waiting
+    assert count_waiting(app, SAMPLE) == 0
+    assert (app.library.get_installed(SAMPLE).folder / CALIBRATION_FILE).is_file()
+    hits = app.open_catalogue(SAMPLE).view().search("how I review code", scope=WHOLE, limit=3).hits
+    assert "hybrid" in {hit.match_type for hit in hits}
+    app.close()
+
+
+def test_without_a_model_nothing_is_lost(tmp_path: Path) -> None:
+    app = App(load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_OFFLINE": "1"}))
+    add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
+    waiting = count_waiting(app, SAMPLE)
+    with pytest.raises(ExpectedError, match="not installed"):
+        embed_waiting(app, SAMPLE, progress=lambda _report: None)
+    assert count_waiting(app, SAMPLE) == waiting
+    app.close()
