@@ -43,7 +43,7 @@ class _Request:
 
 
 @click.command("install")
-@click.argument("client", required=False, type=click.Choice([*CLIENTS, CHATGPT]))
+@click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT]))
 @click.argument("catalogues", nargs=-1)
 @click.option("--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is.")
 @click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
@@ -75,8 +75,9 @@ def install_command(
 ) -> None:
     """Write CLIENT's configuration, so that it starts Pinakes with CATALOGUES (all of the library's by default).
 
-    Without CLIENT, list the clients and those found on this machine. Everything else in the file stays as it is, with
-    its comments, and the former file is kept as .bak.
+    CLIENT is claude-desktop, claude-code, cursor, vscode, windsurf, codex, gemini-cli, zed, goose, lm-studio or
+    chatgpt; without it the clients are listed, with those found on this machine. Everything else in the file stays as
+    it is, with its comments, and the former file is kept as .bak.
 
     For example: pinakes install claude-desktop; pinakes install cursor films --scope project;
     pinakes install codex --url https://pinakes.example.org --token -

@@ -8,6 +8,7 @@ from mcp.server.context import ServerRequestContext
 
 from pinakes.errors import UnauthenticatedError
 from pinakes.model.principal import Identity, Principal
+from pinakes.settings import ToolNames
 
 CALLER = "pinakes.caller"
 """The key of the caller in an HTTP request's scope."""
@@ -24,6 +25,8 @@ class Caller:
     via: str
     identity: Identity | None = None
     """The principal with their credential, on transports that authenticate."""
+    tool_names: ToolNames | None = None
+    """The form of tool names that the address asks for."""
 
 
 def always(principal: Principal, via: str = "stdio") -> Callers:

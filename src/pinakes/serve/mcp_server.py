@@ -160,8 +160,9 @@ class Handlers:
         )
 
     async def _instructions(self, context: Context) -> str:
-        principal, is_plain = self._callers(context).principal, self._naming.is_plain_for(context)
-        return await self._gate.introductions.text_for(principal, is_plain=is_plain)
+        caller = self._callers(context)
+        is_plain = self._naming.is_plain_for(context, caller)
+        return await self._gate.introductions.text_for(caller.principal, is_plain=is_plain)
 
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
@@ -174,7 +175,8 @@ class Handlers:
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that the caller may use."""
         _require_no_cursor(params)
-        is_plain = self._naming.is_plain_for(context)
+        with _protocol_errors():
+            is_plain = self._naming.is_plain_for(context, self._callers(context))
 
         def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
             names = gate.guide.plain_names(principal) if is_plain else {}
@@ -230,7 +232,7 @@ class Handlers:
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""
         caller, given = self._callers(context), params.arguments or {}
-        is_plain = self._naming.is_plain_for(context)
+        is_plain = self._naming.is_plain_for(context, caller)
         asked = CallContext(
             principal=caller.principal,
             via=caller.via,

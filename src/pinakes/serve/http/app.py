@@ -17,7 +17,7 @@ from pinakes.serve.http.authenticate import Authenticated, Authenticator
 from pinakes.serve.http.bodies import Bodies, WithBody
 from pinakes.serve.http.guard import Guard, refuse_upgrade
 from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, refuse_message
+from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
@@ -50,7 +50,7 @@ def build_app(
     sse = SSE(server, streams)
 
     def authenticated(app: ASGIApp, *, via: str) -> ASGIApp:
-        return Authenticated(WithBody(app, bodies, refuse=refuse_message), authenticator, via=via)
+        return Authenticated(WithToolNames(WithBody(app, bodies, refuse=refuse_message)), authenticator, via=via)
 
     known = [
         Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),

@@ -16,6 +16,8 @@ from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
 from pinakes.serve.http.streams import NO_LONGER_VALID, Streams
 from pinakes.serve.message_loop import serve_messages
+from pinakes.serve.tool_naming import asked_names
+from pinakes.settings import ToolNames
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ class WebSocketEndpoint:
         try:
             identity = await self._authenticator.identify(headers)
             require_password_chosen(identity)
+            names = asked_names(scope["query_string"])
         except ExpectedError as error:
             await refuse_upgrade(error_reply(error), scope, receive, send)
             return
@@ -59,11 +62,13 @@ class WebSocketEndpoint:
         await receive()
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
-        code, reason = await self._serve(find_secret(headers) or "", identity, receive, send)
+        code, reason = await self._serve(find_secret(headers) or "", identity, names, receive, send)
         with suppress(Exception):  # the client may have disconnected already
             await send({"type": "websocket.close", "code": code, "reason": reason})
 
-    async def _serve(self, secret: str, identity: Identity, receive: Receive, send: Send) -> tuple[int, str]:
+    async def _serve(
+        self, secret: str, identity: Identity, names: ToolNames | None, receive: Receive, send: Send
+    ) -> tuple[int, str]:
         """Serve until the client disconnects or the stream is ended; return the close code and reason."""
 
         async def receive_text() -> str | None:
@@ -85,7 +90,7 @@ class WebSocketEndpoint:
                 raise _ClosedError(TRY_AGAIN_LATER, error.message) from error
             if known is None:
                 raise _ClosedError(POLICY_VIOLATION, "the credential is no longer valid")
-            return Caller(principal=known.principal, via="websocket", identity=known)
+            return Caller(principal=known.principal, via="websocket", identity=known, tool_names=names)
 
         ending = (1000, "")
         with self._streams.opened(identity) as stream:

@@ -1,0 +1,153 @@
+"""A client chooses the form of tool names by its address; calls by either name are noted by the true one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient, WebSocketDenialResponse
+
+from pinakes.errors import InputError
+from pinakes.gate.gate import Gate
+from pinakes.model.audit import AuditEntry
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.serve.caller import caller_of
+from pinakes.serve.http.app import build_app
+from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.mcp_server import build_server
+from pinakes.serve.tool_naming import ToolNaming, asked_names
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("N17")
+
+MODERN = "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "somebody", "version": "1"},
+}
+LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}
+
+
+class Params(ToolParams):
+    pass
+
+
+class Result(ToolResult):
+    done: bool = True
+
+
+def works(_principal: Principal, _params: Params) -> Result:
+    return Result()
+
+
+class Notes:
+    """An observer that keeps which tools were called."""
+
+    def __init__(self) -> None:
+        self.targets: list[str] = []
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        self.targets.append(entry.target)
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+def open_client(notes: Notes, naming: ToolNaming) -> TestClient:
+    tool = ToolSpec(
+        name="catalog.get",
+        description="After catalog.get.",
+        params=Params,
+        result=Result,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        is_instant=True,
+        run=works,
+        text=lambda _result: "done",
+    )
+    gate = Gate(Toolbox([tool]), observers=[notes])
+    app = build_app(
+        build_server(lambda: gate, caller_of, naming=naming),
+        hosts=KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=()),
+        authenticator=Authenticator(None, base_url=lambda _scope: ""),
+        streams=Streams(10),
+    )
+    return TestClient(app, base_url="http://localhost")
+
+
+@pytest.fixture
+def client(notes: Notes) -> Iterator[TestClient]:
+    with open_client(notes, ToolNaming()) as opened:
+        yield opened
+
+
+def ask(client: TestClient, path: str, method: str, **params: Any) -> Any:
+    """Send a request of the present protocol, which has no sessions."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": MODERN, "Mcp-Method": method}
+    named = {"Mcp-Name": params["name"]} if "name" in params else {}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    return client.post(path, json=message, headers={**headers, **named})
+
+
+def result_of(reply: Any) -> Any:
+    text = reply.text if reply.text.startswith("{") else reply.text.partition("data: ")[2].partition("\n")[0]
+    return json.loads(text)["result"]
+
+
+def names_at(client: TestClient, path: str) -> list[str]:
+    return [tool["name"] for tool in result_of(ask(client, path, "tools/list"))["tools"]]
+
+
+def test_an_address_chooses_the_form_of_tool_names_for_its_client_alone(client: TestClient) -> None:
+    assert names_at(client, "/mcp?tool_names=plain") == ["catalog_get"]
+    assert names_at(client, "/mcp?tool_names=dotted") == ["catalog.get"]
+    assert names_at(client, "/mcp") == ["catalog.get"]
+    described = result_of(ask(client, "/mcp?tool_names=plain", "tools/list"))["tools"][0]["description"]
+    assert described == "After catalog_get."
+
+
+def test_an_address_also_chooses_against_the_setting(notes: Notes) -> None:
+    with open_client(notes, ToolNaming(is_plain=True)) as client:
+        assert names_at(client, "/mcp") == ["catalog_get"]
+        assert names_at(client, "/mcp?tool_names=dotted") == ["catalog.get"]
+
+
+def test_a_tool_is_called_by_either_name_and_noted_by_its_own(client: TestClient, notes: Notes) -> None:
+    for path in ("/mcp", "/mcp?tool_names=plain"):
+        for name in ("catalog.get", "catalog_get"):
+            answer = result_of(ask(client, path, "tools/call", name=name, arguments={}))
+            assert answer["structuredContent"] == {"done": True}
+    assert notes.targets == ["catalog.get"] * 4
+
+
+def test_a_websocket_chooses_by_its_address_too(client: TestClient) -> None:
+    with client.websocket_connect("ws://localhost/v1/mcp?tool_names=plain") as socket:
+        socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": LEGACY})
+        socket.receive_json()
+        socket.send_json({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        socket.send_json({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        assert [tool["name"] for tool in socket.receive_json()["result"]["tools"]] == ["catalog_get"]
+
+
+@pytest.mark.parametrize("query", ["tool_names=dots", "tool_names=", "tool_names=plain&tool_names=dotted"])
+def test_another_form_is_refused_with_those_there_are(client: TestClient, query: str) -> None:
+    refused = ask(client, f"/mcp?{query}", "tools/list")
+    assert refused.status_code == 400
+    assert "is not valid; one of: plain, dotted" in refused.json()["error"]["message"]
+    with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect(f"ws://localhost/v1/mcp?{query}"):
+        pass
+    assert denied.value.status_code == 400
+
+
+def test_other_parameters_of_an_address_are_left_to_others() -> None:
+    assert asked_names(b"") is None
+    assert asked_names(b"session=1&a=%FF") is None
+    assert asked_names(b"a=1&tool_names=plain") == "plain"
+    with pytest.raises(InputError, match="'tool_names': 'x"):
+        asked_names(b"tool_names=x%00y")
