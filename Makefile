@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 4
 
-.PHONY: serve test quick conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick dist conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
 	sh scripts/serve_samples.sh
@@ -21,6 +21,9 @@ test: $(STAMP)  ## install and run all tests
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
+
+dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill and checksums into dist/, and validate them
+	PYTHONPATH=scripts:tests $(BIN)/python -m distribution
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance

@@ -115,6 +115,8 @@ class CataloguePackage:
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
     prompts: Callable[[Catalogues], Sequence[PromptSpec]] = _nothing
     """Tasks that users can choose; each is offered to those who may use the tools that it needs."""
+    skill_page: Traversable | None = None
+    """A Markdown page of the agent skill: how an assistant works with these catalogues. Its first line is a title."""
     own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
     """Kinds of records that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing

@@ -21,4 +21,5 @@ PACKAGE = CataloguePackage(
     tools=deferred("pinakes_catalogues.anime.tools:tools"),
     replaces_generic_tools=True,
     prompts=deferred("pinakes_catalogues.anime.prompts:prompts"),
+    skill_page=FOLDER / "skill.md",
 )

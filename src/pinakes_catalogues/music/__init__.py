@@ -16,6 +16,7 @@ PACKAGE = CataloguePackage(
     tools=deferred("pinakes_catalogues.music.tools:tools"),
     replaces_generic_tools=True,
     prompts=deferred("pinakes_catalogues.music.prompts:prompts"),
+    skill_page=FOLDER / "skill.md",
     own_kinds=deferred("pinakes_catalogues.music.player.own:own_kinds"),
     media=deferred("pinakes_catalogues.music.media:media"),
     endpoints=deferred("pinakes_catalogues.music.player.endpoints:list_endpoints"),

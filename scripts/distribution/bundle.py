@@ -1,0 +1,147 @@
+"""The bundle (`.mcpb`, type `uv`): a zip that desktop clients install, with the wheel in it.
+
+The host brings uv, which installs the wheel and its dependencies at the first start. So nothing needs to be published
+for a bundle to work, and what it starts is what was built with it.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from distribution.icon import draw_icon
+from distribution.project import REPO, SUMMARY, Project
+from pinakes.tools.generic.prompts import generic_prompts
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.prompt import PromptSpec
+
+SOURCES = Path(__file__).parent / "bundle"
+ENTRY_POINT = "src/server.py"
+LOCK = REPO / "requirements-server.lock"
+LIBRARY, CATALOGUES, SAMPLES = "PINAKES_HOME", "PINAKES_BUNDLE_CATALOGUES", "PINAKES_BUNDLE_SAMPLES"
+"""Environment variables by which the host tells the entry point what the user chose."""
+PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\;]+)(?: ;([^\\]*))?", re.MULTILINE)
+
+
+def bundle_files(project: Project, wheel: Path) -> Mapping[str, bytes]:
+    """Return the files of the bundle by their names."""
+    texts = {
+        "manifest.json": json.dumps(manifest(project), ensure_ascii=False, indent=2) + "\n",
+        "pyproject.toml": bundle_project(project, wheel.name),
+        ENTRY_POINT: (SOURCES / ENTRY_POINT).read_text(encoding="utf-8"),
+    }
+    licence = {"LICENSE": (REPO / "LICENSE").read_bytes(), "icon.png": draw_icon()}
+    return (
+        {name: text.encode() for name, text in texts.items()} | licence | {f"wheels/{wheel.name}": wheel.read_bytes()}
+    )
+
+
+def manifest(project: Project) -> dict[str, Any]:
+    """Return the manifest."""
+    return {
+        "manifest_version": "0.4",
+        "name": project.name,
+        "display_name": project.name.capitalize(),
+        "version": project.version,
+        "description": SUMMARY,
+        "long_description": LONG_DESCRIPTION,
+        "author": {"name": "Pinakes contributors", "url": project.repository},
+        "repository": {"type": "git", "url": project.repository},
+        "homepage": project.urls.get("Homepage", project.repository),
+        "documentation": project.urls.get("Documentation", project.page("docs/start.md")),
+        "support": project.urls.get("Issues", f"{project.repository}/issues"),
+        "icon": "icon.png",
+        "icons": [{"src": "icon.png", "size": "512x512"}],
+        "server": {"type": "uv", "entry_point": ENTRY_POINT, "mcp_config": _mcp_config()},
+        "tools": [{"name": tool.name, "description": tool.description} for tool in generic_tools([])],
+        "tools_generated": True,
+        "prompts": [_prompt(prompt) for prompt in generic_prompts([])],
+        "prompts_generated": True,
+        "keywords": list(project.keywords),
+        "license": project.licence,
+        "privacy_policies": [project.page("docs/privacy.md")],
+        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": project.python}},
+        "user_config": USER_CONFIG,
+    }
+
+
+LONG_DESCRIPTION = """Pinakes serves catalogues (tables, folders of documents, collections) to your assistant: \
+search by meaning and words, browsing with counts and sums, look-up, neighbours and recommendations, each result with \
+its id and with how sure it is.
+
+Everything runs on this machine, without a key and without telemetry. The first start installs Python packages with \
+uv; an empty library is filled with sample catalogues unless you switch that off. Add your own data in a terminal: \
+`uvx pinakes add films.csv`."""
+
+USER_CONFIG: dict[str, dict[str, Any]] = {
+    "library": {
+        "type": "directory",
+        "title": "Library folder",
+        "description": "Where the catalogues are kept. Leave it empty for the usual folder of this system.",
+        "required": False,
+        "default": "",
+    },
+    "catalogues": {
+        "type": "string",
+        "title": "Catalogues",
+        "description": "Names of the catalogues to serve, separated by commas. Leave it empty for all.",
+        "required": False,
+        "default": "",
+    },
+    "samples": {
+        "type": "boolean",
+        "title": "Sample catalogues",
+        "description": "Fill an empty library with the sample catalogues, and fetch the embedding model.",
+        "required": False,
+        "default": True,
+    },
+}
+
+
+def _mcp_config() -> dict[str, Any]:
+    # Options go through the environment: as an argument, one without a value would stay a placeholder.
+    return {
+        "command": "uv",
+        "args": ["run", "--no-dev", "--directory", "${__dirname}", ENTRY_POINT],
+        "env": {
+            LIBRARY: "${user_config.library}",
+            CATALOGUES: "${user_config.catalogues}",
+            SAMPLES: "${user_config.samples}",
+        },
+    }
+
+
+def _prompt(prompt: PromptSpec) -> dict[str, Any]:
+    """Return a prompt as a manifest has it: with its required arguments, since its text cannot depend on others."""
+    names = [one.name for one in prompt.arguments if one.required]
+    text = prompt.text({name: f"${{arguments.{name}}}" for name in names})
+    return {"name": prompt.name, "description": prompt.description, "arguments": names, "text": text}
+
+
+def bundle_project(project: Project, wheel: str) -> str:
+    """Return the `pyproject.toml` of the bundle: the wheel beside it, and the versions that were tested with it."""
+    pins = "".join(f"    {json.dumps(pin)},\n" for pin in pinned_versions(LOCK.read_text(encoding="utf-8")))
+    return f"""# Made by `make dist`: what uv installs when a desktop client starts the bundle.
+[project]
+name = "{project.name}-bundle"
+version = "{project.version}"
+requires-python = "{project.python}"
+dependencies = ["{project.name}=={project.version}"]
+
+[tool.uv]
+package = false
+constraint-dependencies = [
+{pins}]
+
+[tool.uv.sources]
+{project.name} = {{ path = "wheels/{wheel}" }}
+"""
+
+
+def pinned_versions(lock: str) -> Sequence[str]:
+    """Return the versions of a lock file as requirements, without checksums."""
+    found = PINNED.findall(lock)
+    return [
+        f"{name}=={version}" + (f" ;{marker.rstrip()}" if marker.strip() else "") for name, version, marker in found
+    ]

@@ -1,0 +1,203 @@
+"""Bundle, registry entry and skill say what the code has (version, settings, tools, prompts) and keep their limits."""
+
+import copy
+import importlib.util
+import json
+import re
+import struct
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from distribution.archive import write_zip
+from distribution.bundle import SOURCES, USER_CONFIG, bundle_files, manifest, pinned_versions
+from distribution.project import REPO, load_project
+from distribution.registry import registry_entry
+from distribution.release import SERVER_SCHEMA, write_sums
+from distribution.skill_files import skill_files
+from packaging.requirements import Requirement
+
+from pinakes import __version__
+from pinakes.cli.main import COMMANDS
+from pinakes.settings import ENVIRONMENT
+from pinakes.tools.provenance import FromFile
+
+pytestmark = pytest.mark.row("N17")
+
+PROJECT = load_project()
+TOOLS = {
+    tool["name"]: tool
+    for tool in json.loads((REPO / "tests/golden/all-tools.json").read_text(encoding="utf-8"))["tools"]
+}
+DIGEST = "0" * 64
+SCHEMA = json.loads(SERVER_SCHEMA.read_text(encoding="utf-8"))
+SKILL = {path: content.decode() for path, content in skill_files().items()}
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    wheel = tmp_path_factory.mktemp("wheel") / f"pinakes-{__version__}-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    return dict(bundle_files(PROJECT, wheel))
+
+
+def placeholders(value: Any) -> set[str]:
+    return set(re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(value)))
+
+
+def test_the_manifest_has_the_version_the_tools_and_the_prompts_of_the_code() -> None:
+    made = manifest(PROJECT)
+    assert made["version"] == __version__
+    assert {tool["name"]: tool["description"] for tool in made["tools"]} == {
+        name: TOOLS[name]["description"] for name in ("search", "fetch", "similar", "browse")
+    }
+    for prompt in made["prompts"]:
+        assert all(f"${{arguments.{name}}}" in prompt["text"] for name in prompt["arguments"])
+    assert made["tools_generated"] is made["prompts_generated"] is True
+
+
+def test_every_option_of_the_bundle_reaches_the_server_and_has_a_default() -> None:
+    config = manifest(PROJECT)["server"]["mcp_config"]
+    assert placeholders(config["env"]) == set(USER_CONFIG)
+    assert placeholders(config["args"]) == set()
+    assert all("default" in option and option["title"] and option["description"] for option in USER_CONFIG.values())
+    entry_point = (SOURCES / manifest(PROJECT)["server"]["entry_point"]).read_text(encoding="utf-8")
+    assert all(f'"{name}"' in entry_point for name in config["env"])
+
+
+def test_every_file_that_the_manifest_names_is_in_the_bundle(bundle: dict[str, bytes]) -> None:
+    made = json.loads(bundle["manifest.json"])
+    assert {made["server"]["entry_point"], made["icon"], "pyproject.toml", "LICENSE"} <= set(bundle)
+    width, height = struct.unpack(">II", bundle[made["icon"]][16:24])
+    assert made["icons"] == [{"src": made["icon"], "size": f"{width}x{height}"}]
+
+
+def test_the_bundle_installs_the_wheel_in_it_with_the_versions_that_were_tested(bundle: dict[str, bytes]) -> None:
+    made = tomllib.loads(bundle["pyproject.toml"].decode())
+    assert made["tool"]["uv"]["sources"]["pinakes"]["path"] in bundle
+    assert made["project"]["dependencies"] == [f"pinakes=={__version__}"]
+    pins = {one.name: one for one in map(Requirement, made["tool"]["uv"]["constraint-dependencies"])}
+    declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    for needed in map(Requirement, declared):
+        (pinned,) = pins[needed.name.lower()].specifier
+        assert needed.specifier.contains(pinned.version), needed
+
+
+def test_versions_of_a_lock_file_keep_their_markers() -> None:
+    lock = 'numpy==2.4.0 \\\n    --hash=sha256:0\nuvloop==0.23.0 ; sys_platform != "win32" \\\n    --hash=sha256:1\n'
+    assert pinned_versions(lock) == ["numpy==2.4.0", 'uvloop==0.23.0 ; sys_platform != "win32"']
+
+
+def load_entry_point() -> Any:
+    spec = importlib.util.spec_from_file_location("bundle_server", SOURCES / "src/server.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, ""),
+        ("", ""),
+        ("${user_config.library}", ""),
+        ("/data/library", "/data/library"),
+        ("${HOME}/library", f"{Path.home()}/library"),
+    ],
+)
+def test_an_option_that_the_host_left_as_a_placeholder_counts_as_not_set(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, meant: str
+) -> None:
+    monkeypatch.delenv("PINAKES_HOME", raising=False)
+    if given is not None:
+        monkeypatch.setenv("PINAKES_HOME", given)
+    assert load_entry_point().option("PINAKES_HOME") == meant
+
+
+def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_that_there_are() -> None:
+    entry = registry_entry(PROJECT, bundle_sha256=DIGEST)
+    jsonschema.validate(entry, SCHEMA)
+    package, bundle = entry["packages"]
+    assert entry["version"] == package["version"] == bundle["version"] == __version__
+    assert package["packageArguments"][0]["value"] in COMMANDS
+    names = {one["name"] for one in package["environmentVariables"]}
+    assert names <= {"PINAKES_HOME", *ENVIRONMENT}
+    assert bundle["identifier"].endswith(f"/v{__version__}/{PROJECT.bundle_name}")
+
+
+def test_the_readme_states_the_name_in_the_registry() -> None:
+    assert f"mcp-name: {PROJECT.registry_name}" in (REPO / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("description",), "x" * 101),
+        (("name",), "pinakes"),
+        (("version",), "^0.1.0"),
+        (("version",), "latest"),
+        (("summary",), "x"),
+        (("packages", 0, "registryType"), "conda"),
+        (("packages", 0, "transport"), {"type": "streamable-http"}),
+        (("packages", 0, "packageArguments", 1), {"type": "positional"}),
+        (("packages", 0, "environmentVariables", 0), {"description": "without a name"}),
+        (("packages", 1, "fileSha256"), "abc"),
+        (("packages", 1, "identifier"), "https://example.org/pinakes.mcpb"),
+    ],
+)
+def test_an_entry_that_the_registry_would_refuse_is_refused(path: tuple[Any, ...], value: Any) -> None:
+    entry = copy.deepcopy(registry_entry(PROJECT, bundle_sha256=DIGEST))
+    part: Any = entry
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(entry, SCHEMA)
+
+
+def frontmatter() -> dict[str, str]:
+    lines = SKILL["pinakes/SKILL.md"].split("---\n")[1].splitlines()
+    pairs = [line.split(": ", 1) for line in lines if ": " in line and not line.startswith(" ")]
+    return {key: json.loads(value) if value.startswith('"') else value for key, value in pairs}
+
+
+def test_the_skill_keeps_the_limits_of_the_format() -> None:
+    head = frontmatter()
+    assert head["name"] == "pinakes"
+    assert len(head["description"]) <= 1024
+    assert len(head["compatibility"]) <= 500
+    assert f'version: "{__version__}"' in SKILL["pinakes/SKILL.md"]
+    assert all(len(text.splitlines()) < 500 for text in SKILL.values())
+    linked = set(re.findall(r"\]\((references/[\w-]+\.md)\)", SKILL["pinakes/SKILL.md"]))
+    assert {f"pinakes/{path}" for path in linked} == SKILL.keys() - {"pinakes/SKILL.md"}
+
+
+@pytest.mark.parametrize("path", SKILL)
+def test_the_skill_names_tools_arguments_fields_and_errors_that_there_are(path: str) -> None:
+    written = set(re.findall(r"`([a-z][\w.]*)`", SKILL[path]))
+    pages = [(REPO / "docs/reference" / name).read_text(encoding="utf-8") for name in ("tools.md", "errors.md")]
+    known = {part for page in pages for code in re.findall(r"`([^`]+)`", page) for part in re.split(r"\[\]\.|\.", code)}
+    assert written - known - TOOLS.keys() - FromFile.model_fields.keys() - {"flagged"} == set()
+
+
+def test_a_zip_has_the_same_bytes_for_the_same_files_and_time(tmp_path: Path) -> None:
+    files = {"b.txt": b"b", "a/b.txt": b"a" * 1_000}
+    for name, order, time_s in (("1", 1, 0), ("2", -1, 0), ("3", 1, 1_800_000_000)):
+        write_zip(tmp_path / name, dict(list(files.items())[::order]), time_s=time_s)
+    first, second, third = ((tmp_path / name).read_bytes() for name in "123")
+    assert first == second
+    assert first != third
+
+
+def test_checksums_are_in_the_form_of_sha256sum(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"")
+    (tmp_path / "a").write_bytes(b"x")
+    write_sums(tmp_path, [tmp_path / "b", tmp_path / "a"])
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    lines = (tmp_path / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    assert [line[64:] for line in lines] == ["  a", "  b"]
+    assert lines[1].startswith(empty)
