@@ -1,0 +1,120 @@
+"""The wheel and the sdist: complete, nothing superfluous, and fit for a package index."""
+
+import email
+import email.message
+import os
+import re
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hatchling.build import build_sdist, build_wheel
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("pinakes", "pinakes_catalogues")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+
+
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel, the sdist, and the wheel that the sdist builds, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("built")
+    with working_in(ROOT):
+        build_wheel(str(folder))
+        sdist = folder / build_sdist(str(folder))
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    with working_in(next((folder / "unpacked").iterdir())):
+        (folder / "again").mkdir()
+        build_wheel(str(folder / "again"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    return next(built.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> email.message.Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(name))
+
+
+def files_of_tree() -> dict[str, bytes]:
+    """Return the files that belong into the wheel, by their name in it."""
+    paths = (path for package in PACKAGES for path in (ROOT / "src" / package).rglob("*") if path.is_file())
+    shipped = (path for path in paths if "__pycache__" not in path.parts)
+    return {path.relative_to(ROOT / "src").as_posix(): path.read_bytes() for path in shipped}
+
+
+def test_the_wheel_has_the_files_of_both_packages_and_no_others(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+    assert shipped == files_of_tree()
+
+
+@pytest.mark.parametrize(
+    "name", ["pinakes/py.typed", "pinakes/serve/http/site/page.html", "pinakes_catalogues/anime/sample.jsonl"]
+)
+def test_files_that_are_no_code_are_in_the_wheel(wheel: Path, name: str) -> None:
+    assert name in zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_sdist_builds_the_same_wheel(built: Path, wheel: Path) -> None:
+    assert (built / "again" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_the_sdist_has_what_a_build_needs_and_nothing_of_development(built: Path) -> None:
+    (unpacked,) = (built / "unpacked").iterdir()
+    expected = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "hatch_build.py", "pyproject.toml", "src"}
+    assert {path.name for path in unpacked.iterdir()} - {".gitignore"} == expected
+
+
+def test_no_link_of_the_readme_is_relative_on_the_package_index(metadata: email.message.Message) -> None:
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    assert [one for one in targets if not re.match(r"https?:|#", one)] == []
+    assert metadata["Description-Content-Type"] == "text/markdown"
+
+
+def test_the_address_of_the_repository_is_the_same_everywhere(metadata: email.message.Message) -> None:
+    urls = dict(one.split(", ") for one in metadata.get_all("Project-URL", []))
+    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(urls)
+    assert all(url.startswith(urls["Repository"]) for url in urls.values())
+
+
+def test_the_metadata_name_the_pythons_and_systems_that_are_supported(metadata: email.message.Message) -> None:
+    classifiers = set(metadata.get_all("Classifier", []))
+    assert {f"Programming Language :: Python :: {version}" for version in SUPPORTED} <= classifiers
+    assert {"Operating System :: MacOS", "Operating System :: Microsoft :: Windows"} <= classifiers
+    assert metadata["Requires-Python"] == f">={SUPPORTED[0]}"
+
+
+def test_links_to_pages_and_images_get_the_address_of_the_repository() -> None:
+    sys.path.insert(0, str(ROOT))
+    try:
+        from hatch_build import with_absolute_links  # noqa: PLC0415
+    finally:
+        sys.path.remove(str(ROOT))
+    text = '[![x](docs/a.png)](docs/a.md) [b](#b) [c](https://example.org) <img src="docs/c.svg">'
+    assert with_absolute_links(text, "https://host/r") == (
+        "[![x](https://host/r/raw/main/docs/a.png)](https://host/r/blob/main/docs/a.md) [b](#b) "
+        '[c](https://example.org) <img src="https://host/r/raw/main/docs/c.svg">'
+    )
