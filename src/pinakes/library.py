@@ -6,7 +6,7 @@ CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
 CATALOGUES/NAME/columns.json     the columns that each source had when it was last added
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
-CATALOGUES/NAME/pack/            the release that it was installed from, where it was
+CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
 CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
 CATALOGUES/NAME/grade.json       its last grade
 CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
@@ -31,6 +31,8 @@ LEDGER_FILE = "ledger.sqlite"
 COLUMNS_FILE = "columns.json"
 CALIBRATION_FILE = "calibration.json"
 PACK_FOLDER = "pack"
+NEXT_SPEC_FILE = "next.toml"
+"""In that folder: the spec of a release that is being installed, where it is another than the present one."""
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes add again"
 EMBEDDED = "embedded"
@@ -164,9 +166,9 @@ class Library:
             ) from error
         return place
 
-    def complete(self, catalogue: Installed, *, source: str) -> None:
-        """Make a built catalogue visible, and note its source."""
-        sources = tuple(dict.fromkeys((*catalogue.sources, source)))
+    def complete(self, catalogue: Installed, *, source: str | None) -> None:
+        """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
+        sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
         known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:

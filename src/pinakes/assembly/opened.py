@@ -7,6 +7,7 @@ from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PackageRegistry
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.open_files import require_files
+from pinakes.assembly.releases.pending import find_pending_declaration
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
@@ -101,7 +102,7 @@ class OpenedCatalogues:
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows: its own, or that of its package."""
-        own = installed.own_declaration
+        own = installed.own_declaration and (find_pending_declaration(installed.folder) or installed.own_declaration)
         return load_spec(own) if own else self.package_of(installed).loaded
 
     def package_of(self, installed: Installed) -> CataloguePackage:

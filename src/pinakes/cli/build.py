@@ -1,6 +1,7 @@
 """`init`, `rejects`: set up a library, and see what was left out of it."""
 
 from contextlib import closing
+from functools import partial
 
 import click
 
@@ -12,6 +13,7 @@ from pinakes.assembly.model_choice import ModelChoice, get_embedder, want_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.progress import progress_bar, summary
+from pinakes.cli.releases import install_from_place
 from pinakes.cli.tables import print_table
 from pinakes.embed.models import LOCAL_MODELS
 from pinakes.embed.weights import convert_floats, model_folder, pull_model, weight_sources
@@ -22,15 +24,52 @@ from pinakes.tools.relations import find_dangling
 
 
 @click.command("init")
+@click.argument("name", required=False)
+@click.option(
+    "--from", "place", metavar="PLACE", help="Install NAME from a release: a folder, URL or github:OWNER/REPO."
+)
+@click.option("--version", metavar="V", help="With --from: the version to install, instead of the newest.")
+@click.option(
+    "--key", help="With --from: the minisign public key, or its file, that every release has to be signed by."
+)
 @click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
-def init_command(no_model: bool) -> None:
+@json_option
+def init_command(
+    name: str | None, place: str | None, version: str | None, key: str | None, no_model: bool, as_json: bool
+) -> None:
     """Set up a library: the embedding model and the sample catalogues.
 
-    Safe to run again: whatever exists already stays as it is.
+    With NAME and --from, install that catalogue alone from a release, with its vectors: nothing is embedded here.
+
+    Safe to run again: whatever exists already stays as it is, and what was interrupted goes on.
+
+    Example: pinakes init films --from https://example.org/films
     """
     app = open_app()
+    if place is not None and name is not None:
+        get_model = _ignore_model if no_model else partial(_get_known_model, app, quiet=as_json)
+        install_from_place(app, name, place, version=version, key=key, get_model=get_model, as_json=as_json)
+        return
+    if name is not None or place is not None or version is not None or key is not None:
+        raise click.UsageError("to install a catalogue from a release, give both: pinakes init NAME --from PLACE")
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")
+
+
+def _ignore_model(_name: str) -> None:
+    """Leave the model out."""
+
+
+def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
+    """Install the model of a release's vectors where it is known and missing; without it, search uses words alone."""
+    if name not in LOCAL_MODELS:
+        if problem := app.embedder_named(name).check():
+            click.echo(f"its vectors are by {name}, and search uses words alone: {problem}", err=True)
+        return
+    try:
+        require_model(app, ModelChoice(name=name), quiet=quiet)
+    except ExpectedError as error:
+        click.echo(f"without the embedding model {name}, search uses words alone: {error.message}", err=True)
 
 
 ROW_COLUMNS = ("source", "place", "reason")

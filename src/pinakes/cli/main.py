@@ -16,7 +16,7 @@ from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
-    "init": ("pinakes.cli.build", "Set up a library: the sample catalogues and the embedding model."),
+    "init": ("pinakes.cli.build", "Set up a library: sample catalogues and the model, or a catalogue from a release."),
     "add": ("pinakes.cli.add", "Build a catalogue from a file, or update it."),
     "new": ("pinakes.cli.new", "Write a catalogue package to start from."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
@@ -25,6 +25,8 @@ COMMANDS = {
     "pack": ("pinakes.cli.pack", "Build, check and compare packs: catalogues as files to ship."),
     "sync": ("pinakes.cli.sync", "Bring the library up to the collections of a LanceDB database."),
     "collections": ("pinakes.cli.sync", "List the collections of the database that the settings name."),
+    "update": ("pinakes.cli.releases", "Update catalogues that were installed from a place to its newest release."),
+    "rollback": ("pinakes.cli.releases", "Go back to the release that was installed before."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue, or all of them."),

@@ -64,6 +64,14 @@ class RowMapping:
 
 
 def require_valid(record: Record, spec: CatalogueSpec) -> None:
+    """Refuse a record that lacks a required value, or whose values do not fit the spec or cannot be stored."""
+    require_fitting(record, spec)
+    for field in spec.fields.values():
+        if field.required and field.is_of(record.kind) and record.get(field.name) is None:
+            raise InputError(f"'{field.name}' is missing")
+
+
+def require_fitting(record: Record, spec: CatalogueSpec) -> None:
     """Refuse a record whose values do not fit the spec or cannot be stored."""
     if not record.id or len(record.id) > 512:
         raise InputError("the record's id is empty or longer than 512 characters")
@@ -71,10 +79,7 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
         raise InputError(f"no kind '{record.kind}'; kinds: {', '.join(spec.kinds)}")
     for field in spec.fields.values():
         value = record.get(field.name)
-        if value is None:
-            if field.required and field.is_of(record.kind):
-                raise InputError(f"'{field.name}' is missing")
-        elif problem := _problem(value, field):
+        if value is not None and (problem := _problem(value, field)):
             raise InputError(f"'{field.name}' {problem}")
     encoded(record)
 

@@ -33,7 +33,7 @@ from pinakes.shelf.embedded.quarantine import quarantine
 from pinakes.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
 from pinakes.shelf.embedded.shelf_index import BEHIND, ShelfIndex, UnsummedIndexError
 from pinakes.shelf.embedded.shelf_writer import WRITER_LOCK_TIMEOUT_S, StoreWriter
-from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.store import Store, Switch
 from pinakes.shelf.embedded.store_check import check_store, mend_store, seal_store
 from pinakes.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -90,6 +90,8 @@ class EmbeddedShelf(StoreWriter):
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
         self._is_withholding = False
+        self._spec_mark = ""
+        """The spec of the last release when the first snapshot was made."""
         self.rebuilt = ""
         """Why the index was rebuilt since it was last told."""
         self._unwritable, self._unwritable_until = "", 0.0
@@ -178,6 +180,16 @@ class EmbeddedShelf(StoreWriter):
             self._index_meanwhile(last)
             return last
 
+    def apply_release(self, changes: Sequence[Change], switch: Switch, *, author: Author) -> int:
+        """Commit the changes of a release with its model and spec, all or none, and return the last change number."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            is_other_model = switch.model not in (None, self.store.model())
+            last = self.store.apply(changes, author, switch=switch)  # commit point of a release
+            if is_other_model:
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+                self._forget()
+            return last
+
     def publish(self) -> None:
         """Update every index to the store; build a new base segment if the tail has grown."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
@@ -257,7 +269,7 @@ class EmbeddedShelf(StoreWriter):
 
     def _refreshed(self) -> EmbeddedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
-        if self._is_withheld():
+        if self._is_withheld() or self._is_of_former_spec():
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
         if self._view is None:
             self._publish_left_vectors()
@@ -300,6 +312,13 @@ class EmbeddedShelf(StoreWriter):
         except BusyError:
             return True
         return False
+
+    def _is_of_former_spec(self) -> bool:
+        """Tell whether a release with another spec came since: the former view is right until that spec is opened."""
+        mark = self.store.spec_mark()
+        if self._view is None:
+            self._spec_mark = mark
+        return mark not in (self._spec_mark, self.spec.digest)
 
     def _caught_up(self) -> EmbeddedView:
         """Update every index and return a current snapshot. The lock is held."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
-import numpy as np
 import orjson
 
 from pinakes.catalogue.codec import decode_record, encode_record
@@ -31,7 +30,7 @@ from pinakes.shelf.embedded.change_log import (
     require_sound,
 )
 from pinakes.shelf.embedded.row_sums import add_missing_sums, list_unsummed, row_sum
-from pinakes.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION, TOUCH_EMBEDDED
+from pinakes.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.embedded.stored_vectors import (
     HAS_NO_VECTOR,
@@ -53,6 +52,8 @@ from pinakes.shelf.port import (
 
 BULK_RECORDS = 100
 FIRST_KEY = Key(0)
+SPEC_MARK = "spec"
+"""The row of `meta` with the digest of the spec that came with the last release."""
 MAX_CHANGE_NO = 2**63 - 1
 _STATE = f"""SELECT (SELECT max(change_no) FROM changes),
                     (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
@@ -65,6 +66,16 @@ class StoreState(NamedTuple):
 
     change_no: int
     vector_no: int
+
+
+class Switch(NamedTuple):
+    """The model and the spec, by its digest, that a catalogue follows from a transaction on.
+
+    Without a model, or with an empty digest, the present one stays.
+    """
+
+    model: ModelId | None
+    spec_digest: str
 
 
 class Store(StoredVectors):
@@ -91,17 +102,7 @@ class Store(StoredVectors):
             before = self.model()
             if model is None or model == before:
                 return False
-            pairs = [
-                ("model", model.name),
-                ("dimension", str(model.dimension)),
-                ("centred", str(int(model.is_centred))),
-            ]
-            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
-            # Vectors are keyed by the model's name alone; older ones may have another length.
-            size_bytes = model.dimension * np.dtype(np.float32).itemsize
-            db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
-            if before is not None:
-                db.execute(TOUCH_EMBEDDED, (LOCAL.principal, LOCAL.call_id, model.name))
+            self._switch_model(db, model, LOCAL)
         return before is not None
 
     def require_tables(self) -> None:
@@ -173,11 +174,18 @@ class Store(StoredVectors):
         return found
 
     def apply(
-        self, changes: Sequence[Change], author: Author, *, expected: Mapping[RecordId, int] | None = None
+        self,
+        changes: Sequence[Change],
+        author: Author,
+        *,
+        expected: Mapping[RecordId, int] | None = None,
+        switch: "Switch | None" = None,
     ) -> int:
         """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
         with self._writing() as db:
             require_unmoved(expected or {}, self.versions(list(expected or ())))
+            if switch is not None:
+                self._switch(db, switch, author)
             for change in () if self._insert_all(db, changes, author) else changes:
                 if isinstance(change, Put):
                     self._put(db, change, author)
@@ -335,6 +343,23 @@ class Store(StoredVectors):
             for table in list_unsummed(db)[:1]:
                 add_missing_sums(db, table)
         return True
+
+    def _switch(self, db: apsw.Connection, switch: Switch, author: Author) -> None:
+        """Follow another model and another spec, in the transaction of the changes that come with them."""
+        if switch.model is not None and switch.model != self.model():
+            self._switch_model(db, switch.model, author)
+        if switch.spec_digest not in ("", self.spec_mark()):
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SPEC_MARK, switch.spec_digest))
+
+    def spec_mark(self) -> str:
+        """Return the digest of the spec that came with a release; empty where none did."""
+        row = self._find_row("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,))
+        return str(row[0]) if row else ""
+
+    def has_change_by(self, principal: str, *, after: int) -> bool:
+        """Tell whether there is a change by somebody after a change number."""
+        query = "SELECT 1 FROM changes WHERE change_no > ? AND principal = ? LIMIT 1"
+        return self._find_row(query, (after, principal)) is not None
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
         """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""

@@ -12,8 +12,9 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.row_sums import INSERT_VECTOR, row_sum
+from pinakes.shelf.embedded.schema import TOUCH_EMBEDDED
 from pinakes.shelf.embedded.store_file import MAX_BOUND_VALUES, PUT_BACK, StoreFile
-from pinakes.shelf.port import Embedding
+from pinakes.shelf.port import Author, Embedding
 
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
 """Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
@@ -105,6 +106,17 @@ class StoredVectors(StoreFile):
             return False
         query = "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?"
         return self._find_row(query, (model.name, digest)) is not None
+
+    def _switch_model(self, db: apsw.Connection, model: ModelId, author: Author) -> None:
+        """Use the vectors of another model, in the caller's transaction."""
+        before = self.model()
+        pairs = [("model", model.name), ("dimension", str(model.dimension)), ("centred", str(int(model.is_centred)))]
+        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        # Vectors are keyed by the model's name alone; older ones may have another length.
+        size_bytes = model.dimension * np.dtype(np.float32).itemsize
+        db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
+        if before is not None:
+            db.execute(TOUCH_EMBEDDED, (author.principal, author.call_id, model.name))
 
     def renumber_vectors(self) -> None:
         """Give the vectors the next number, so that readers take an index that was built anew for another."""

@@ -1,0 +1,1 @@
+"""Catalogues that are installed from releases: install, update, go back."""

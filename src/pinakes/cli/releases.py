@@ -1,0 +1,194 @@
+"""`update`, `rollback`, and `init NAME --from PLACE`: catalogues that are installed from releases."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from pinakes.assembly.app import App
+from pinakes.assembly.releases.install import install_release
+from pinakes.assembly.releases.report import ReleaseProgress, ReleaseReport, megabytes
+from pinakes.assembly.releases.update import check_update, list_released, roll_back, update_catalogue
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
+from pinakes.cli.safe_streams import terminal_stream
+from pinakes.errors import ExpectedError
+from pinakes.packs.signing import load_public_key
+
+SHOWN_CONFLICTS = 20
+
+
+@click.command("update")
+@click.argument("name", required=False)
+@click.option("--check", is_flag=True, help="Look for a newer release and say its size; change nothing.")
+@click.option(
+    "--take-theirs", is_flag=True, help="Where a record was edited here and by the release, take the release's."
+)
+@json_option
+def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bool) -> None:
+    """Update NAME, or every catalogue that was installed from a place, to its newest release.
+
+    Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
+    yours is kept and named. Servers that run go on with the former release until the new one is whole.
+
+    Example: pinakes update films
+    """
+    app = open_app()
+    names = [name] if name is not None else [one.name for one in list_released(app)]
+    if not names:
+        click.echo("no catalogue was installed from a place; to install one: pinakes init NAME --from PLACE", err=True)
+    outcomes = [_updated(app, one, check=check, take_theirs=take_theirs, as_json=as_json) for one in names]
+    failures = [one for one in outcomes if isinstance(one, ExpectedError)]
+    if as_json:
+        reports = [_as_json(one, outcome) for one, outcome in zip(names, outcomes, strict=True)]
+        print_json(reports[0] if name is not None else reports)
+    if failures:
+        raise failures[0]
+
+
+def _updated(app: App, name: str, *, check: bool, take_theirs: bool, as_json: bool) -> ReleaseReport | ExpectedError:
+    """Update one catalogue or look for its update, and say what came of it; a failure leaves the others alone."""
+    try:
+        if check:
+            report = check_update(app, name)
+        else:
+            with _progress(name, is_quiet=as_json) as progress:
+                report = update_catalogue(app, name, prefers_theirs=take_theirs, progress=progress)
+    except ExpectedError as error:
+        if not as_json:
+            click.echo(f"{name}: not updated", err=True)
+        return error
+    if not as_json:
+        _print_update(report, took_theirs=take_theirs)
+    return report
+
+
+def _as_json(name: str, outcome: ReleaseReport | ExpectedError) -> dict[str, Any]:
+    if isinstance(outcome, ReleaseReport):
+        return outcome.as_json()
+    return {"catalogue": name, "error": outcome.code, "message": outcome.message}
+
+
+def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
+    if report.available:
+        size = megabytes(report.fetch_bytes)
+        click.echo(
+            f"{report.catalogue}: {report.available} is available ({size} to fetch); {report.version} is installed"
+        )
+        click.echo(f"to install it: pinakes update {report.catalogue}")
+    elif report.is_changed:
+        click.echo(
+            f"{report.catalogue}: {report.former} → {report.version}: {report.written} records written, "
+            f"{report.removed} removed, {megabytes(report.fetch_bytes)} fetched"
+        )
+    else:
+        click.echo(f"{report.catalogue}: {report.version} is the newest release")
+    _print_conflicts(report, took_theirs=took_theirs)
+
+
+def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
+    if not report.conflicts:
+        return
+    count, kept = len(report.conflicts), "the release's were taken" if took_theirs else "yours were kept"
+    shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (" …" if count > SHOWN_CONFLICTS else "")
+    click.echo(f"{count} records were edited here and changed by the release; {kept}: {shown}")
+    if not took_theirs:
+        name = report.catalogue
+        click.echo(f"to take the release's: pinakes rollback {name}, then pinakes update {name} --take-theirs")
+
+
+@click.command("rollback")
+@click.argument("name")
+@json_option
+def rollback_command(name: str, as_json: bool) -> None:
+    """Go back to the release of NAME that was installed before the present one.
+
+    It is kept for this, so that nothing is fetched. Records that you edited stay as they are.
+
+    Example: pinakes rollback films
+    """
+    report = roll_back(open_app(), name)
+    if as_json:
+        print_json(report.as_json())
+        return
+    click.echo(
+        f"{name}: {report.former} → {report.version}: {report.written} records written, {report.removed} removed"
+    )
+    _print_conflicts(report, took_theirs=False)
+
+
+def install_from_place(
+    app: App,
+    name: str,
+    place: str,
+    *,
+    version: str | None,
+    key: str | None,
+    get_model: Callable[[str], None],
+    as_json: bool,
+) -> None:
+    """Install a catalogue from a release, and the model of its vectors where it is known."""
+    with _progress(name, is_quiet=as_json) as progress:
+        report = install_release(
+            app, name, place, version=version, key=str(load_public_key(key)) if key else "", progress=progress
+        )
+    if report.model is not None:
+        get_model(report.model)
+    if as_json:
+        print_json(report.as_json())
+    elif report.is_changed:
+        click.echo(
+            f"{name}: {report.version} is installed, {report.records:,} records; to search it: "
+            f"pinakes search {name} WORDS"
+        )
+    else:
+        click.echo(f"{name}: {report.version} is installed already; to look for a newer release: pinakes update {name}")
+
+
+@contextmanager
+def _progress(name: str, *, is_quiet: bool) -> Iterator[ReleaseProgress]:
+    """Show a bar on a terminal while a release is fetched and written, and say its size before."""
+    is_hidden = is_quiet or not sys.stderr.isatty()
+    with _Bars(name, is_hidden=is_hidden) as bars:
+        yield ReleaseProgress(
+            say=lambda text: None if is_quiet else click.echo(text),
+            on_fetched=lambda done, total: bars.show("fetched", done, total),
+            on_written=lambda done, total: bars.show("written", done, total),
+        )
+
+
+class _Bars:
+    """The bars of a command, one for each step, one after the other."""
+
+    def __init__(self, name: str, *, is_hidden: bool) -> None:
+        self._name = name
+        self._is_hidden = is_hidden
+        self._step = ""
+        self._done = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> "_Bars":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._end()
+
+    def show(self, step: str, done: int, total: int) -> None:
+        """Show how far a step is."""
+        if self._is_hidden:
+            return
+        if step != self._step:
+            self._end()
+            stream = terminal_stream(is_error=True)
+            self._bar = click.progressbar(length=total, label=f"{self._name}: {step}", file=stream)
+            self._bar.__enter__()
+            self._step, self._done = step, 0
+        self._bar.update(done - self._done)
+        self._done = done
+
+    def _end(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None
