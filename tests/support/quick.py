@@ -27,7 +27,6 @@ SLOW = (
     "unit/cli/test_scheduled_refresh.py",
     "unit/cli/test_token.py",
     "unit/cli/test_user.py",
-    "unit/cli/test_your_tables_page.py",
     "unit/documents/test_rows.py",
     "unit/grading/test_drift.py",
     "unit/grading/test_samples.py",

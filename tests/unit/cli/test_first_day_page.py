@@ -22,7 +22,7 @@ def iter_commands(prompt: str) -> Iterator[str]:
     """Yield the commands of the page after a prompt, in order, without those for containers."""
     text = PAGE.read_text(encoding="utf-8")
     for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        for line in block.splitlines() if not language else ():
+        for line in block.splitlines() if language in ("", "console") else ():
             if line.startswith(prompt) and "podman" not in line:
                 yield line.removeprefix(prompt)
 

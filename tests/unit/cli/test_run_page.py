@@ -19,7 +19,8 @@ def test_the_commands_about_users_work_as_typed_in_order(
     (tmp_path / "rows.csv").write_text("title,year\nStalker,1979\nSolaris,1972\n", encoding="utf-8")
     for name in ("anime", "handbook"):
         assert run(["add", str(tmp_path / "rows.csv"), "--name", name, "--yes", "--no-embed"]).code == 0
-    (block,) = re.findall(r"^```\n(\$ pinakes role add.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    page = PAGE.read_text("utf-8")
+    (block,) = re.findall(r"^```console\n(\$ pinakes role add.*?)^```$", page, re.DOTALL | re.MULTILINE)
     commands = [line.removeprefix("$ pinakes ") for line in block.splitlines()]
     assert len(commands) >= 8
     for command in commands:
