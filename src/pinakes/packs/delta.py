@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def rebuild_blocks(
 def _ends(manifest: Manifest) -> dict[str, str | None]:
     """Return where the range of each block ends: at the first id of the next."""
     firsts = [block.first for block in manifest.of_kind(BlockKind.RECORDS)]
-    return dict(zip(firsts, [*firsts[1:], None], strict=True))
+    return dict(zip_longest(firsts, firsts[1:]))
 
 
 class _Rebuilding:

@@ -78,8 +78,8 @@ class _Contents:
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._firsts = [block.first for block in manifest.of_kind(BlockKind.RECORDS)]
-        self._ids: set[str] = set()
-        """The ids of the last block of records: its vectors follow it."""
+        self._last: tuple[str, set[str]] = ("", set())
+        """The first id and all ids of the last block of records that could be read: its vectors follow it."""
 
     def check(self, block: Block, content: bytes) -> None:
         """Raise where the content of a block is not what it should be."""
@@ -89,11 +89,13 @@ class _Contents:
             ids = [one.id for one in parse_records(content)]
             self._require(block, len(ids) == block.count and ids[0] == block.first, "has other records")
             self._require(block, self._firsts[self._place(ids[-1])] == block.first, "has records of the next block")
-            self._ids = set(ids)
+            self._last = (block.first, set(ids))
         elif block.kind is BlockKind.VECTORS:
             vectors = parse_vectors(content, dimension=self._manifest.dimension or 0)
             self._require(block, len(vectors) == block.count, "has another number of vectors")
-            self._require(block, {one.id for one in vectors} <= self._ids, "has vectors of other records")
+            first, known = self._last
+            is_known = first != block.first or {one.id for one in vectors} <= known
+            self._require(block, is_known, "has vectors of other records")
 
     def _place(self, record_id: str) -> int:
         return bisect_right(self._firsts, record_id) - 1
