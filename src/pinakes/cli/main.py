@@ -53,7 +53,8 @@ COMMANDS = {
 
 PACKAGE_COMMANDS = "pinakes.cli.package_commands"
 OPENING = "pinakes.cli.opening"
-"""Loads the catalogue packages: for the list of commands, and for a command that is not in the table."""
+GREETING = "pinakes.cli.greeting"
+"""These load the catalogue packages: for the list of commands, for a command that is not in the table, and for none."""
 
 
 class Commands(click.Group):
@@ -89,13 +90,17 @@ class Commands(click.Group):
                 formatter.write_dl(list(brought.items()))
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="pinakes")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Catalogue servers for AI assistants.
 
-    The library is in PINAKES_HOME, or in the platform's data folder.
+    The library is in PINAKES_HOME, or in the platform's data folder. Without a command, Pinakes says what is in it, or
+    offers to make one.
     """
+    if context.invoked_subcommand is None:
+        importlib.import_module(GREETING).greet()
 
 
 def main(arguments: list[str] | None = None) -> Any:

@@ -1,0 +1,64 @@
+"""`pinakes` without a command: what the library has, or an offer to make one, and the next commands."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from pinakes import __version__
+from pinakes.assembly.app import App
+from pinakes.cli.build import set_up
+from pinakes.cli.opening import open_app
+from pinakes.model.scope import WHOLE
+
+SHOWN = 8
+"""How many catalogues are named; more are only counted."""
+NextCommand = tuple[str, str]
+MAKE_LIBRARY: NextCommand = ("pinakes init", "build the sample catalogues and get the embedding models (110 MB)")
+ADD: NextCommand = ("pinakes add FILE", "build a catalogue from a table or a folder of documents")
+CONNECT: NextCommand = ("pinakes install CLIENT", "let an assistant ask it: claude-desktop, claude-code, cursor …")
+SEARCH: NextCommand = ("pinakes search 'WORDS'", "search everything in it")
+
+
+def greet() -> None:
+    """Greet, say what is in the library or offer to make one, and show three commands to go on with."""
+    app = open_app()
+    click.echo(f"Pinakes {__version__}: catalogues for AI assistants, on your machine.")
+    names = [one.name for one in app.library.list_installed()]
+    if not names:
+        click.echo(f"There is no library yet; it will be in {app.settings.home} (PINAKES_HOME names another folder).")
+        if not _is_wanted():
+            _show_next(MAKE_LIBRARY, ADD, CONNECT)
+            return
+        set_up(app)
+        names = [one.name for one in app.library.list_installed()]
+    click.echo(f"The library in {app.settings.home} has {_described(app, names)}.")
+    _show_next(SEARCH, ADD, CONNECT)
+
+
+def _is_wanted() -> bool:
+    """Ask on a terminal whether to make a library now."""
+    is_asked = sys.stdin is not None and sys.stdin.isatty()
+    return is_asked and click.confirm(
+        "Make it now, with the sample catalogues (110 MB of models, a minute)?", default=True
+    )
+
+
+def _described(app: App, names: Sequence[str]) -> str:
+    several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
+    shown = ", ".join(f"{name} ({_records(app, name)})" for name in names[:SHOWN])
+    return f"{several}: {shown}{', …' if len(names) > SHOWN else ''}"
+
+
+def _records(app: App, name: str) -> str:
+    if app.find_problem(name):
+        return "cannot be opened; run: pinakes doctor"
+    return f"{app.open_catalogue(name).shelf.reader().count(WHOLE):,} records"
+
+
+def _show_next(*commands: NextCommand) -> None:
+    click.echo("\nNext:")
+    width = max(len(command) for command, _ in commands)
+    for command, meaning in commands:
+        click.echo(f"  {command:{width}}  {meaning}")
+    click.echo("All commands: pinakes --help")

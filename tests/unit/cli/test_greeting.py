@@ -1,0 +1,50 @@
+"""`pinakes` without a command."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.settings import load_settings
+
+Run = Callable[..., Any]
+
+
+def lines_of_next(text: str) -> list[str]:
+    return [line.split("  ")[1] for line in text.splitlines() if line.startswith("  pinakes ")]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    return tmp_path / "library"
+
+
+def test_without_a_library_and_a_terminal_the_three_next_commands_are_said_and_nothing_is_made(
+    home: Path, run: Run
+) -> None:
+    ran = run([])
+    assert ran.code == 0
+    assert f"There is no library yet; it will be in {home}" in ran.out
+    assert lines_of_next(ran.out) == ["pinakes init", "pinakes add FILE", "pinakes install CLIENT"]
+    assert not (home / "catalogues").exists()
+
+
+def test_at_a_terminal_a_library_is_offered_and_may_be_declined(home: Path, run_typing: Run) -> None:
+    ran = run_typing([], "n\n")
+    assert "Make it now" in ran.out + ran.err
+    assert lines_of_next(ran.out)[0] == "pinakes init"
+    assert not (home / "catalogues").exists()
+
+
+def test_a_library_is_described_with_the_next_commands(home: Path, run: Run) -> None:
+    app = App(load_settings())
+    add_sample(app, "personal", progress=lambda _report: None, embed=False)
+    app.close()
+    ran = run([])
+    assert f"The library in {home} has 1 catalogue: personal (94 records)." in ran.out
+    assert lines_of_next(ran.out) == ["pinakes search 'WORDS'", "pinakes add FILE", "pinakes install CLIENT"]
+    assert len(ran.out.splitlines()) <= 10
