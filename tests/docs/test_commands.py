@@ -167,6 +167,15 @@ def test_the_commands_of_a_page_work_in_order_and_print_what_is_shown(
     assert not wrong, "\n\n".join(wrong)
 
 
+def test_lines_are_compared_in_order_to_the_end_and_scores_nearly() -> None:
+    printed = "a.b 0.44 (x 0.1)\nsecond line\nthird"
+
+    assert missing_lines(("a.b 0.45 (x 0.10)", "second …", "third"), printed) == []
+    for wrong in ("a.b 0.47 (x 0.1)", "a.b 0.44", "aXb …", "second", "fourth"):
+        assert missing_lines((wrong,), printed) == [wrong]
+    assert missing_lines(("second line", "a.b …"), printed) == ["a.b …"]
+
+
 def test_every_line_that_is_typed_in_a_console_block_is_found() -> None:
     typed = 0
     for page in list_pages():

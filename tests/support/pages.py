@@ -33,6 +33,8 @@ PROMPT = re.compile(r"(Build it\?|Take them into the spec\?|Overwrite it\?).*?(?
 ASKED = re.compile(r"(Build it\?.*? for how\): |Take them into the spec\? \[y/N\]: |Overwrite it\? \[y/N\]: )")
 """The same as it is printed: what is typed is not, so that the next output follows on the same line."""
 LEFT_OUT = "…"
+SCORE = re.compile(r"\b0\.\d+\b")
+NEAR = 0.02
 ENDLESS = ("pinakes serve", "pinakes watch", "pinakes audit tail --follow")
 
 
@@ -109,10 +111,20 @@ def missing_lines(shown: tuple[str, ...], printed: str) -> list[str]:
         wanted = " ".join(line.split())
         if wanted in ("", LEFT_OUT) or PROMPT.match(wanted):
             continue
-        start, is_cut = wanted.removesuffix(LEFT_OUT).rstrip(), wanted.endswith(LEFT_OUT)
-        if not any(one.startswith(start) if is_cut else one == start for one in lines):
+        if not any(is_like(wanted, one) for one in lines):
             missing.append(line)
     return missing
+
+
+def is_like(shown: str, printed: str) -> bool:
+    """Whether a line was printed as it is shown; scores may differ by what another build or processor makes of them."""
+    start = shown.removesuffix(LEFT_OUT).rstrip()
+    pattern = SCORE.sub("SCORE", re.escape(start).replace(r"\.", ".")).replace(".", r"\.")
+    end = "" if shown.endswith(LEFT_OUT) else "$"
+    found = re.match(pattern.replace("SCORE", f"({SCORE.pattern})") + end, printed)
+    if found is None:
+        return False
+    return all(abs(float(a) - float(b)) < NEAR for a, b in zip(SCORE.findall(start), found.groups(), strict=True))
 
 
 def arguments_of(command: str) -> list[str]:
