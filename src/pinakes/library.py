@@ -34,7 +34,7 @@ PACK_FOLDER = "pack"
 NEXT_SPEC_FILE = "next.toml"
 """In that folder: the spec of a release that is being installed, where it is another than the present one."""
 HALF_WRITTEN = ".new"
-UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes add again"
+UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes {} again"
 EMBEDDED = "embedded"
 MEMBERS = ("spec", "shelf", "sources", "model", "declaration")
 """The members of a marker."""
@@ -107,7 +107,8 @@ class Library:
         if (installed := self.find_installed(name)) is not None:
             return installed
         if name in self.list_unfinished():
-            raise NotFoundError(f"catalogue '{name}' is {UNFINISHED}")
+            command = "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add"
+            raise NotFoundError(f"catalogue '{name}' is {UNFINISHED.format(command)}")
         if (problem := self.check().get(name)) is not None:
             raise StorageError(problem)
         known = [one.name for one in self.list_installed()]
@@ -175,6 +176,11 @@ class Library:
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
+
+    def drop_sources(self, catalogue: Installed) -> None:
+        """Note that a catalogue has no sources any more: it follows a release from now on."""
+        marker = catalogue.folder / INSTALLED_FILE
+        _write(marker, replace(_read(marker), sources=()))
 
     def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
         """Write the former spec of a catalogue that has its own."""

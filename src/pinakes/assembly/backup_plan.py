@@ -17,6 +17,7 @@ from pinakes.control.database.time_columns import utc_now
 from pinakes.control.database.url import LOCAL_FILE
 from pinakes.jobs.backup import BackupItem, BackupPlan, file_item, settle_copy, store_item
 from pinakes.library import EMBEDDED, LEDGER_FILE, PACK_FOLDER, Installed
+from pinakes.packs.releases.installed_pack import SOURCE_FILE
 from pinakes.settings import CONFIG_FILE
 from pinakes.shelf.embedded.quarantine import DAMAGED_FOLDER
 from pinakes.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
@@ -73,6 +74,8 @@ def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
         if (folder / file).is_file():
             yield store_item(f"{name}/{file}", folder / file)
     apart = {*DERIVED, LEDGER_FILE, STORE_FILE}
+    if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
+        apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
     if installed.shelf == EMBEDDED:
         apart.add(TABLES_FOLDER)  # left over from its conversion
     for path in sorted(folder.rglob("*")):

@@ -89,6 +89,8 @@ def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
 
 
 def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
+    for note in report.notes:
+        click.echo(f"{report.catalogue}: {note}")
     if not report.conflicts:
         return
     count, kept = len(report.conflicts), "the release's were taken" if took_theirs else "yours were kept"
@@ -141,8 +143,9 @@ def install_from_place(
     elif report.is_changed:
         click.echo(
             f"{name}: {report.version} is installed, {report.records:,} records; to search it: "
-            f"pinakes search {name} WORDS"
+            f"pinakes search {name} 'WORDS'"
         )
+        _print_conflicts(report, took_theirs=False)
     else:
         click.echo(f"{name}: {report.version} is installed already; to look for a newer release: pinakes update {name}")
 

@@ -43,10 +43,14 @@ OnProgress = Callable[[int], None]
 class TransferError(UnavailableError):
     """A server did not deliver the file."""
 
-    def __init__(self, message: str, *, is_final: bool = False, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, is_final: bool = False, retry_after_s: float | None = None, status: int | None = None
+    ) -> None:
         super().__init__(message)
         self.is_final = is_final
         """Whether a retry would not help."""
+        self.status = status
+        """The status that a server refused with."""
         self.retry_after_s = retry_after_s
 
 
@@ -184,6 +188,7 @@ class Fetcher:
             f"the server answered status {status}",
             is_final=status not in LATER_STATUSES,
             retry_after_s=wait_s or None,
+            status=status,
         )
 
     @asynccontextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pinakes.assembly.app import App
 from pinakes.assembly.releases.content import ReleaseReader, read_declaration
 from pinakes.assembly.releases.held import author_of, holding_release, save_release_calibration, spec_of_release
+from pinakes.assembly.releases.over_samples import SampleReplacement, has_samples_only
 from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, megabytes, quality_of
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.errors import BusyError, ConflictError, ExpectedError, InputError, StorageError, UnavailableError
@@ -35,14 +36,15 @@ def install_release(
     """Install a catalogue from a release of a place: the newest, or that of a version."""
     require_name(name)
     source = ReleaseSource(place=resolved_location(location), key=key)
-    if (installed := app.library.find_installed(name)) is not None:
+    installed = app.library.find_installed(name)
+    if installed is not None and not has_samples_only(app, installed):
         return _installed_already(installed, source, version)
     place = open_place(source.place, app.settings)
     found = find_release(place, key=key, version=version)
     _require_named(found.manifest, name, place)
-    folder = app.library.folder / name
-    _require_resumable(app, name)
-    pack = InstalledPack(folder / PACK_FOLDER)
+    if installed is None:
+        _require_resumable(app, name)
+    pack = InstalledPack(app.library.folder / name / PACK_FOLDER)
     plan = plan_fetch(found.manifest, pack, None)
     require_room(pack.folder, plan)
     progress.say(_describe_plan(name, found, plan, place))
@@ -75,6 +77,8 @@ class _Installation:
             on_fetched=lambda done: progress.on_fetched(done, self.plan.size_bytes),
         )
         loaded = spec_of_release(self.app, read_declaration(blocks.read_ahead, manifest), manifest)
+        if (samples := self.app.library.find_installed(self.name)) is not None:
+            return self._replace_samples(samples, loaded, blocks)
         place = self._reserve(loaded)
         try:
             with holding_release(place.folder, self.name):
@@ -85,6 +89,22 @@ class _Installation:
             self.app.library.abandon(place)
             raise
         return _report(self.name, manifest, fetched=blocks.fetched_bytes)
+
+    def _replace_samples(self, samples: Installed, loaded: LoadedSpec, blocks: BlockFetcher) -> ReleaseReport:
+        """Install the release in the place of sample data, beside whatever was edited in it."""
+        manifest = self.found.manifest
+        if not manifest.spec.is_package or manifest.spec.name != samples.spec_name:
+            raise ConflictError(
+                f"'{self.name}' has sample data of '{samples.spec_name}', and the release follows the spec "
+                f"'{manifest.spec.name}'; move {samples.folder} away to install it"
+            )
+        report = _report(self.name, manifest, fetched=0)
+        SampleReplacement(
+            app=self.app, installed=samples, loaded=loaded, source=self.source, manifest=manifest, pack=self.pack
+        ).run(blocks, self.plan, report)
+        report.fetch_bytes = blocks.fetched_bytes
+        report.notes.append("it takes the place of the sample data")
+        return report
 
     def _install(self, place: Installed, loaded: LoadedSpec, blocks: BlockFetcher, progress: ReleaseProgress) -> None:
         manifest = self.found.manifest

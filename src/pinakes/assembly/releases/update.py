@@ -9,24 +9,23 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from pinakes.assembly.app import App
-from pinakes.assembly.releases.content import ReleaseReader, build_put, read_declaration
+from pinakes.assembly.releases.changes import changes_of, note_merged, records_now
+from pinakes.assembly.releases.content import ReleaseReader, read_declaration
 from pinakes.assembly.releases.held import HeldCatalogue, author_of, held_catalogue, spec_of_release
 from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, megabytes, quality_of
-from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.errors import BusyError, ConflictError, NotFoundError
 from pinakes.ingest.embedding import LateEmbedding
 from pinakes.library import PACK_FOLDER, Installed
-from pinakes.model.record import RecordId
 from pinakes.packs.manifest import Manifest
-from pinakes.packs.releases.fetching import BlockFetcher, FetchPlan, plan_fetch, require_room
+from pinakes.packs.releases.fetching import BlockFetcher, FetchPlan, needed_blocks, plan_fetch, require_room
 from pinakes.packs.releases.installed_pack import InstalledPack, NextRelease
-from pinakes.packs.releases.merge import Merged, RangeContent, changed_ids, changed_ranges, merge
+from pinakes.packs.releases.merge import RangeContent, changed_ids, changed_ranges, merge
 from pinakes.packs.releases.newest import FoundRelease, find_release, require_successor
 from pinakes.packs.releases.places import DeferredPlace, ReleasePlace, open_place
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Switch
-from pinakes.shelf.port import Change, Delete
+from pinakes.shelf.port import Change
 
 
 def list_released(app: App) -> list[Installed]:
@@ -57,7 +56,7 @@ def update_catalogue(
         place = open_place(held.source.place, app.settings)
         found = find_release(place, key=held.source.key)
         if not require_successor(found.manifest, held.manifest):
-            return _report(name, held.manifest, former=held.manifest.version)
+            return _mended(held, found, place)
         plan = plan_fetch(found.manifest, held.pack, held.manifest)
         require_room(held.pack.folder, plan)
         progress.say(_describe_plan(name, held.manifest, found.manifest, plan))
@@ -65,6 +64,20 @@ def update_catalogue(
         held.pack.save_next(NextRelease(manifest=found.manifest))
         change.blocks.bring(plan)
         return change.run(fetched=change.blocks.fetched_bytes)
+
+
+def _mended(held: HeldCatalogue, found: FoundRelease, place: ReleasePlace) -> ReleaseReport:
+    """Fetch the blocks of the installed release that are damaged or gone, and report that nothing else changed."""
+    blocks = BlockFetcher(
+        place=place, releases=found.releases, manifest=held.manifest, pack=held.pack, installed=held.manifest
+    )
+    for block in needed_blocks(held.manifest):
+        blocks.read(block)
+    report = _report(held.installed.name, held.manifest, former=held.manifest.version)
+    report.fetch_bytes = blocks.fetched_bytes
+    if report.fetch_bytes:
+        report.notes.append("files of the installed release were damaged or gone, and fetched again")
+    return report
 
 
 def roll_back(app: App, name: str, *, prefers_theirs: bool = False) -> ReleaseReport:
@@ -146,14 +159,10 @@ class _ReleaseChange:
         base, theirs = self._read_sides(loaded)
         is_other_model = self.held.manifest.model_id != self.manifest.model_id
         ids = changed_ids(base, theirs, is_other_model=is_other_model)
-        mine = _records_now(shelf, ids)
+        mine = records_now(shelf, ids)
         merged = merge(ids, base=base, theirs=theirs, mine=mine, prefers_theirs=self.prefers_theirs)
-        _note(report, merged, theirs, mine)
-        puts = [
-            build_put(decode_record(one, theirs.bodies[one], loaded.spec), theirs.vectors.get(one), loaded.spec)
-            for one in merged.taken
-        ]
-        return [*puts, *(Delete(one) for one in merged.deleted)]
+        note_merged(report, merged, theirs, mine)
+        return changes_of(merged, theirs, loaded)
 
     def _read_sides(self, loaded: LoadedSpec) -> tuple[RangeContent, RangeContent]:
         """Return the ranges that differ, of the installed release and of the other one."""
@@ -174,18 +183,6 @@ class _ReleaseChange:
         if embedder.model == model and embedder.check() is None:
             with suppress(BusyError), shelf.sole_embedder(wait_s=0):
                 LateEmbedding(spec=loaded.spec, writer=shelf, embedder=embedder).run()
-
-
-def _records_now(shelf: EmbeddedShelf, ids: Sequence[RecordId]) -> dict[RecordId, bytes]:
-    """Return the records of these ids that are in the catalogue, in the form in which they are compared."""
-    found = shelf.current_or_deleted(ids)
-    return {one: encode_record(record) for one, record in found.items() if record is not None}
-
-
-def _note(report: ReleaseReport, merged: Merged, theirs: RangeContent, mine: dict[RecordId, bytes]) -> None:
-    report.written = sum(mine.get(one) != theirs.bodies[one] for one in merged.taken)
-    report.removed = len(merged.deleted)
-    report.conflicts = [str(one) for one in merged.conflicts]
 
 
 def _report(name: str, manifest: Manifest, *, former: str) -> ReleaseReport:

@@ -36,6 +36,8 @@ GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
 WEB = re.compile(r"https?://", re.IGNORECASE)
 MEGABYTE = 1_000_000
 MOST_PAGES = 20
+NOTHING_THERE = frozenset({404, 410})
+LIMITED = frozenset({403, 429})
 ATTEMPTS = 3
 """How often a transfer that ended early is tried; each attempt goes on where the last one ended."""
 
@@ -194,11 +196,11 @@ class WebPlace:
         try:
             return self._fetcher.fetch_text(url, max_bytes=MOST_INDEX_BYTES).body
         except TransferError as error:
-            if error.is_final:
+            if error.status in NOTHING_THERE:
                 return None
-            raise UnavailableError(f"{shown_address(url)}: {error.message}") from error
+            raise _named(url, error) from error
         except ExpectedError as error:
-            raise type(error)(f"{shown_address(url)}: {error.message}") from error
+            raise _named(url, error) from error
 
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Fetch a small file."""
@@ -235,8 +237,14 @@ class WebPlace:
 
 def _named(url: str, error: ExpectedError) -> ExpectedError:
     """Return an error of a transfer with the address in it."""
-    kind = UnavailableError if isinstance(error, TransferError) else type(error)
-    return kind(f"{shown_address(url)}: {error.message}")
+    is_transfer = isinstance(error, TransferError)
+    kind = UnavailableError if is_transfer else type(error)
+    advice = "; it may limit how often it is asked: try again later" if _is_limited(error) else ""
+    return kind(f"{shown_address(url)}: {error.message}{advice}")
+
+
+def _is_limited(error: ExpectedError) -> bool:
+    return isinstance(error, TransferError) and error.status in LIMITED
 
 
 def _single_pack(names: Sequence[str]) -> Release:

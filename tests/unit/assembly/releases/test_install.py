@@ -1,6 +1,7 @@
 """Installing a catalogue from a release: whole and as it was published, or not at all."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.releases.install import install_release
 from pinakes.assembly.releases.report import ReleaseProgress
+from pinakes.assembly.releases.update import update_catalogue
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from pinakes.packs.blocks import PackedRecord, encode_records
 from pinakes.packs.manifest import Manifest, block_path, content_of
@@ -241,3 +243,37 @@ def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher:
     with pytest.raises(InputError, match="needs the catalogue package 'no-such-package', which is not installed"):
         install_release(app, NAME, str(publisher.folder))
     assert not (app.library.folder / NAME).exists()
+
+
+class TestOverSamples:
+    """A release takes the place of the sample data that came with a package."""
+
+    @pytest.fixture
+    def sampled(self, plain_home: Path, tmp_path: Path, open_library: Callable[..., App]) -> App:
+        shutil.copytree(plain_home, tmp_path / "home")
+        return open_library()
+
+    @pytest.fixture
+    def published(self, publisher: Publisher) -> Publisher:
+        publisher.name, publisher.spec = "anime", get_package("anime").loaded.declaration
+        publisher.publish("2.0", [make_anime(f"a{number}") for number in range(5)], has_delta=False, is_package=True)
+        return publisher
+
+    def test_the_samples_make_way_and_updates_follow(self, sampled: App, published: Publisher) -> None:
+        report = install_release(sampled, "anime", str(published.folder))
+
+        assert report.removed > 0
+        assert set(records_of(sampled, "anime")) == {f"a{number}" for number in range(5)}
+        assert sampled.library.get_installed("anime").sources == ()
+        published.publish("2.1", [make_anime("b")], has_delta=False, is_package=True)
+        assert update_catalogue(sampled, "anime").removed == 5
+        assert not install_release(sampled, "anime", str(published.folder)).is_changed
+
+    def test_a_release_of_another_spec_is_refused(self, sampled: App, publisher: Publisher) -> None:
+        publisher.name = "anime"
+        publisher.publish("2.0", make_stars(3, "2.0").values(), has_delta=False)
+        before = records_of(sampled, "anime")
+
+        with pytest.raises(ConflictError, match="has sample data of 'anime', and the release follows the spec 'stars'"):
+            install_release(sampled, "anime", str(publisher.folder))
+        assert records_of(sampled, "anime") == before

@@ -180,6 +180,18 @@ def test_an_update_with_nothing_newer_changes_nothing(installed: App, tmp_path: 
     assert state_of(tmp_path / "home") == before
 
 
+def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: App) -> None:
+    damaged = max((pack_of(installed).folder / "blocks").iterdir(), key=lambda path: path.stat().st_size)
+    damaged.write_bytes(b"x")
+    assert [one.part for one in check_catalogue(installed.open_catalogue(NAME)) if one.part != VECTORS_PART] == ["pack"]
+
+    report = _update(installed)
+
+    assert not report.is_changed
+    assert report.notes == ["files of the installed release were damaged or gone, and fetched again"]
+    assert [one.part for one in check_catalogue(installed.open_catalogue(NAME)) if one.part != VECTORS_PART] == []
+
+
 def test_a_check_says_what_is_available_and_changes_nothing(
     installed: App, publisher: Publisher, tmp_path: Path
 ) -> None:
