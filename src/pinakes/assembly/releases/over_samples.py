@@ -16,6 +16,7 @@ from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.ingest.ledger import Ledger
 from pinakes.library import LEDGER_FILE, Installed
+from pinakes.model.record import RecordId
 from pinakes.packs.manifest import Manifest
 from pinakes.packs.releases.fetching import BlockFetcher, FetchPlan, iter_ranges
 from pinakes.packs.releases.installed_pack import InstalledPack, NextRelease, ReleaseSource
@@ -69,7 +70,8 @@ class SampleReplacement:
 
     def _read_samples(self, shelf: EmbeddedShelf, ledger: Ledger) -> RangeContent:
         """Return the records as the samples gave them; without an edit, as they are now."""
-        spec, bodies = self.loaded.spec, {}
+        spec = self.loaded.spec
+        bodies: dict[RecordId, bytes] = {}
         for source in self.installed.sources:
             ids = list(ledger.origins(source))
             said = ledger.last_source_records(source, ids)
