@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 4
 
-.PHONY: serve test quick dist conformance chaos damage check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick dist conformance chaos damage install-matrix check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
 	sh scripts/serve_samples.sh
@@ -33,6 +33,9 @@ chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases
 
 damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, and see that no answer is silently wrong
 	PYTHONPATH=tests $(BIN)/python -m support.damaging 1000
+
+install-matrix: $(STAMP)  ## install the wheel into empty environments of each Python that is here, by pip, pipx and uv, and search
+	$(BIN)/python scripts/install_matrix.py $(MATRIX)
 
 check: $(STAMP)  ## check formatting, lint, types and layers
 	$(BIN)/ruff format --check .

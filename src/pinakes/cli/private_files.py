@@ -6,6 +6,7 @@ A library is private: folders 0700, files 0600. Where the owner has opened its f
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,12 +35,16 @@ def umask_for(home: Path) -> int:
 
 def is_open_to_others(home: Path) -> bool:
     """Tell whether other users of the machine can read a catalogue of the library."""
+    if sys.platform == "win32":  # modes say nothing there, and the user's folder is private
+        return False
     catalogues = home / "catalogues"
     return _has(home, OTHERS) and _has(catalogues, OTHERS) and any(_has(one, OTHERS) for one in catalogues.glob("*"))
 
 
 def make_private(home: Path) -> int:
     """Take from others, and from a group that it is not for, what this user owns in a library; return how much."""
+    if sys.platform == "win32":
+        return 0
     taken, changed = umask_for(home), 0
     try:
         for path in _iter_owned(home):
@@ -54,11 +59,12 @@ def make_private(home: Path) -> int:
 
 def _iter_owned(home: Path) -> Iterator[Path]:
     """Yield the files and folders of this user, each folder before what is in it; links are not followed."""
+    user = os.geteuid()
     for folder, names, files in os.walk(home, topdown=True):
         if Path(folder) == home:
             names[:] = [name for name in names if name not in PUBLIC_FOLDERS]
         for path in (Path(folder), *(Path(folder, name) for name in files)):
-            if not path.is_symlink() and path.lstat().st_uid == os.geteuid():
+            if not path.is_symlink() and path.lstat().st_uid == user:
                 yield path
 
 

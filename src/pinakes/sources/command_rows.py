@@ -14,6 +14,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import weakref
@@ -187,7 +188,10 @@ def _copy(source: IO[bytes], target: IO[bytes], most_bytes: int) -> bool:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """End a command that was not waited for yet, with all processes of its group."""
+    """End a command that was not waited for yet, with all processes of its group; Windows has no groups."""
+    if sys.platform == "win32":
+        process.kill()
+        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
