@@ -21,6 +21,7 @@ from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.mapping import RowMapping
 from pinakes.model.scope import Condition
+from pinakes.shelf.port import ShelfReader
 from pinakes.sources.port import Provider, RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.endpoint import Endpoint
@@ -59,6 +60,10 @@ def _no_endpoints() -> tuple[()]:
 
 def _no_rows(_location: str) -> RowSource | None:
     return None
+
+
+def _export_nothing(_reader: ShelfReader, _spec: CatalogueSpec, _folder: Path) -> tuple[()]:
+    return ()
 
 
 def _keep_nothing(_location: str, _folder: Path) -> None:
@@ -103,6 +108,8 @@ class CataloguePackage:
     """Opens a location that the package reads in its own way; None leaves it to the engine."""
     keep_files: Callable[[str, Path], None] = _keep_nothing
     """Copies what the tools need of the files at a location into the catalogue's folder."""
+    export_files: Callable[[ShelfReader, CatalogueSpec, Path], Sequence[str]] = _export_nothing
+    """Writes a catalogue into a folder in formats of the package, beside an export, and returns the names of files."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """Network sources by the prefix of their locations: `pinakes add PREFIX:QUERY`."""
     samples: tuple[Sample, ...] = ()

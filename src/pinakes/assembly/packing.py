@@ -56,8 +56,13 @@ def export_installed(app: App, name: str, target: Path, *, progress: Progress = 
     """Write a catalogue as it is now into a folder in the exchange format."""
     installed = app.library.get_installed(name)
     _require_outside(app, target)
-    reader = app.open_catalogue(name).shelf.reader()
-    return write_exchange(reader, app.spec_of(installed), target, name=name, progress=progress)
+    reader, loaded = app.open_catalogue(name).shelf.reader(), app.spec_of(installed)
+
+    def add_files(folder: Path) -> Sequence[str]:
+        is_own = installed.own_declaration is not None
+        return () if is_own else app.package_of(installed).export_files(reader, loaded.spec, folder)
+
+    return write_exchange(reader, loaded, target, name=name, add_files=add_files, progress=progress)
 
 
 def pack_state(app: App, old: str, new: str) -> tuple[CatalogueState, CatalogueState]:

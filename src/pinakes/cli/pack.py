@@ -134,8 +134,9 @@ def diff_command(old: str, new: str, shows_all: bool, as_json: bool) -> None:
 def export_command(catalogue: str, folder: Path, as_json: bool) -> None:
     """Write CATALOGUE into FOLDER as files that other programs read.
 
-    manifest.json, catalogue.toml, records.jsonl.zst (one record per line) and embeddings.parquet (id, embedding). All
-    records are written, restricted ones too. Another library takes it with its vectors: pinakes add FOLDER
+    manifest.json, catalogue.toml, records.jsonl.zst (one record per line) and embeddings.parquet (id, embedding), and
+    the formats of its package, such as an SQLite table of papers. All records are written, restricted ones too.
+    Another library takes it with its vectors: pinakes add FOLDER
     """
     app = open_app()
     with _progress(app, catalogue, hidden=as_json) as progress:

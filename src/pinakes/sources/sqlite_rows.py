@@ -28,6 +28,7 @@ from pinakes.sources.database.tables import KINDS, Table, find_main, get_named, 
 from pinakes.sources.location import SourceLocation
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
+from pinakes.sources.vector_column import VectorColumn
 
 SAMPLE_ROWS = 1000
 """How many rows of a table are sampled to estimate the length of its texts."""
@@ -115,8 +116,10 @@ class SqliteRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
+        column = VectorColumn.find(self._path)
         with self._opened() as db:
-            yield from islice(_iter_cursor(db.execute(self._reading.statement), self._reading), start, None)
+            cursor = db.execute(self._reading.statement)
+            yield from islice(_iter_cursor(cursor, self._reading, column), start, None)
 
     def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
         tables = _list_tables(db)
@@ -210,7 +213,7 @@ class SqliteRows:
         return Path(name)
 
 
-def _iter_cursor(cursor: apsw.Cursor, reading: _Reading) -> Iterator[SourceRow]:
+def _iter_cursor(cursor: apsw.Cursor, reading: _Reading, column: VectorColumn | None) -> Iterator[SourceRow]:
     number = 0
     plain = len(reading.names) - reading.lists
     while True:
@@ -223,7 +226,8 @@ def _iter_cursor(cursor: apsw.Cursor, reading: _Reading) -> Iterator[SourceRow]:
             yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
         values = (*map(_plain, cells[:plain]), *map(read_list, cells[plain:]))
-        yield SourceRow(place=f"row {number}", values=dict(zip(reading.names, values, strict=True)))
+        row = SourceRow(place=f"row {number}", values=dict(zip(reading.names, values, strict=True)))
+        yield row if column is None else column.take_from(row, dict(zip(reading.names, cells, strict=True)))
 
 
 def _plain(cell: Any) -> Any:

@@ -15,6 +15,7 @@ PACKAGE = CataloguePackage(
         "arxiv": deferred("pinakes_catalogues.papers.arxiv:open_arxiv"),
         "s2": deferred("pinakes_catalogues.papers.semantic_scholar:open_semantic_scholar"),
     },
+    export_files=deferred("pinakes_catalogues.papers.table:export_files"),
     samples=(Sample(name="papers", files=FOLDER / "sample.jsonl", examples=EXAMPLES),),
     tools=deferred("pinakes_catalogues.papers.tools:tools"),
     replaces_generic_tools=True,

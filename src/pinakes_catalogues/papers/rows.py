@@ -4,6 +4,7 @@ Rows have `title`, `authors`, `abstract` and `publish_year` (or `year`), as the 
 objects of `name` and `affiliations`, or objects of `first` and `last` as in bibliographies.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -77,11 +78,21 @@ def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _authors(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _parsed(value)
     if isinstance(value, str):
         value = [name for name in re.split(r"\s*;\s*|\s+and\s+", value) if name]
     if not isinstance(value, list | tuple | None):
         raise InputError("'authors' is not a list")
     return [author for one in value or () if (author := _author(one))["name"]]
+
+
+def _parsed(text: str) -> Any:
+    """Return the list that a text has as JSON, as an exported table has it; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _author(value: Any) -> dict[str, Any]:

@@ -63,6 +63,13 @@ def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *
     return count
 
 
+def export_files(reader: ShelfReader, spec: CatalogueSpec, folder: Path) -> tuple[str, str]:
+    """Write the table and its config into a folder, and return their names."""
+    table = folder / f"{PAPERS}.sqlite"
+    export_paper_table(reader, spec, table)
+    return table.name, table.with_suffix(".json").name
+
+
 def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, replace: bool) -> None:
     if spec.name != PAPERS:
         raise InputError(f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of '{PAPERS}' can")
