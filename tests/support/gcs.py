@@ -198,7 +198,7 @@ def running_gcs() -> Iterator[GcsServer]:
     handler = type("Handler", (_Handler,), {"store": store})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, name="gcs", daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="gcs", daemon=True)
     thread.start()
     try:
         yield GcsServer(port=server.server_address[1], store=store)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Hashable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pinakes.assembly.collection_state import PlaceState, find_place, load_state, note_problem
@@ -34,7 +34,7 @@ LONGEST_SYNC_S = 3_600.0
 END_S = 5.0
 
 RunSync = Callable[[str], int]
-"""Syncs a place, and returns an exit code."""
+"""Syncs a place, and returns an exit code; negative: the signal that ended it."""
 
 
 class CollectionWatch:
@@ -48,8 +48,10 @@ class CollectionWatch:
         first_pause_s: float = FIRST_PAUSE_S,
         folder_look_s: float = FOLDER_LOOK_S,
         jitter: Callable[[], float] = random.random,
+        run_sync: RunSync | None = None,
     ) -> None:
         self._settings = settings
+        self._run_sync = run_sync or self._run_process
         self._place = find_place(settings)
         self._first_look_s = first_look_s
         self._first_pause_s = first_pause_s
@@ -94,18 +96,18 @@ class CollectionWatch:
 
     def _sync(self, place: str) -> bool:
         """Sync once; tell whether that failed."""
-        since = datetime.now(UTC)
-        code = self._run_process(place)
+        before = load_state(self._settings.home, place)
+        code = self._run_sync(place)
         if self._stopped.is_set() or code == BusyError.exit_code:
             return False
         state = load_state(self._settings.home, place)
-        if code != 0 and not _is_since(state, since):
+        if code != 0 and state == before:  # it ended before it could record why
             state = note_problem(self._settings.home, place, _describe_end(code), now=datetime.now(UTC))
         self._tell(state)
         return state.problem is not None or any(one.outcome == "failed" for one in state.collections)
 
     def _run_process(self, place: str) -> int:
-        """Run `pinakes sync` in a process of its own, and return its exit code; negative: the signal that ended it."""
+        """Run `pinakes sync` in a process of its own, and return its exit code."""
         home = str(self._settings.home)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pinakes", "sync", place, "--background"],
@@ -150,11 +152,6 @@ class CollectionWatch:
         for name in self._told.keys() - problems.keys():
             logger.info("%s synced again", f"collection '{name}' is" if name else "collections are")
         self._told = problems
-
-
-def _is_since(state: PlaceState, since: datetime) -> bool:
-    """Tell whether the process has recorded how it ended."""
-    return bool(state.looked_at) and datetime.fromisoformat(state.looked_at) >= since - timedelta(seconds=1)
 
 
 def _describe_end(code: int) -> str:

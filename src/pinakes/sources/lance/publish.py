@@ -1,9 +1,11 @@
 """Publishing: a catalogue's records and vectors as one table of a LanceDB database."""
 
 import logging
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -48,16 +50,27 @@ def publish(
     found = database.find_table(table)
     if found is not None and find_description(found.schema) == find_description(schema):
         return Published(table=table, version=found.version, rows=found.count_rows(), written=False)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in iter_batches(reader, spec, schema):
-            yield batch
-            progress(batch.num_rows)
-
-    written = database.replace_table(table, pa.RecordBatchReader.from_batches(schema, batches()))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.arrow"
+        _write_rows(reader, spec, schema, path, progress)
+        with pa.memory_map(str(path)) as file:
+            written = database.replace_table(table, pa.ipc.open_stream(file))
     try:
         with database.failing("tidied up"):
             written.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
     except StorageError as error:
         logger.warning("published, but old versions stay: %s", error.message)
     return Published(table=table, version=written.version, rows=written.count_rows(), written=True)
+
+
+def _write_rows(
+    reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema, path: Path, progress: Callable[[int], object]
+) -> None:
+    """Write the rows to a file of this machine.
+
+    LanceDB takes them in from threads of its own, in which reading the catalogue would crash the process.
+    """
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema) as rows:
+        for batch in iter_batches(reader, spec, schema):
+            rows.write_batch(batch)
+            progress(batch.num_rows)

@@ -1,0 +1,262 @@
+"""Faults of an object store while collections are synced from it: what is served stays whole, and it is said."""
+
+import importlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, own_recipe
+from pinakes.assembly.collection_state import PlaceState, load_state
+from pinakes.assembly.collection_sync import sync_place
+from pinakes.assembly.collection_watch import CollectionWatch
+from pinakes.assembly.published import publish_catalogue
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.collection_settings import CollectionSettings
+from pinakes.errors import ExpectedError, StorageError
+from pinakes.ingest import pipeline
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
+from support.gcs import GcsServer, running_gcs
+from support.processes import wait_until
+
+lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
+LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
+
+PLACE = "gs://bucket/lancedb"
+SPEC = """
+name = "games"
+title = "Games"
+summary = "Board games."
+id = "id"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[fields.edition]
+type = "int"
+"""
+RECORDS = 8
+QUICK_CLIENT = {"CLIENT_MAX_RETRIES": "0", "CLIENT_RETRY_TIMEOUT": "1", "DOWNLOAD_RETRY_COUNT": "0"}
+
+
+class Bucket:
+    """A real server of Cloud Storage behind a faulty proxy, a library that publishes, and one that syncs."""
+
+    def __init__(self, folder: Path, server: GcsServer, proxy: FaultyProxy) -> None:
+        self.folder = folder
+        self.server = server
+        self.proxy = proxy
+        self.here = App(Settings(home=folder / "here"))
+        self.there = App(Settings(home=folder / "there", collections=CollectionSettings(base_db_path=PLACE)))
+        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+
+    def publish(self, edition: int) -> None:
+        """Publish an edition, in which every record has its number, and one record is of this edition alone."""
+        path = self.folder / "games.jsonl"
+        rows = [{"id": f"g{one}", "title": f"Game {one}", "edition": edition} for one in range(RECORDS)]
+        rows.append({"id": f"only-{edition}", "title": "Extra", "edition": edition})
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        add_catalogue(
+            self.here, JsonRows(path), recipe=self.recipe, name="games", progress=lambda _report: None, embed=False
+        )
+        former, self.proxy.find_fault = self.proxy.find_fault, no_fault
+        publish_catalogue(self.here, "games", PLACE, progress=lambda _rows: None)
+        self.proxy.find_fault = former
+
+    def sync(self) -> PlaceState:
+        """Sync, whatever comes of it."""
+        try:
+            return sync_place(self.there, PLACE)
+        except ExpectedError:
+            return load_state(self.there.settings.home, PLACE)
+
+    def served_editions(self) -> set[Any]:
+        """Return the editions of the records that are served; refuse where some are missing or left over."""
+        reader = self.there.open_catalogue("games").shelf.reader()
+        records = reader.fetch(reader.scan(scope=WHOLE, limit=1000), scope=WHOLE).values()
+        editions = {record.get("edition") for record in records}
+        expected = {f"g{one}" for one in range(RECORDS)} | {f"only-{edition}" for edition in editions}
+        return editions if {record.id for record in records} == expected else {"a mixture"}
+
+
+@contextmanager
+def environment(values: dict[str, str]) -> Iterator[None]:
+    former = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """A bucket with one collection, synced once."""
+    folder = tmp_path_factory.mktemp("bucket")
+    with ExitStack() as stack:
+        server = stack.enter_context(running_gcs())
+        proxy = stack.enter_context(running_proxy(server.port))
+        stack.enter_context(environment(QUICK_CLIENT | server.environment(folder, port=proxy.port)))
+        made = Bucket(folder, server, proxy)
+        stack.enter_context(closing(made.here))
+        stack.enter_context(closing(made.there))
+        made.publish(1)
+        assert [one.outcome for one in made.sync().collections] == ["synced"]
+        yield made
+
+
+@pytest.mark.row("T7")
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("403", "access is denied"),
+        ("short", ""),
+    ],
+)
+def test_a_store_that_fails_at_every_request_changes_nothing_and_is_named(
+    bucket: Bucket, fault: str, reason: str
+) -> None:
+    before = bucket.served_editions()
+    bucket.publish(next(iter(before)) + 1)
+    bucket.proxy.find_fault = every_request(fault)
+    state = bucket.sync()
+    assert bucket.served_editions() == before
+    problem = state.problem or state.collections[0].problem
+    assert problem
+    assert reason in problem
+    assert not any(detail in problem for detail in (".rs", "Location", "{"))
+    bucket.proxy.find_fault = no_fault
+    assert [one.problem for one in bucket.sync().collections] == [None]
+    assert bucket.served_editions() == {next(iter(before)) + 1}
+
+
+@pytest.mark.row("T7")
+def test_faults_at_random_leave_the_former_version_or_the_new_one(bucket: Bucket) -> None:
+    (edition,) = bucket.served_editions()
+    for number in range(2):
+        bucket.publish(edition + number + 1)
+        bucket.proxy.find_fault = some_requests(number, share=0.3)
+        bucket.sync()
+        (served,) = bucket.served_editions()
+        assert edition <= served <= edition + number + 1
+    assert sum(bucket.proxy.done.values()) > 0
+    bucket.proxy.find_fault = no_fault
+    bucket.sync()
+    assert bucket.served_editions() == {edition + 2}
+
+
+def test_without_the_copy_and_the_one_step_a_fault_leaves_a_mixture(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: rows are written as they come, until the store fails."""
+    copied = LanceRows._copied
+
+    @contextmanager
+    def failing(rows: Any) -> Iterator[Iterator[Any]]:
+        def some(batches: Iterator[Any]) -> Iterator[Any]:
+            yield next(batches).slice(0, RECORDS // 2)
+            raise StorageError("the connection was reset")
+
+        with copied(rows) as batches:
+            yield some(batches)
+
+    bucket.proxy.find_fault = no_fault
+    bucket.sync()
+    (edition,) = bucket.served_editions()
+    bucket.publish(edition + 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(LanceRows, "_copied", failing)
+        patched.setattr(LanceRows, "is_one_step", False)
+        patched.setattr(pipeline, "WHOLE_BATCH_RECORDS", 1)
+        bucket.sync()
+    assert bucket.served_editions() == {"a mixture"}
+    bucket.sync()
+    assert bucket.served_editions() == {edition + 1}
+
+
+@pytest.mark.row("T7")
+def test_an_outside_client_reads_text_metadata_and_vectors_from_the_bucket(bucket: Bucket) -> None:
+    bucket.proxy.find_fault = no_fault
+    table = lancedb.connect(PLACE).open_table("games_documents")
+    row = table.search().where("id = 'g3'").limit(1).to_list()[0]
+    assert (row["text"], row["heading"], json.loads(row["metadata"])["title"]) == ("Game 3", "Game 3", "Game 3")
+    assert {"text", "path", "heading", "first_line", "last_line", "metadata"} <= set(table.schema.names)
+
+
+# Beside a server
+
+
+class Looks:
+    """Syncs in this process, counts the looks, and fails as it is told."""
+
+    def __init__(self, bucket: Bucket, code: int | None) -> None:
+        self.bucket = bucket
+        self.count = 0
+        self.code = code
+
+    def run(self, place: str) -> int:
+        self.count += 1
+        return self.code if self.code is not None else self._sync(place)
+
+    def _sync(self, place: str) -> int:
+        try:
+            sync_place(self.bucket.there, place)
+        except ExpectedError as error:
+            return error.exit_code
+        return 0
+
+
+@pytest.fixture
+def watching(bucket: Bucket) -> Iterator[Callable[..., Looks]]:
+    """Start watches, which are ended with the test."""
+    watches: list[CollectionWatch] = []
+
+    def start(*, refresh_s: float, code: int | None = None) -> Looks:
+        collections = CollectionSettings(base_db_path=PLACE, refresh_s=refresh_s)
+        settings = Settings(home=bucket.folder / "there", collections=collections)
+        looks = Looks(bucket, code)
+        watches.append(
+            CollectionWatch(settings, first_look_s=0, first_pause_s=0.02, jitter=lambda: 0, run_sync=looks.run)
+        )
+        watches[-1].start()
+        return looks
+
+    yield start
+    for watch in watches:
+        watch.stop()
+
+
+@pytest.mark.row("T7")
+def test_a_server_syncs_at_its_start_and_when_the_version_moves(bucket: Bucket, watching: Callable[..., Looks]) -> None:
+    bucket.proxy.find_fault = no_fault
+    (edition,) = bucket.served_editions()
+    bucket.publish(edition + 1)
+    watching(refresh_s=0.05)
+    wait_until(lambda: bucket.served_editions() == {edition + 1}, timeout_s=10)
+    bucket.publish(edition + 2)
+    wait_until(lambda: bucket.served_editions() == {edition + 2}, timeout_s=10)
+
+
+@pytest.mark.row("T7")
+def test_a_sync_that_crashes_is_noted_and_tried_again_after_a_pause(
+    bucket: Bucket, watching: Callable[..., Looks]
+) -> None:
+    looks = watching(refresh_s=0.02, code=-11)
+    wait_until(lambda: looks.count >= 3, timeout_s=10)
+    state = load_state(bucket.folder / "there", PLACE)
+    assert state.problem is not None
+    assert "ended by signal 11" in state.problem
+    looks.code = None
+    wait_until(lambda: load_state(bucket.folder / "there", PLACE).problem is None, timeout_s=10)
+    assert bucket.served_editions() != {"a mixture"}
