@@ -10,7 +10,8 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 4
 
-.PHONY: serve test quick dist conformance chaos damage install-matrix check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick picture stranger dist conformance chaos damage install-matrix check format bench bench-peers bench-large bench-catalogues \
+	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
 	sh scripts/serve_samples.sh
@@ -21,6 +22,14 @@ test: $(STAMP)  ## install and run all tests
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
+
+picture: $(STAMP)  ## draw the picture of the README from the commands of docs/start.md
+	$(BIN)/python scripts/build_picture.py
+
+stranger: $(STAMP)  ## follow README and docs/start.md to the letter with the wheel, in an empty environment without a checkout
+	rm -rf build/stranger
+	$(BIN)/python -m hatchling build -t wheel -d build/stranger
+	PYTHONPATH=tests $(BIN)/python -m support.stranger build/stranger/*.whl
 
 dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill and checksums into dist/, and validate them
 	PYTHONPATH=scripts:tests $(BIN)/python -m distribution
