@@ -227,3 +227,14 @@ def test_every_list_says_what_its_items_are(whole: Any) -> None:
 
     for tool in whole.gate.list_tools(LOCAL_USER):
         assert all("items" in one for one in lists_in(tool.input_schema)), tool.name
+
+
+def test_every_argument_has_one_type_for_clients_that_translate_schemas(whole: Any) -> None:
+    """autogen-ext cannot list any tool of a server where one argument has two types."""
+
+    async def look(client: Client) -> list[str]:
+        tools = (await client.list_tools()).tools
+        arguments = [(tool.name, name, one) for tool in tools for name, one in tool.input_schema["properties"].items()]
+        return [f"{tool}: {name}" for tool, name, one in arguments if not isinstance(one.get("type"), str)]
+
+    assert ask(whole, look) == []

@@ -32,7 +32,7 @@ CardId = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
     BeforeValidator(_id_text),
-    WithJsonSchema({"type": ["string", "integer"]}),
+    WithJsonSchema({"type": "string"}),
 ]
 OBJECT = WithJsonSchema({"type": "object"})
 LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
