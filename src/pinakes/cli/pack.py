@@ -1,4 +1,4 @@
-"""`pack build|verify|show|diff|export|key`: catalogues as files to ship."""
+"""`pack build|publish|verify|show|diff|export|key`: catalogues as files to ship."""
 
 import os
 import sys
@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from pinakes.assembly.app import App
 from pinakes.assembly.packing import build_installed_pack, export_installed, pack_state
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
+from pinakes.cli.pack_publish import publish_release_command
 from pinakes.cli.safe_streams import terminal_stream
+from pinakes.cli.signing_key import ask_password, signer_of
 from pinakes.errors import ExpectedError, InputError
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import Sign
 from pinakes.packs.diff import PackDiff, diff_states
 from pinakes.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, load_manifest
-from pinakes.packs.signing import SecretKey, load_public_key, load_secret_key, verify_signature
+from pinakes.packs.signing import SecretKey, load_public_key, verify_signature
 from pinakes.packs.verify import check_pack
 
-PASSWORD_VARIABLE = "PINAKES_SIGNING_PASSWORD"
 IDS_SHOWN = 10
 FOLDER = click.Path(path_type=Path)
 
@@ -36,6 +35,9 @@ def pack_command() -> None:
     A pack is a folder: a manifest, and blocks of records and vectors that are named by their checksums. The same
     catalogue always gives the same files. Releases are made of packs, and installed with: pinakes init NAME --from URL
     """
+
+
+pack_command.add_command(publish_release_command)
 
 
 @pack_command.command("build")
@@ -57,7 +59,7 @@ def build_command(
     Example: pinakes pack build films films-pack --version 2026.46 --licence CC0-1.0
     """
     app = open_app()
-    sign = _signer(sign_with) if sign_with else None
+    sign = signer_of(sign_with) if sign_with else None
     with _progress(app, catalogue, hidden=as_json) as progress:
         manifest = build_installed_pack(
             app, catalogue, folder, version=version, licence=licence, sign=sign, progress=progress
@@ -159,32 +161,13 @@ def key_command(file: Path, no_password: bool) -> None:
     for path in (file, public):
         if path.exists():
             raise InputError(f"{path} exists; give another name, or move it away")
-    password = "" if no_password else _ask_password(is_new=True)
+    password = "" if no_password else ask_password(is_new=True)
     key = SecretKey.new()
     _write_private(file, key.dump(password=password))
     public.write_bytes(key.public.dump())
     click.echo(
         f"secret key: {file}\npublic key: {public}\nreceivers pin it: pinakes init NAME --from URL --key {key.public}"
     )
-
-
-def _signer(file: Path) -> Sign:
-    key = load_secret_key(file, ask_password=_ask_password)
-
-    def sign(content: bytes) -> bytes:
-        known = orjson.loads(content)
-        return key.sign(content, comment=f"{known['catalogue']} {known['version']} {known['content']}")
-
-    return sign
-
-
-def _ask_password(*, is_new: bool = False) -> str:
-    given = os.environ.get(PASSWORD_VARIABLE)
-    if given is not None:
-        return given
-    if not sys.stdin.isatty():
-        raise InputError(f"the secret key has a password; set {PASSWORD_VARIABLE}, or run this at a terminal")
-    return str(click.prompt("password of the secret key", hide_input=True, confirmation_prompt=is_new, err=True))
 
 
 def _check_signature(folder: Path, key: str) -> Iterator[str]:

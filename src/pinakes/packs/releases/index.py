@@ -49,13 +49,13 @@ class Release:
     assets: Mapping[str, Asset] = field(default_factory=dict)
     is_draft: bool = False
     is_prerelease: bool = False
-    has_all_blocks: bool = False
-    """Whether every block is in a folder `blocks` beside the manifest, as in a pack that is no release."""
+    blocks_url: str = ""
+    """The address below which every block of the release is, relative to the index; empty: its blocks are assets."""
 
     def find_asset(self, name: str) -> Asset | None:
         """Return a file of this release."""
-        if self.has_all_blocks and BLOCK_NAME.fullmatch(name):
-            return Asset(name=name, url=f"{BLOCKS_FOLDER}/{name}")
+        if self.blocks_url and name not in self.assets and BLOCK_NAME.fullmatch(name):
+            return Asset(name=name, url=f"{self.blocks_url}{name}")
         return self.assets.get(name)
 
     @property
@@ -91,7 +91,18 @@ def _parse_release(number: int, entry: Any) -> Release:
         assets={asset.name: asset for asset in parsed if asset is not None},
         is_draft=entry.get("draft", False) is not False,
         is_prerelease=entry.get("prerelease", False) is not False,
+        blocks_url=_blocks_url(entry, where),
     )
+
+
+def _blocks_url(entry: Mapping[str, Any], where: str) -> str:
+    """Return the address of the folder of blocks, which an index may name instead of every block."""
+    if entry.get("blocks_url") is None:
+        return ""
+    url = _text(entry, "blocks_url", where)
+    if not url.endswith("/"):
+        raise InputError(f"{where}: 'blocks_url' is {url!r:.40}; expected an address that ends with /")
+    return url
 
 
 def _parse_asset(where: str, entry: Any) -> Asset | None:

@@ -32,7 +32,7 @@ def find_release(place: ReleasePlace, *, key: str = "", version: str | None = No
     """Return the newest release of a place, or the one of a version; refuse one that is not signed by the key."""
     releases = list(place.list_releases())
     chosen = _choose(place, releases, version)
-    content = _read_manifest(place, chosen)
+    content = read_manifest(place, chosen)
     if key:
         _require_signed(place, chosen, content, key)
     manifest = parse_manifest(content, origin=f"{MANIFEST_ASSET} of {_name_of(chosen, place)}")
@@ -48,7 +48,7 @@ def _choose(place: ReleasePlace, releases: Sequence[Release], version: str | Non
     if version is None:
         return offered[0]
     for release in offered:
-        if release.has_all_blocks or _is_tag_of(release.tag, version.removeprefix("v")):
+        if not release.tag or _is_tag_of(release.tag, version.removeprefix("v")):
             return release
     tags = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
     raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {tags}")
@@ -59,7 +59,7 @@ def _is_tag_of(tag: str, version: str) -> bool:
     return tag == version or tag.endswith(tuple(f"{mark}{version}" for mark in TAG_MARKS))
 
 
-def _read_manifest(place: ReleasePlace, release: Release) -> bytes:
+def read_manifest(place: ReleasePlace, release: Release) -> bytes:
     """Return the bytes of a manifest; the compressed form is bounded by what it unpacks to."""
     packed = release.find_asset(PACKED_MANIFEST_ASSET)
     if packed is None:

@@ -20,6 +20,7 @@ from pinakes.net.fetch import Fetcher, FetchLimits, IsCancelled, TransferError, 
 from pinakes.net.partial import PartFile
 from pinakes.net.shown import shown_address
 from pinakes.packs.releases.index import (
+    BLOCKS_FOLDER,
     INDEX_FILE,
     MANIFEST_ASSET,
     MOST_INDEX_BYTES,
@@ -248,7 +249,7 @@ def _is_limited(error: ExpectedError) -> bool:
 
 
 def _single_pack(names: Sequence[str]) -> Release:
-    return Release(tag="", assets={name: Asset(name=name, url=name) for name in names}, has_all_blocks=True)
+    return Release(tag="", assets={name: Asset(name=name, url=name) for name in names}, blocks_url=f"{BLOCKS_FOLDER}/")
 
 
 def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:

@@ -1,0 +1,83 @@
+"""Publish the next release of a catalogue: read its source again, grade it, build its pack, sign and publish it.
+
+    python scripts/publish_release.py films https://example.org/films.csv --folder site --place github:OWNER/REPO
+
+For a schedule: where nothing has changed, nothing is published. It needs the command `pinakes` and nothing else, so
+that it can be copied. The library (PINAKES_HOME) should be kept between runs, since texts in it are not embedded
+again; without it, everything is built anew. An update that answers worse than before is refused by `pinakes add`, and
+ends this with its exit code. With --upload, the new files are uploaded by GitHub's own tool, `gh`.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+INDEX_FILE = "releases.json"
+
+Run = Callable[[Sequence[str]], str]
+"""Runs a command, and returns its standard output; raises where it fails."""
+
+
+def run_command(command: Sequence[str]) -> str:
+    """Run a command; its messages are shown."""
+    print(f"$ {' '.join(command)}", file=sys.stderr, flush=True)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict[str, Any]:
+    """Do all steps, and return what `pinakes pack publish` says."""
+    name, pack, folder = options.catalogue, str(options.pack), Path(options.folder)
+    run(["pinakes", "add", options.source, "--name", name, "--yes", *options.add])
+    if options.questions:
+        run(["pinakes", "eval", name, "--questions", str(options.questions)])
+    licence = ["--licence", options.licence] if options.licence else []
+    run(["pinakes", "pack", "build", name, pack, "--version", options.version, *licence])
+    publish = ["pinakes", "pack", "publish", pack, str(folder), "--json"]
+    publish += ["--sign-with", str(options.key)] if options.key else []
+    publish += ["--keep", str(options.keep)] if options.keep else []
+    publish += ["--after", options.place] if options.place and not (folder / INDEX_FILE).exists() else []
+    published: dict[str, Any] = json.loads(run(publish))
+    if options.upload and published["published"]:
+        title = f"{name} {published['version']}"
+        files = [str(path) for path in published["files"]]
+        run(["gh", "release", "create", published["tag"], *files, "--title", title, "--notes", options.notes or title])
+    return published
+
+
+def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("catalogue", help="the name of the catalogue")
+    parser.add_argument("source", help="the file, folder or address that it is built from, as for pinakes add")
+    parser.add_argument("--add", nargs="*", default=[], help="more options of pinakes add, such as --add=--as=films")
+    parser.add_argument("--folder", required=True, help="the folder of the releases")
+    parser.add_argument(
+        "--place", help="where the earlier releases are, if the folder is new: github:OWNER/REPO, a URL"
+    )
+    parser.add_argument("--pack", default="pack", help="the folder that the pack is built in")
+    parser.add_argument("--version", default=datetime.now(UTC).strftime("%Y.%m.%d"), help="by default the date")
+    parser.add_argument("--licence", help="the licence of the data, such as CC0-1.0")
+    parser.add_argument("--key", help="the secret key to sign with")
+    parser.add_argument("--keep", type=int, help="how many releases stay in the folder")
+    parser.add_argument("--questions", type=int, default=300, help="how many questions to grade it by; 0: none")
+    parser.add_argument("--notes", default="", help="a text about the release")
+    parser.add_argument("--upload", action="store_true", help="upload the new files with gh release create")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Publish, and print what was published."""
+    try:
+        published = publish_release(parse_options())
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)
+    print(json.dumps(published, indent=2))
+
+
+if __name__ == "__main__":
+    main()

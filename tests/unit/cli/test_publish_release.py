@@ -1,0 +1,98 @@
+"""The script that publishes from a schedule, and `pack publish`, in a folder and after the releases of another."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from publish_release import parse_options, publish_release
+
+pytestmark = pytest.mark.row("A11")
+
+Publish = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "films.csv"
+    write_films(path, [f"Film {number}" for number in range(30)])
+    return path
+
+
+def write_films(path: Path, titles: Sequence[str]) -> None:
+    rows = [f"{number},{title},About {title.lower()}." for number, title in enumerate(titles)]
+    path.write_text("\n".join(["id,title,overview", *rows]))
+
+
+@pytest.fixture
+def commands() -> list[list[str]]:
+    return []
+
+
+@pytest.fixture
+def publish(
+    tmp_path: Path,
+    source: Path,
+    commands: list[list[str]],
+    run: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Publish:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+
+    def run_command(command: Sequence[str]) -> str:
+        commands.append(list(command))
+        if command[0] != "pinakes":
+            return ""
+        done = run(list(command[1:]))
+        assert done.code == 0, done.err
+        return str(done.out)
+
+    def make(version: str, *more: str, folder: str = "site") -> dict[str, Any]:
+        given = ["films", str(source), "--add=--no-embed", "--questions", "0", "--pack", str(tmp_path / "pack")]
+        given += ["--folder", str(tmp_path / folder), "--version", version, "--licence", "CC0-1.0", *more]
+        return publish_release(parse_options(given), run_command)
+
+    return make
+
+
+def test_a_schedule_publishes_what_changed_and_nothing_otherwise(
+    publish: Publish, source: Path, tmp_path: Path
+) -> None:
+    first, again = publish("2026.46"), publish("2026.47")
+    write_films(source, ["Another film", *(f"Film {number}" for number in range(1, 30))])
+    second = publish("2026.48")
+
+    assert [one["published"] for one in (first, again, second)] == [True, False, True]
+    tags = [entry["tag_name"] for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())]
+    assert tags == ["2026.48", "2026.46"]
+    manifest = json.loads((tmp_path / "site" / "releases" / "2026.48" / "manifest.json").read_bytes())
+    assert manifest["licence"] == "CC0-1.0"
+    assert manifest["records"] == 30
+
+
+def test_a_fresh_machine_publishes_after_the_releases_of_a_place_and_uploads_the_new_files(
+    publish: Publish, source: Path, tmp_path: Path, commands: list[list[str]]
+) -> None:
+    publish("1")
+    write_films(source, [f"Film {number}" for number in range(31)])
+
+    second = publish("2", "--place", str(tmp_path / "site"), "--upload", folder="fresh")
+
+    upload = commands[-1]
+    assert upload[:4] == ["gh", "release", "create", "2"]
+    assert set(second["files"]) <= set(upload)
+    assert all(Path(path).is_file() for path in second["files"])
+    assert {"manifest.json", "manifest.json.zst"} <= {Path(path).name for path in second["files"]}
+
+
+def test_a_folder_with_releases_is_not_mixed_with_those_of_a_place(
+    publish: Publish, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    publish("1")
+    pack, site = str(tmp_path / "pack"), str(tmp_path / "site")
+
+    done = run(["pack", "publish", pack, site, "--after", site])
+
+    assert done.code != 0
+    assert "has releases already" in done.err
