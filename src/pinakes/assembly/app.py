@@ -11,6 +11,7 @@ from pinakes.api.registry import PACKAGES, PackageRegistry
 from pinakes.assembly.collection_state import find_place
 from pinakes.assembly.opened import OpenedCatalogues
 from pinakes.assembly.own_records import OwnRecords
+from pinakes.assembly.releases.looks import ReleaseLooks
 from pinakes.assembly.serving import ServedLibrary
 from pinakes.assembly.toolboxes import ToolboxBuilder, ToolChoice
 from pinakes.catalogue.loader import LoadedSpec
@@ -117,6 +118,11 @@ class App:
     def library(self) -> Library:
         """The installed catalogues."""
         return Library(self.settings.catalogues_folder)
+
+    @cached_property
+    def looks(self) -> ReleaseLooks:
+        """The last looks at the places that catalogues were installed from."""
+        return ReleaseLooks(self.library)
 
     @cached_property
     def _catalogues(self) -> OpenedCatalogues:

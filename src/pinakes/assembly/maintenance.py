@@ -17,6 +17,7 @@ from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.column_changes import note_changes
 from pinakes.assembly.published import TABLE_PREFIX
+from pinakes.assembly.releases.update import list_released, update_catalogue
 from pinakes.assembly.self_grading import regrade
 from pinakes.assembly.update_guard import accept_rebuilt
 from pinakes.control.audit.gaps import AuditGaps
@@ -74,6 +75,8 @@ def build_maintenance(
         now=now,
         prunings={**parts.prunings, "events": EventLog(control.database).prune},
         retention=retention or Retention(),
+        list_released=lambda: [one.name for one in list_released(app)],
+        update_release=partial(update_release, app),
         rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_served, now=now).rebuild,
     )
 
@@ -116,6 +119,15 @@ def refresh_from_source(
     if recipe.is_own:
         report.notes += note_changes(rows, recipe.loaded, recipe.mapping, installed.folder)
     return report
+
+
+def update_release(app: App, name: str) -> str:
+    """Bring a catalogue to the newest release of its place; conflicts with hand edits are named, and these kept."""
+    report = update_catalogue(app, name)
+    if report.version == report.former:
+        return f"{report.version} is the newest release"
+    conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
+    return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
 
 
 def verify_index(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:

@@ -70,8 +70,14 @@ class ServerHealth:
             states |= {AUDIT: OK, JOBS: OK}
         if find_place(self._app.settings) is not None:
             states[COLLECTIONS] = OK
-        states |= {f"{CATALOGUE} {one.name}": _state_of(one) for one in self._app.list_served()}
+        states |= {f"{CATALOGUE} {one.name}": self._state_of(one) for one in self._app.list_served()}
         return states | self.problems()
+
+    def _state_of(self, catalogue: OpenCatalogue) -> str:
+        """Return what a catalogue is busy with, and whether there is a newer release of it."""
+        newer = self._app.looks.find_newer(catalogue.name)
+        notes = [*_list_busy(catalogue), *([str(newer)] if newer is not None else [])]
+        return "; ".join(notes) or OK
 
     def find_unready(self) -> str | None:
         """Return why nobody can be served now; None where somebody can."""
@@ -105,10 +111,8 @@ def _check_embedder(embedder: WatchedEmbedder) -> str | None:
     return None
 
 
-def _state_of(catalogue: OpenCatalogue) -> str:
+def _list_busy(catalogue: OpenCatalogue) -> list[str]:
     """Return what a catalogue is busy with, as far as that is known without waiting."""
     reader = catalogue.shelf.find_reader()
-    if reader is None:
-        return OK
-    busy = [reader.stale, about_awaited_vectors(reader)]
-    return "; ".join(one for one in busy if one) or OK
+    busy = [] if reader is None else [reader.stale, about_awaited_vectors(reader)]
+    return [one for one in busy if one]

@@ -58,10 +58,13 @@ def list_command(as_json: bool) -> None:
                 "records": reader.count(WHOLE),
                 "model": reader.model.name if reader.model else None,
                 "folder": str(one.folder),
+                "release": app.looks.installed_version(one.name),
             }
         )
-    for name, problem in problems.items():
-        click.echo(f"pinakes: '{name}' {problem}", err=True)
+    newer = {one.name: app.looks.find_newer(one.name) for one in app.library.list_installed()}
+    notes = {name: f"is outdated: {found}" for name, found in newer.items() if found is not None}
+    for name, note in {**notes, **problems}.items():
+        click.echo(f"pinakes: '{name}' {note}", err=True)
     if as_json:
         print_json(rows)
     elif rows:

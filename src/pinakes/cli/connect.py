@@ -23,6 +23,7 @@ from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 DAMAGE_MODULE = "pinakes.assembly.damage_watch"
 COLLECTIONS_MODULE = "pinakes.assembly.collection_watch"
+RELEASES_MODULE = "pinakes.assembly.releases.watch"
 STDIO_MODULE = "pinakes.serve.stdio"
 QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"
 HTTP_MODULE = "pinakes.cli.host"
@@ -158,6 +159,7 @@ def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event)
     importlib.import_module(DAMAGE_MODULE).DamageWatch(app).start()
     if find_place(app.settings) is not None:
         importlib.import_module(COLLECTIONS_MODULE).CollectionWatch(app.settings).start()
+    importlib.import_module(RELEASES_MODULE).ReleaseWatch(app).start()
 
 
 def _load_models(app: App) -> None:

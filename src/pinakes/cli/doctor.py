@@ -100,3 +100,16 @@ def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
         yield Finding(what=f"{name}: mended", found=done, ok=True)
     for part, is_ok, detail in examine(catalogue):
         yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)
+    yield from _examine_release(app, name)
+
+
+def _examine_release(app: App, name: str) -> Iterator[Finding]:
+    """Yield whether a catalogue that was installed from a place is outdated, as the last look at that place found."""
+    look, newer = app.looks.find(name), app.looks.find_newer(name)
+    if newer is not None:
+        yield Finding(what=f"{name}: release", found=str(newer), ok=True)
+    elif look is not None and look.problem:
+        yield Finding(what=f"{name}: release", found=f"its place could not be asked: {look.problem}", ok=True)
+    elif look is not None:
+        found = f"{app.looks.installed_version(name)}, the newest on {look.asked_at:%Y-%m-%d}"
+        yield Finding(what=f"{name}: release", found=found, ok=True)

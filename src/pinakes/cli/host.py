@@ -11,6 +11,7 @@ from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
 from pinakes.assembly.collection_watch import CollectionWatch
 from pinakes.assembly.damage_watch import DamageWatch
+from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
 from pinakes.control.control import Control
@@ -42,12 +43,13 @@ def host(app: App, settings: Settings, load: Load) -> None:
         observers = [control.audit, admin.recorder, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
-    damage_watch, collections = DamageWatch(app), CollectionWatch(settings)
+    damage_watch, collections, releases = DamageWatch(app), CollectionWatch(settings), ReleaseWatch(app)
     try:
         gate = loader.submit(load, limiter, observers, tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: damage_watch.start())
         gate.add_done_callback(lambda _gate: collections.start())
+        gate.add_done_callback(lambda _gate: releases.start())
         serve_http(
             gate,
             settings=settings,
@@ -64,6 +66,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         loader.shutdown(wait=False, cancel_futures=True)
         damage_watch.stop()
         collections.stop()
+        releases.stop()
         if admin:
             admin.stop()
         if control:

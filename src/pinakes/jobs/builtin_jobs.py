@@ -82,6 +82,10 @@ class MaintenanceOperations:
     prunings: Mapping[str, Callable[[datetime], int]]
     """Name → deletes entries older than a time, and returns their number."""
     retention: Retention = Retention()
+    list_released: Callable[[], Sequence[str]] = tuple
+    """Returns the catalogues that were installed from a place."""
+    update_release: Callable[[str], str] = lambda _name: ""
+    """Brings a catalogue to the newest release of its place; returns a summary."""
     rebuild_audit: Callable[[], int] = lambda: 0
     """Adds the audit rows of interrupted calls; returns their number."""
 
@@ -160,6 +164,14 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             resumes=True,
         ),
         JobSpec(
+            name="update_releases",
+            description="Bring catalogues that were installed from a place to its newest release.",
+            schedule="0 1 * * *",
+            body=lambda context: update_releases(maintenance(), context),
+            enabled=False,  # no network access unless an administrator enables it
+            resumes=True,
+        ),
+        JobSpec(
             name="verify_indexes",
             description="Check that the indexes of every catalogue have exactly its records.",
             schedule="0 4 * * 0",
@@ -196,6 +208,11 @@ def rescan_folders(maintenance: MaintenanceOperations, context: JobContext) -> N
 def refresh_sources(maintenance: MaintenanceOperations, context: JobContext) -> None:
     """Refresh every catalogue from its files, databases and providers."""
     _refresh(maintenance, [source for source in maintenance.list_sources() if not source.is_folder], context)
+
+
+def update_releases(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Update every catalogue that was installed from a place."""
+    _each(context, "updating", maintenance.list_released(), maintenance.update_release)
 
 
 def rebuild_indexes(maintenance: MaintenanceOperations, context: JobContext) -> None:

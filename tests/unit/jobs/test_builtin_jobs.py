@@ -87,7 +87,7 @@ def test_every_job_has_a_schedule_that_is_understood_and_a_name_of_its_own(maint
 
 def test_nothing_outside_is_asked_unless_somebody_enables_it(maintenance: MaintenanceOperations) -> None:
     off = {job.name for job in list_builtin_jobs(lambda: maintenance) if not job.enabled}
-    assert off == {"check_updates", "refresh_sources"}
+    assert off == {"check_updates", "refresh_sources", "update_releases"}
 
 
 def test_folders_and_other_sources_are_brought_up_by_jobs_of_their_own(maintenance: MaintenanceOperations) -> None:
@@ -238,3 +238,16 @@ def test_an_index_that_does_not_answer_is_told(maintenance: MaintenanceOperation
 
     with pytest.raises(UnavailableError):
         run("check_updates", replace(maintenance, find_latest_version=away))
+
+
+def test_every_catalogue_from_a_place_is_updated_and_a_failure_is_named(maintenance: MaintenanceOperations) -> None:
+    def update(name: str) -> str:
+        if name == "films":
+            raise UnavailableError("its place does not answer")
+        return "1 → 2"
+
+    operations = replace(maintenance, list_released=lambda: ["films", "stars"], update_release=update)
+    why, output = failure("update_releases", operations)
+
+    assert output.splitlines() == ["films: failed: its place does not answer", "stars: 1 → 2"]
+    assert why == "1 of 2 failed: films: its place does not answer"

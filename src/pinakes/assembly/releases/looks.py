@@ -1,0 +1,97 @@
+"""The last look at the place of a catalogue: which release was the newest there, and when it was asked.
+
+    pack/latest.json    beside the installed release; a library that cannot be written to has it in memory alone
+
+Reading it takes no network, so that every command and `/health` can tell what a server or an update has found out.
+"""
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import orjson
+
+from pinakes.checksums import dump_checked, load_checked
+from pinakes.library import PACK_FOLDER, Library, replace_file
+
+LATEST_FILE = "latest.json"
+INSTALLED_MANIFEST = "manifest.json"
+MEMBERS = ("version", "content", "asked_at", "problem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseLook:
+    """One look at a place: its newest release, by version and content, or why it is not known."""
+
+    asked_at: datetime
+    version: str = ""
+    content: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewerRelease:
+    """A release of a catalogue that is newer than the installed one."""
+
+    catalogue: str
+    version: str
+    installed: str
+
+    def __str__(self) -> str:
+        return (
+            f"release {self.version} is available (installed: {self.installed}); to have it, "
+            f"run: pinakes update {self.catalogue}"
+        )
+
+
+class ReleaseLooks:
+    """The last looks of a library. Reading never fails: a file that cannot be read is one that is not there."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._unsaved: dict[str, ReleaseLook] = {}
+
+    def find(self, name: str) -> ReleaseLook | None:
+        """Return the last look at the place of a catalogue."""
+        try:
+            members = load_checked((self._folder_of(name) / LATEST_FILE).read_bytes(), MEMBERS, is_required=True)
+            asked_at = datetime.fromisoformat(str(members.pop("asked_at")))
+            saved = ReleaseLook(asked_at=asked_at, **{key: str(value) for key, value in members.items()})
+        except (OSError, ValueError, KeyError):
+            return self._unsaved.get(name)
+        unsaved = self._unsaved.get(name)
+        return unsaved if unsaved is not None and unsaved.asked_at > saved.asked_at else saved
+
+    def save(self, name: str, look: ReleaseLook) -> None:
+        """Keep a look, in the library where it can be written to."""
+        self._unsaved[name] = look
+        with suppress(OSError):
+            known = {**asdict(look), "asked_at": look.asked_at.isoformat()}
+            replace_file(self._folder_of(name) / LATEST_FILE, dump_checked(known))
+            del self._unsaved[name]
+
+    def find_newer(self, name: str) -> NewerRelease | None:
+        """Return the newer release that the last look found, unless it was installed since."""
+        look = self.find(name)
+        if look is None or not look.content:
+            return None
+        version, content = self._installed(name)
+        if not content or look.content == content:
+            return None
+        return NewerRelease(catalogue=name, version=look.version, installed=version)
+
+    def installed_version(self, name: str) -> str | None:
+        """Return the version of the installed release; None for a catalogue that was not installed from a place."""
+        return self._installed(name)[0] or None
+
+    def _installed(self, name: str) -> tuple[str, str]:
+        """Return version and content of the installed release by its manifest; empty where there is none."""
+        try:
+            members = orjson.loads((self._folder_of(name) / INSTALLED_MANIFEST).read_bytes())
+            return str(members["version"]), str(members["content"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return "", ""
+
+    def _folder_of(self, name: str) -> Path:
+        return self._library.folder / name / PACK_FOLDER
