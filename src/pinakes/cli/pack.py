@@ -15,6 +15,7 @@ from pinakes.assembly.packing import build_installed_pack, export_installed, pac
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.pack_publish import publish_release_command
+from pinakes.cli.private_files import sharing
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.signing_key import ask_password, signer_of
 from pinakes.errors import ExpectedError, InputError
@@ -58,9 +59,8 @@ def build_command(
 
     Example: pinakes pack build films films-pack --version 2026.46 --licence CC0-1.0
     """
-    app = open_app()
     sign = signer_of(sign_with) if sign_with else None
-    with _progress(app, catalogue, hidden=as_json) as progress:
+    with sharing(folder), _progress(app := open_app(), catalogue, hidden=as_json) as progress:
         manifest = build_installed_pack(
             app, catalogue, folder, version=version, licence=licence, sign=sign, progress=progress
         )
@@ -140,8 +140,7 @@ def export_command(catalogue: str, folder: Path, as_json: bool) -> None:
     the formats of its package, such as an SQLite table of papers. All records are written, restricted ones too.
     Another library takes it with its vectors: pinakes add FOLDER
     """
-    app = open_app()
-    with _progress(app, catalogue, hidden=as_json) as progress:
+    with sharing(folder), _progress(app := open_app(), catalogue, hidden=as_json) as progress:
         manifest = export_installed(app, catalogue, folder, progress=progress)
     if as_json:
         print_json({"folder": str(folder), **manifest})

@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pinakes.errors import StorageError
@@ -31,6 +32,26 @@ def umask_for(home: Path) -> int:
         return GROUP | OTHERS
     # A folder that is open to others was made by a usual umask, and not opened to a group on purpose.
     return GROUP | OTHERS if mode & OTHERS else OTHERS | (GROUP & ~mode)
+
+
+@contextmanager
+def sharing(folder: Path) -> Iterator[None]:
+    """Give what is written into a folder meanwhile the modes of the umask that the user has: it is not the library's.
+
+    The umask itself stays private until then, since files of the library may be written beside.
+    """
+    os.umask(umask := os.umask(GROUP | OTHERS))
+    before = _inodes_in(folder)
+    yield
+    for path, inode in _inodes_in(folder).items():
+        if before.get(path) != inode:
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
+
+
+def _inodes_in(folder: Path) -> dict[Path, int]:
+    """Return the files and folders at and below a path."""
+    paths = [folder, *folder.rglob("*")] if folder.is_dir() else []
+    return {path: path.lstat().st_ino for path in paths if not path.is_symlink()}
 
 
 def is_open_to_others(home: Path) -> bool:

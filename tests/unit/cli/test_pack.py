@@ -1,5 +1,6 @@
 """`pinakes pack`: a catalogue goes out as files and comes in again, and each report says what is so."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,19 @@ def test_a_signed_pack_is_verified_against_its_key_and_no_other(films: Path, run
     unsigned = run(["pack", "verify", pack, "--key", public])
     assert (unsigned.code, "not signed" in unsigned.out) == (1, True)
     assert run(["pack", "key", str(key), "--no-password"]).code == 2
+
+
+def test_the_files_of_a_pack_and_an_export_have_the_modes_of_the_users_umask(films: Path, run: Run) -> None:
+    before = os.umask(0o027)
+    try:
+        for _ in range(2):
+            run(["pack", "build", "films", str(films / "pack"), "--version", "1"])
+            run(["pack", "export", "films", str(films / "export")])
+            paths = [*(films / "pack").rglob("*"), *(films / "export").rglob("*"), films / "pack"]
+            assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o640}
+            assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o750}
+    finally:
+        os.umask(before)
 
 
 def test_places_and_names_that_cannot_be_are_refused(films: Path, run: Run) -> None:
