@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from pinakes.api.package import CataloguePackage
@@ -20,6 +22,7 @@ from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resources.changelog import edit_resources
 from pinakes.tools.resources.records import generic_resources
 from pinakes.tools.resources.resource import ResourceSpec
+from pinakes.tools.skill import Skill, build_skill, skill_resources
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import ServerTools, Toolbox
 
@@ -51,6 +54,8 @@ class _PackageParts:
     media: Sequence[MediaSpec]
     prompts: Sequence[PromptSpec]
     own_kinds: Sequence[OwnKinds]
+    skill_page: tuple[str, Traversable] | None
+    """The package's name and its page of the skill."""
     replaces_generic_tools: bool
 
 
@@ -87,12 +92,20 @@ class ToolboxBuilder:
         tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, own_kinds)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
+        skill = _lazy_skill([part.skill_page for part in parts if part.skill_page])
         return Toolbox(
             [*tools, *server_tools.tools],
-            [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
+            [
+                *resources,
+                *generic_resources(opened),
+                *edit_resources(opened),
+                skill_resources(skill),
+                *server_tools.resources,
+            ],
             catalogues=opened,
             media=[media for part in parts for media in part.media],
             prompts=[*(one for part in parts for one in part.prompts), *generic_prompts(opened)],
+            skill=skill,
             behind=behind,
         )
 
@@ -121,6 +134,24 @@ class ToolboxBuilder:
             return []
 
 
+def _lazy_skill(pages: Sequence[tuple[str, Traversable]]) -> Callable[[], Skill]:
+    """Return a function that reads the skill at its first call."""
+
+    @cache
+    def build() -> Skill:
+        return build_skill({name: text for name, page in pages if (text := _read_page(name, page))})
+
+    return build
+
+
+def _read_page(name: str, page: Traversable) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        logger.warning("the skill is without the page of the package '%s': %s", name, error)
+        return ""
+
+
 def is_readable(catalogue: OpenCatalogue) -> bool:
     """Tell whether a catalogue can be read now, without waiting long for whoever writes it."""
     try:
@@ -138,5 +169,6 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         media=package.media(catalogues),
         prompts=package.prompts(catalogues),
         own_kinds=package.own_kinds(catalogues),
+        skill_page=(package.name, package.skill_page) if package.skill_page else None,
         replaces_generic_tools=package.replaces_generic_tools,
     )

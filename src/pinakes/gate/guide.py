@@ -1,4 +1,4 @@
-"""What a caller's assistant is told about the server: instructions, prompts, and other names of tools."""
+"""What a caller's assistant is told about the server: instructions, prompts, a skill, and other names of tools."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from pinakes.model.principal import Principal
 from pinakes.tools.instructions import instructions_for
 from pinakes.tools.plain_names import with_plain_names
 from pinakes.tools.prompt import PromptSpec
+from pinakes.tools.skill import Skill
 from pinakes.tools.toolbox import Toolboxes
 
 
@@ -28,6 +29,10 @@ class Guide:
         """Return what the principal's assistant reads when it connects: the catalogues, and how to ask."""
         toolbox = self._toolboxes.of(principal.visibility)
         return instructions_for(toolbox.catalogues, toolbox.list_callable(principal), principal.visibility)
+
+    def find_skill(self, principal: Principal) -> Skill | None:
+        """Return the agent skill over the principal's catalogues; None where they may not ask them."""
+        return self._toolboxes.of(principal.visibility).find_skill(principal)
 
     def list_prompts(self, principal: Principal) -> list[PromptSpec]:
         """Return the prompts that fit the tools which the principal may call, sorted by name."""

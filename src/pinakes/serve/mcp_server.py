@@ -32,8 +32,10 @@ from pinakes.model.flag import Flag
 from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Callers, Context
+from pinakes.serve.icon import with_icon
 from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.sdk_words import invalid_params, say_plainly
+from pinakes.serve.skills import add_skills
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 from pinakes.text.messages import safe_message
@@ -42,6 +44,7 @@ from pinakes.tools.instructions import GENERAL
 from pinakes.tools.plain_names import with_plain_names
 from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.skill import Skill
 from pinakes.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
@@ -103,6 +106,7 @@ class Handlers:
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
         server.middleware += [say_plainly, self.note_invalid, self.introduce]
+        add_skills(server, self.find_skill)
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         return server
 
@@ -111,6 +115,7 @@ class Handlers:
         result = await call_next(ctx)
         if ctx.method == "initialize" and isinstance(result, dict):
             result["instructions"] = await self._instructions(ctx)
+            result["serverInfo"] = with_icon(result["serverInfo"], result["protocolVersion"])
             self._subscribe(ctx, result["capabilities"])
         return result
 
@@ -157,6 +162,7 @@ class Handlers:
             capabilities=capabilities,
             instructions=await self._instructions(context),
             cache_scope="private",
+            _meta={types.SERVER_INFO_META_KEY: with_icon(server.server_info_stamp, context.protocol_version)},
         )
 
     async def _instructions(self, context: Context) -> str:
@@ -228,6 +234,10 @@ class Handlers:
         _require_no_cursor(params)
         prompts = await self._list(context, lambda gate, principal: gate.guide.list_prompts(principal))
         return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
+
+    async def find_skill(self, context: Context) -> Skill | None:
+        """Return the caller's agent skill."""
+        return await self._list(context, lambda gate, principal: gate.guide.find_skill(principal))
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from pinakes.model.principal import Principal
+from pinakes.model.principal import Action, Principal
 from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.shelf.port import ShelfReader
 from pinakes.tools.catalogue import OpenCatalogue
@@ -14,6 +14,7 @@ from pinakes.tools.media import MediaSpec
 from pinakes.tools.plain_names import plain_names
 from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resources.resource import ResourceSpec
+from pinakes.tools.skill import Skill
 from pinakes.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64
@@ -85,6 +86,7 @@ class Toolbox:
         catalogues: Sequence[OpenCatalogue] = (),
         media: Sequence[MediaSpec] = (),
         prompts: Sequence[PromptSpec] = (),
+        skill: Callable[[], Skill] | None = None,
         behind: "Toolbox | None" = None,
     ) -> None:
         """`behind` has the same over more catalogues, which are absent at present: in no list, but answered about."""
@@ -96,6 +98,7 @@ class Toolbox:
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
         self.prompts = {prompt.name: prompt for prompt in sorted(prompts, key=lambda prompt: prompt.name)}
+        self._skill = skill
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
             names = Counter(tool.name for tool in tools)
@@ -109,6 +112,10 @@ class Toolbox:
         """Return the prompts whose tools a principal may call, sorted by name."""
         names = {tool.name for tool in self.list_callable(principal)}
         return [prompt for prompt in self.prompts.values() if names.issuperset(prompt.needs)]
+
+    def find_skill(self, principal: Principal) -> Skill | None:
+        """Return the agent skill for these catalogues; None where the principal may not ask them."""
+        return self._skill() if self._skill is not None and Action.ACCESS_CATALOG in principal.actions else None
 
     @property
     def known_resources(self) -> list[ResourceSpec]:

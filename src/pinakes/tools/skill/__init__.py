@@ -4,22 +4,23 @@
 and served over MCP.
 """
 
-import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.resources import files
 
 from pinakes import __version__
+from pinakes.model.principal import Action
+from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 
 NAME = "pinakes"
+SCHEME = "skill://"
 MAIN_FILE = "SKILL.md"
 FRONTMATTER: Mapping[str, str | Mapping[str, str]] = {
     "name": NAME,
     "description": (
         "Search, count, compare and recommend from catalogues served by Pinakes over MCP: tables, documents, and "
-        "collections such as films, papers or music. Use it when tools named search, fetch, similar and browse (or "
+        "collections such as films or books. Use it when tools named search, fetch, similar and browse (or "
         "tools of one subject beside them) come from a server called pinakes, and whenever an answer must rest on "
         "records with ids rather than on memory."
     ),
@@ -29,16 +30,19 @@ FRONTMATTER: Mapping[str, str | Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
     """The files of the skill: path in its folder → text."""
 
     files: Mapping[str, str]
 
-    @cached_property
-    def digests(self) -> Mapping[str, str]:
-        """SHA-256 of each file."""
-        return {path: hashlib.sha256(text.encode()).hexdigest() for path, text in self.files.items()}
+    @property
+    def contents(self) -> Mapping[str, ResourceContent]:
+        """The files by their URIs, as resources; that of `SKILL.md` comes first."""
+        return {
+            f"{SCHEME}{NAME}/{path}": ResourceContent(mime_type="text/markdown", text=text)
+            for path, text in self.files.items()
+        }
 
 
 def build_skill(pages: Mapping[str, str]) -> Skill:
@@ -48,6 +52,17 @@ def build_skill(pages: Mapping[str, str]) -> Skill:
     listed = "".join(f"- [{name}](references/{name}.md): {_title(text)}\n" for name, text in sorted(pages.items()))
     subjects = f"\n## Subjects with a page of their own\n\n{listed}" if listed else ""
     return Skill(files={MAIN_FILE: f"{_frontmatter()}\n{body}{subjects}", **references})
+
+
+def skill_resources(skill: Callable[[], Skill]) -> ResourceSpec:
+    """Declare the files of the skill as resources. They are not in lists of resources: the skill lists them."""
+    return ResourceSpec(
+        prefix=SCHEME,
+        action=Action.ACCESS_CATALOG,
+        entries=lambda _principal: [],
+        read=lambda _principal, rest: skill().contents.get(SCHEME + rest),
+        is_file=True,
+    )
 
 
 def _title(text: str) -> str:
