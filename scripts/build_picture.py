@@ -31,7 +31,7 @@ def iter_lines() -> list[str]:
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             if part.startswith(SHOWN):
                 lines += [f"$ {part.rstrip()}".replace("\n\n", "\n"), ""]
-    return "\n".join(lines).splitlines()[:-1]
+    return "\n".join(lines).rstrip().splitlines()
 
 
 def styled(line: str) -> Text:
