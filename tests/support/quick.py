@@ -44,7 +44,6 @@ SLOW = (
     "unit/search/test_evidence.py",
     "unit/serve/http",
     "unit/sources/database/test_servers.py",
-    "unit/assembly/test_collection_sync.py",
     "unit/sources/test_lance_tables.py",
     "unit/tools/sql",
     "unit/tools/edits/test_tool.py",

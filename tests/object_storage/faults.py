@@ -1,0 +1,163 @@
+"""Faults injected before a store while a server syncs from it and is asked all the time: none may touch an answer."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+
+from object_storage.stores import Store
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, own_recipe
+from pinakes.assembly.published import publish_catalogue
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
+from support.processes import ServerProcess
+
+SPEC = """
+name = "games"
+title = "Games"
+summary = "Board games."
+id = "id"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[fields.edition]
+type = "int"
+role = "year"
+"""
+RECORDS = 30
+SHARE = 0.35
+PAUSE_S = 0.05
+LONGEST_S = 900.0
+
+
+@dataclass(slots=True, kw_only=True)
+class FaultReport:
+    """What was injected, and what callers saw of it."""
+
+    store: str
+    faults: Counter[str] = field(default_factory=Counter)
+    searches: int = 0
+    failed: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
+    editions: set[int] = field(default_factory=set)
+    told: int = 0
+    """How often the health named the failing place."""
+    ends_in_time: bool = True
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no search failed or was of two editions, and the copy followed the table."""
+        return not (self.failed or self.mixed) and self.ends_in_time and len(self.editions) > 1
+
+
+def inject(store: Store, folder: Path, *, faults: int, seed: int) -> FaultReport:
+    """Serve a collection of a store behind a faulty proxy, until so many faults were injected."""
+    assert store.port is not None
+    with running_proxy(store.port) as proxy:
+        publisher = _Publisher(store, folder)
+        with closing(publisher.app):
+            publisher.publish()
+            return _run(store, folder, publisher, proxy, faults=faults, seed=seed)
+
+
+class _Publisher:
+    """Publishes one edition after another, in which every record has the number of the edition."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store = store
+        self.path = folder / "games.jsonl"
+        self.app = App(Settings(home=folder / "here"))
+        self.edition = 2000
+        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+
+    def publish(self) -> None:
+        """Publish the next edition, past the proxy."""
+        self.edition += 1
+        rows = [{"id": f"g{one}", "title": f"Game {one}", "edition": self.edition} for one in range(RECORDS)]
+        self.path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        source = JsonRows(self.path)
+        add_catalogue(self.app, source, recipe=self.recipe, name="games", progress=lambda _report: None, embed=False)
+        with patch.dict("os.environ", self.store.environment):
+            publish_catalogue(self.app, "games", self.store.place, progress=lambda _rows: None)
+
+
+def _run(
+    store: Store, folder: Path, publisher: _Publisher, proxy: FaultyProxy, *, faults: int, seed: int
+) -> FaultReport:
+    report = FaultReport(store=store.name)
+    environment = {
+        **store.environment_by(proxy.port),
+        "base_db_path": store.place,
+        "PINAKES_COLLECTIONS_REFRESH_S": "0.5",
+    }
+    server = ServerProcess(folder / "there", "--no-accounts", environment=environment)
+    try:
+        with _asking(server.url, report):
+            proxy.find_fault = some_requests(seed, share=SHARE)
+            deadline = time.monotonic() + LONGEST_S
+            while sum(proxy.done.values()) < faults and time.monotonic() < deadline:
+                time.sleep(4)
+                publisher.publish()
+            report.faults = Counter(proxy.done)
+            proxy.find_fault = no_fault
+            report.ends_in_time = _becomes(report, publisher.edition)
+    finally:
+        server.stop()
+    return report
+
+
+@contextmanager
+def _asking(url: str, report: FaultReport) -> Iterator[None]:
+    """Search all the time, from another thread."""
+    stopped = threading.Event()
+    asker = threading.Thread(target=_ask, args=(url, report, stopped))
+    asker.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        asker.join()
+
+
+def _ask(url: str, report: FaultReport, stopped: threading.Event) -> None:
+    arguments = {"query": "game", "limit": RECORDS, "catalogue": "games"}
+    with httpx.Client(base_url=url, timeout=30) as client:
+        while not stopped.wait(PAUSE_S):
+            answer = client.post("/v1/tools/search", json=arguments)
+            report.searches += 1
+            if answer.status_code != 200:
+                report.failed.append(answer.text[:300])
+                continue
+            _judge(answer.json(), report)
+            if report.searches % 20 == 0:
+                report.told += bool(client.get("/health").json()["degraded"])
+
+
+def _judge(answer: dict[str, object], report: FaultReport) -> None:
+    results = answer["results"]
+    assert isinstance(results, list)
+    editions = {result["fields"]["edition"] for result in results}
+    if len(editions) != 1 or len(results) != RECORDS:
+        report.mixed.append(f"{len(results)} results of the editions {sorted(editions)}")
+    report.editions |= editions
+
+
+def _becomes(report: FaultReport, edition: int) -> bool:
+    """Tell whether the last edition is served within the longest pause after a failure."""
+    deadline = time.monotonic() + LONGEST_S
+    while edition not in report.editions and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return edition in report.editions
