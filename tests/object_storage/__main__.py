@@ -70,7 +70,7 @@ def _iter_stores(stack: ExitStack, folder: Path, wanted: Sequence[str]) -> Itera
 
 def _print_agreement(store: Store, agreed: Sequence[Agreement], outside: str) -> bool:
     for one in agreed:
-        share = f"{one.same} of {one.questions} questions have the same ten best"
+        share = f"{one.same} of {one.questions} questions have the same ten best, {one.same_scores} the same scores"
         print(f"{store.name}: {one.collection} ({one.records} records): {share}", flush=True)
     print(f"{store.name}: outside client: {outside}", flush=True)
     return not outside.startswith("FAILED") and all(one.same == one.questions > 0 for one in agreed)

@@ -27,6 +27,8 @@ class Agreement:
     records: int
     questions: int
     same: int
+    same_scores: int
+    """Those whose scores are the same too: not where the library was calibrated by an earlier version."""
 
 
 def compare(library: Path, names: Sequence[str], store: Store, folder: Path, *, questions: int) -> list[Agreement]:
@@ -46,16 +48,20 @@ def _compare(here: App, there: App, name: str, count: int) -> Agreement:
     reader = catalogue.shelf.reader()
     asked = write_golden_set(reader, catalogue.spec, GoldenSetRequest(questions=count))
     queries = [question.query for question in asked if question.like is None]
-    same = sum(_top_ten(here, name, query) == _top_ten(there, name, query) for query in queries)
+    answers = [(_top_ten(here, name, query), _top_ten(there, name, query)) for query in queries]
     return Agreement(
-        collection=name, records=reader.count(default_scope(catalogue.spec)), questions=len(queries), same=same
+        collection=name,
+        records=reader.count(default_scope(catalogue.spec)),
+        questions=len(queries),
+        same=sum(list(before) == list(after) for before, after in answers),
+        same_scores=sum(before == after for before, after in answers),
     )
 
 
-def _top_ten(app: App, name: str, query: str) -> list[str]:
+def _top_ten(app: App, name: str, query: str) -> dict[str, float]:
     catalogue = app.open_catalogue(name)
     found = catalogue.searcher.search(catalogue.shelf.reader(), query, scope=default_scope(catalogue.spec), limit=TOP)
-    return [f"{hit.record.id} {hit.score:.6f}" for hit in found.hits]
+    return {hit.record.id: round(hit.score, 6) for hit in found.hits}
 
 
 def read_outside(store: Store, name: str) -> str:

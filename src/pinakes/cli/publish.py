@@ -1,14 +1,21 @@
 """`publish`: a catalogue as a LanceDB table that other programs read, and other libraries sync from."""
 
 import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import click
 
+from pinakes.assembly.app import App
 from pinakes.assembly.published import publish_catalogue
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
+from pinakes.cli.private_files import sharing
 from pinakes.cli.safe_streams import terminal_stream
+from pinakes.collection_settings import is_remote
 from pinakes.model.scope import WHOLE
+from pinakes.settings import load_settings
 
 
 @click.command("publish")
@@ -26,16 +33,22 @@ def publish_command(catalogue: str, database: str | None, as_json: bool) -> None
 
     Example: pinakes publish recipes s3://bucket/lancedb
     """
-    app = open_app()
-    database = app.settings.collections.place if database is None else database
-    total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
-    is_hidden = as_json or not sys.stderr.isatty()
-    bar_stream = terminal_stream(is_error=True)
-    with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=bar_stream) as bar:
-        published = publish_catalogue(app, catalogue, database, progress=bar.update)
+    settings = load_settings()
+    database = settings.collections.place if database is None else database
+    with nullcontext() if is_remote(database) else sharing(Path(database).expanduser()):
+        published = _publish(open_app(settings), catalogue, database, is_quiet=as_json)
     if as_json:
         print_json({"catalogue": catalogue, "database": database, **published})
     elif published["written"]:
         click.echo(f"{published['rows']} records written to {database}, table {published['table']}")
     else:
         click.echo(f"{database}: table {published['table']} is up to date ({published['rows']} records)")
+
+
+def _publish(app: App, catalogue: str, database: str, *, is_quiet: bool) -> dict[str, Any]:
+    """Publish with a bar on a terminal."""
+    total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
+    is_hidden = is_quiet or not sys.stderr.isatty()
+    bar_stream = terminal_stream(is_error=True)
+    with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=bar_stream) as bar:
+        return publish_catalogue(app, catalogue, database, progress=bar.update)
