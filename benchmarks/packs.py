@@ -147,8 +147,9 @@ def measure_fresh(work: Path, site: Path, python: str) -> dict[str, float]:
         for name, step in steps.items():
             times[name], output = timed(name, partial(run, step, **own))
     found = json.loads(output)
-    hits = found.get("hits") or found.get("results") or found
-    print(f"  first hits: {json.dumps(hits)[:300]}")
+    if found["searchMode"] != "hybrid" or found["degraded"] or not found["results"]:
+        raise SystemExit(f"the search is not a hybrid one: {found['searchMode']}, {found['degraded']}")
+    print(f"  first hit: {found['results'][0]['title']} ({found['searchMode']})")
     print(f"  from pip install to the first search: {sum(times.values()) - times['python -m venv']:.1f} s")
     return times
 

@@ -99,4 +99,5 @@ class ReleaseWatch:
             return
         if look.problem:
             logger.info("the place of catalogue '%s' could not be asked: %s", installed.name, look.problem)
+            look = self._app.looks.with_known(installed.name, look)
         self._app.looks.save(installed.name, look)

@@ -19,7 +19,7 @@ from pinakes.packs.manifest import (
 )
 from pinakes.packs.pack_files import write_synced
 from pinakes.packs.releases.index import INDEX_FILE, Asset, Release, find_asset
-from pinakes.packs.releases.newest import read_manifest
+from pinakes.packs.releases.newest import read_manifest, read_releases
 from pinakes.packs.releases.places import ReleasePlace
 from pinakes.packs.releases.published_index import RELEASES_FOLDER, PublishedIndex, PublishedRelease
 from pinakes.packs.releases.publishing import describe_files
@@ -29,12 +29,16 @@ def mirror_releases(place: ReleasePlace, folder: Path, *, count: int) -> list[st
     """Write the newest releases of a place into a new folder of releases, and return their tags, newest first."""
     if (folder / INDEX_FILE).exists():
         raise StorageError(f"{folder} has releases already; give a new folder, or leave the place out")
-    releases = list(place.list_releases())
-    newest = [release for release in releases if release.is_installable][:count]
+    releases = read_releases(place, lambda some: len(_installable(some)) >= count)
+    newest = _installable(releases)[:count]
     mirror = _Mirror(place, releases, folder)
     entries = tuple(mirror.bring(release) for release in newest)
     PublishedIndex(folder=folder, releases=entries).save(folder)  # commit point
     return [release.tag for release in newest]
+
+
+def _installable(releases: Sequence[Release]) -> list[Release]:
+    return [release for release in releases if release.is_installable]
 
 
 class _Mirror:

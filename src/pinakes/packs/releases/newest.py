@@ -1,6 +1,6 @@
 """Choosing a release of a place, and checking its manifest before anything else is fetched."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import zstandard
@@ -19,7 +19,7 @@ SHOWN_TAGS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRelease:
-    """A release of a place with its checked manifest, and all releases, whose files may be blocks of it."""
+    """A release of a place with its checked manifest, and the releases that were read, whose files may be its."""
 
     manifest: Manifest
     releases: Sequence[Release] | None
@@ -30,8 +30,7 @@ class FoundRelease:
 
 def find_release(place: ReleasePlace, *, key: str = "", version: str | None = None) -> FoundRelease:
     """Return the newest release of a place, or the one of a version; refuse one that is not signed by the key."""
-    releases = list(place.list_releases())
-    chosen = _choose(place, releases, version)
+    releases, chosen = _choose(place, version)
     content = read_manifest(place, chosen)
     if key:
         _require_signed(place, chosen, content, key)
@@ -41,17 +40,34 @@ def find_release(place: ReleasePlace, *, key: str = "", version: str | None = No
     return FoundRelease(manifest=manifest, releases=releases, is_signed=bool(key))
 
 
-def _choose(place: ReleasePlace, releases: Sequence[Release], version: str | None) -> Release:
-    offered = [release for release in releases if release.is_installable]
+def read_releases(place: ReleasePlace, is_enough: Callable[[Sequence[Release]], bool]) -> list[Release]:
+    """Return the releases of a place, newest first; pages are read until there are enough, and each comes once."""
+    page, found = 1, dict[str, Release]()
+    while listed := place.list_releases(page=page):
+        found |= {release.tag: release for release in listed if release.tag not in found}
+        if is_enough(list(found.values())):
+            break
+        page += 1
+    return list(found.values())
+
+
+def _choose(place: ReleasePlace, version: str | None) -> tuple[list[Release], Release]:
+    """Return the releases that were read, and the one that is wanted."""
+
+    def find_wanted(releases: Sequence[Release]) -> Release | None:
+        return next((one for one in releases if one.is_installable and _is_wanted(one, version)), None)
+
+    releases = read_releases(place, lambda some: find_wanted(some) is not None)
+    if (chosen := find_wanted(releases)) is not None:
+        return releases, chosen
+    offered = [release.tag for release in releases if release.is_installable]
     if not offered:
         raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_ASSET}")
-    if version is None:
-        return offered[0]
-    for release in offered:
-        if not release.tag or _is_tag_of(release.tag, version.removeprefix("v")):
-            return release
-    tags = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
-    raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {tags}")
+    raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {', '.join(offered[:SHOWN_TAGS])}")
+
+
+def _is_wanted(release: Release, version: str | None) -> bool:
+    return version is None or not release.tag or _is_tag_of(release.tag, version.removeprefix("v"))
 
 
 def _is_tag_of(tag: str, version: str) -> bool:

@@ -33,7 +33,9 @@ from pinakes.packs.releases.index import (
 from pinakes.settings import Settings
 
 GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
-GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
+GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=1"
+"""The newest release alone: one of a hundred blocks has some 140 kB there, and it is all that most looks need."""
+PAGES_OF_ONE, PAGES_OF_MANY = "?per_page=1", "?per_page=30&page={}"
 WEB = re.compile(r"https?://", re.IGNORECASE)
 MEGABYTE = 1_000_000
 MOST_PAGES = 20
@@ -171,10 +173,10 @@ class WebPlace:
         raise NotFoundError(f"{self.shown}: neither {INDEX_FILE} nor {MANIFEST_ASSET} is there")
 
     def _list_further(self, page: int) -> Sequence[Release]:
-        """Return a further page of an index that has pages."""
+        """Return a further page of an index that has pages; they begin anew, since the first has one release."""
         if not self._has_pages or page > MOST_PAGES:
             return []
-        content = self._find_text(f"{self._url}&page={page}")
+        content = self._find_text(self._url.replace(PAGES_OF_ONE, PAGES_OF_MANY.format(page - 1)))
         return [] if content is None else parse_index(content)
 
     def _candidates(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from pinakes.assembly.releases.looks import ReleaseLook
 from pinakes.assembly.releases.update import update_catalogue
 from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth
+from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings, UpdatesSettings
 from support.loopback import FileServer
 from support.publisher import NAME, Publisher, make_stars, new_publisher
@@ -156,6 +158,9 @@ def test_a_place_that_does_not_answer_is_no_problem_and_asked_again_in_an_hour(
     assert site.server.requests == []
     look(app, at=START + timedelta(minutes=61))
     assert "release 2 is available" in state_of(app)
+    site.server.files = {}
+    look(app, at=START + timedelta(hours=26))
+    assert "release 2 is available" in state_of(app)
 
 
 def test_a_catalogue_that_was_not_installed_from_a_place_is_never_asked_about(
@@ -190,3 +195,26 @@ def test_a_damaged_note_of_the_last_look_is_made_again(site: Site, open_installe
 
     assert site.server.requests
     assert state_of(app) == "ok"
+
+
+def test_a_place_that_hangs_keeps_no_call_waiting(site: Site, open_installed: Callable[..., App]) -> None:
+    app, is_asked, may_answer = open_installed(), threading.Event(), threading.Event()
+
+    def hang(handler: Any) -> None:
+        is_asked.set()
+        may_answer.wait(PATIENCE_S)
+        handler.serve()
+
+    site.publish("2")
+    site.server.replies["/releases.json"] = [hang]
+    watch = ReleaseWatch(app, first_look_s=0, now=lambda: START)
+    watch.start()
+    assert is_asked.wait(PATIENCE_S)
+
+    found = app.open_catalogue(NAME).view().reader.count(WHOLE)
+
+    assert (found, state_of(app), watch.wait(0)) == (20, "ok", False)
+    may_answer.set()
+    assert watch.wait(PATIENCE_S)
+    assert "release 2 is available" in state_of(app)
+    watch.stop()

@@ -1,7 +1,7 @@
 """Publishing packs as releases in a folder: what is written, what is kept, what is refused."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +13,10 @@ from pinakes.errors import ConflictError, InputError, StorageError
 from pinakes.packs.blocks import decode_block, load_block
 from pinakes.packs.delta import rebuild_blocks
 from pinakes.packs.manifest import Block, Manifest, block_path, load_manifest
-from pinakes.packs.releases.index import parse_index
+from pinakes.packs.releases.index import Asset, Release, parse_index
 from pinakes.packs.releases.mirror import mirror_releases
 from pinakes.packs.releases.newest import find_release
-from pinakes.packs.releases.places import open_place
+from pinakes.packs.releases.places import ReleasePlace, open_place
 from pinakes.packs.releases.publishing import Publication, PublishOptions, publish_pack
 from pinakes.packs.signing import SecretKey
 from pinakes.settings import Settings
@@ -232,3 +232,39 @@ def test_a_machine_without_the_folder_goes_on_after_the_releases_of_a_place(
     assert brought == ["2", "1"]
     assert {path.name for path in there.files} == {path.name for path in here.files}
     assert there.manifest == here.manifest
+
+
+class PagedPlace:
+    """A place whose pages have one release, and then the others again with it, as GitHub is asked."""
+
+    def __init__(self, place: ReleasePlace) -> None:
+        self._place = place
+        self.asked: list[int] = []
+
+    @property
+    def shown(self) -> str:
+        return self._place.shown
+
+    def list_releases(self, *, page: int = 1) -> Sequence[Release]:
+        self.asked.append(page)
+        found = [Release(tag="not a pack"), *self._place.list_releases()]
+        return {1: found[:1], 2: found}.get(page, [])
+
+    def read(self, asset: Asset, *, max_bytes: int) -> bytes:
+        return self._place.read(asset, max_bytes=max_bytes)
+
+    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, **how: Any) -> None:
+        self._place.bring(asset, destination, max_bytes=max_bytes, **how)
+
+
+def test_further_pages_are_read_until_a_release_with_a_pack_is_found(
+    publish: Publish, folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    publish("1")
+    publish("2")
+    place = PagedPlace(open_place(str(folder), settings))
+
+    assert find_release(place).manifest.version == "2"
+    assert place.asked == [1, 2]
+    assert find_release(place, version="1").manifest.version == "1"
+    assert mirror_releases(place, tmp_path / "there", count=2) == ["2", "1"]
