@@ -28,6 +28,7 @@ from pinakes.shelf.port import (
     Change,
     Checkpoint,
     Delete,
+    Embedding,
     Op,
     PastChange,
     Problem,
@@ -62,6 +63,7 @@ class MemoryView:
         vector_no: int = 0,
         awaiting_vectors: int = 0,
         by_digest: Mapping[bytes, Vector] | None = None,
+        digests: Mapping[Key, bytes] | None = None,
     ) -> None:
         self.spec = spec
         self.model = model
@@ -71,6 +73,7 @@ class MemoryView:
         self._records = dict(sorted(records.items()))
         self._vectors = dict(vectors)
         self._by_digest = dict(by_digest or {})
+        self._digests = dict(digests or {})
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
@@ -137,6 +140,11 @@ class MemoryView:
         """Return the vectors of these keys as rows."""
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
         return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
+
+    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
+        """Return the vectors of records as the model made them, with the digests of their texts."""
+        known = {key: self._digests[key] for key in keys if key in self._digests and key in self._vectors}
+        return {key: Embedding(digest=digest, vector=self._vectors[key]) for key, digest in known.items() if self.model}
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """Return the vectors of texts as the model made them."""
@@ -252,6 +260,7 @@ class MemoryShelf:
                 vector_no=self._vector_no,
                 awaiting_vectors=len(given) - len(vectors),
                 by_digest=self._embeddings,
+                digests=self._digests,
             )
 
     def find_reader(self) -> MemoryView:

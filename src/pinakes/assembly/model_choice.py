@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.embed.models import LOCAL_MODELS
 from pinakes.embed.port import Embedder
 from pinakes.errors import ModelError, StorageError
 from pinakes.ingest.embedding import build_puts, iter_vectors
@@ -13,6 +14,7 @@ from pinakes.ingest.pipeline import IngestReport, Progress
 from pinakes.library import EMBEDDED, Installed
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.sources.port import RowSource, VectorSource
 
 AT_ONCE = 64
 
@@ -44,6 +46,15 @@ def want_model(
     if present is not None and app.embedder_named(present.name).model == present:
         return ModelChoice(name=present.name)
     return ModelChoice(name=declared, is_required=False) if declared else ModelChoice(name=default)
+
+
+def find_brought_model(app: App, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool) -> str | None:
+    """Return the local model of the vectors that a source brings to a new catalogue, where another would be chosen."""
+    brought = source.vector_model if isinstance(source, VectorSource) else None
+    if brought is None or brought.name not in LOCAL_MODELS or app.library.find_installed(name) is not None:
+        return None
+    chosen = want_model(app, spec, None, is_own=is_own).name
+    return None if chosen == brought.name or app.settings.embedding.kind != "local" else brought.name
 
 
 def get_embedder(app: App, choice: ModelChoice) -> Embedder:

@@ -22,7 +22,7 @@ from pinakes.assembly.build import (
     remembered_options,
 )
 from pinakes.assembly.commands import is_command
-from pinakes.assembly.model_choice import want_model
+from pinakes.assembly.model_choice import find_brought_model, want_model
 from pinakes.assembly.proposal import profile_table
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
 from pinakes.catalogue.infer.declare import catalogue_name
@@ -119,6 +119,7 @@ def add_command(
         shown = shown_address(order.location)
         click.echo(f"nothing was built; to change the spec: pinakes spec infer {shown} --output catalogue.toml")
         return
+    model = model or _find_brought_model(app, order, settled)
     if not no_embed:
         installed = app.library.find_installed(order.name)
         spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
@@ -211,6 +212,11 @@ def _require_no_choices(choices: Choices, *, adopt: bool) -> None:
         )
     if adopt:
         raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
+
+
+def _find_brought_model(app: App, order: _Order, settled: Settled) -> str | None:
+    spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
+    return find_brought_model(app, order.name, order.source, spec, is_own=is_own)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A catalogue's records and vectors in the ranges of ids that blocks are made of, read from a snapshot of a shelf."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pinakes.catalogue.embedded_text import find_digest
@@ -41,14 +41,25 @@ def iter_ranges(reader: ShelfReader, spec: CatalogueSpec, *, cut: int) -> Iterat
 
 def read_range(reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key]) -> CatalogueRange:
     """Return the records of these keys with their vectors."""
-    records = sorted(reader.fetch(keys, scope=WHOLE).values(), key=lambda record: record.id)
-    if len(records) != len(keys):
-        lost = len(keys) - len(records)
+    found = reader.fetch(keys, scope=WHOLE)
+    if len(found) != len(keys):
+        lost = len(keys) - len(found)
         raise StorageError(f"'{spec.name}': {lost} of its records cannot be read; pinakes doctor says what to do")
-    return CatalogueRange(records=[pack_record(one) for one in records], vectors=_read_vectors(reader, spec, records))
+    by_id = sorted(found.items(), key=lambda item: item[1].id)
+    return CatalogueRange(
+        records=[pack_record(record) for _, record in by_id], vectors=_read_vectors(reader, spec, dict(by_id))
+    )
 
 
-def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Sequence[Record]) -> list[PackedVector]:
-    digests = {record.id: digest for record in records if (digest := find_digest(record, spec)) is not None}
-    stored = reader.stored_vectors(list(dict.fromkeys(digests.values())))
-    return [PackedVector(one, digest, stored[digest]) for one, digest in digests.items() if digest in stored]
+def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]) -> list[PackedVector]:
+    """Return the vectors that records have now; of those changed since the snapshot, by the texts that they had."""
+    found = {key: (one.digest, one.vector) for key, one in reader.embeddings(list(records)).items()}
+    texts = {key: find_digest(record, spec) for key, record in records.items() if key not in found}
+    stored = reader.stored_vectors(list(dict.fromkeys(one for one in texts.values() if one is not None)))
+    found |= {key: (digest, stored[digest]) for key, digest in texts.items() if digest is not None and digest in stored}
+    return [
+        PackedVector(record.id, digest, vector)
+        for key, record in records.items()
+        for digest, vector in (found.get(key, (b"", None)),)
+        if vector is not None
+    ]

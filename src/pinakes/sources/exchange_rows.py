@@ -86,10 +86,15 @@ class ExchangeRows:
 
     def _find_vector(self, record_id: str) -> SourceVector | None:
         values = self._vectors.get(record_id)
-        return None if values is None or self._model is None else SourceVector(model=self._model, values=values)
+        return (
+            None
+            if values is None or self.vector_model is None
+            else SourceVector(model=self.vector_model, values=values)
+        )
 
-    @cached_property
-    def _model(self) -> ModelId | None:
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model of the vectors, as the manifest names it."""
         name, dimension = self._manifest.get("model"), self._manifest.get("dimension")
         if not isinstance(name, str) or not isinstance(dimension, int):
             return None
@@ -98,7 +103,7 @@ class ExchangeRows:
     @cached_property
     def _vectors(self) -> dict[str, Vector]:
         path = self._folder / EMBEDDINGS
-        if self._model is None or not path.is_file():
+        if self.vector_model is None or not path.is_file():
             return {}
         rows = [(row.values.get("id"), row.values.get("embedding")) for row in ParquetRows(path).iter_rows()]
         return {

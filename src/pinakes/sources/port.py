@@ -111,6 +111,15 @@ def describe_unread(unread: Mapping[str, int]) -> str:
     return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
 
 
+@runtime_checkable
+class VectorSource(RowSource, Protocol):
+    """A source whose rows bring vectors."""
+
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model that made the vectors; None where there are none, or it is not known."""
+
+
 def notes_of(source: RowSource) -> tuple[str, ...]:
     """Return the decisions that a source made in reading, as far as it was read."""
     return source.notes if isinstance(source, NotingSource) else ()

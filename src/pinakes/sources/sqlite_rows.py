@@ -21,6 +21,7 @@ import apsw
 import apsw.ext
 
 from pinakes.errors import InputError
+from pinakes.model.vectors import ModelId
 from pinakes.sources.columns import text_in, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
 from pinakes.sources.database.joins import Dialect, plan_joins, read_list, select_joined
@@ -28,6 +29,7 @@ from pinakes.sources.database.tables import KINDS, Table, find_main, get_named, 
 from pinakes.sources.location import SourceLocation
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
+from pinakes.sources.vector_column import COLUMN as VECTOR_COLUMN
 from pinakes.sources.vector_column import VectorColumn
 
 SAMPLE_ROWS = 1000
@@ -106,6 +108,12 @@ class SqliteRows:
     def id_column(self) -> str | None:
         """The column that identifies rows, where there is one."""
         return self._reading.table.key if self._reading.table else None
+
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model of the vectors in the table, as the file beside it names it."""
+        column = VectorColumn.find(self._path) if VECTOR_COLUMN in self._reading.names else None
+        return column.model if column else None
 
     def count_rows(self) -> int | None:
         """Return the number of rows of the table; None for a query, which would have to be run."""

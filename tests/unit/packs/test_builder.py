@@ -15,7 +15,7 @@ from pinakes.packs.blocks import load_block, parse_records, parse_vectors
 from pinakes.packs.builder import next_version
 from pinakes.packs.manifest import BlockKind, Manifest, load_manifest
 from pinakes.packs.verify import check_pack
-from pinakes.shelf.port import Delete
+from pinakes.shelf.port import Delete, Embedding, Put
 from support.libraries import Shelved
 from support.memory_shelf import MemoryShelf
 
@@ -67,6 +67,26 @@ def test_the_same_records_give_the_same_bytes_whatever_the_order_of_edits(
     first, again = build(stories, "first", cut=4)[0], build(other, "again", cut=4)[0]
     assert files_of(first) == files_of(again)
     assert len(files_of(first)) > 10
+
+
+def test_a_vector_of_a_text_that_an_earlier_spec_made_is_packed_with_the_digest_of_that_text(
+    stories: Any, build: Build, anime: Callable[..., Record]
+) -> None:
+    vector = stories.embedder.embed_documents(["an older text"])[0]
+    stories.shelf.apply([Put(record=anime("Older"), embedding=Embedding(digest=b"o" * 32, vector=vector))])
+    folder, manifest = build(stories)
+    contents = [load_block(folder, one) for one in manifest.of_kind(BlockKind.VECTORS)]
+    (older,) = (one for content in contents for one in parse_vectors(content, dimension=64) if one.id == "Older")
+    assert older.digest == b"o" * 32
+    assert (older.vector == vector).all()
+
+
+def test_a_record_that_changes_while_its_pack_is_built_has_the_vector_of_the_text_that_it_had(
+    stories: Any, build: Build, anime: Callable[..., Record]
+) -> None:
+    changed = stories.shelf.reader().find([RecordId("Title 7")], scope=WHOLE)["Title 7"]
+    before = build(stories, "before")[1]
+    assert build(_WithChangedRecord(stories.shelf.reader(), changed), "meanwhile")[1] == before
 
 
 def test_an_edit_changes_the_blocks_of_its_record_and_no_others(
@@ -139,6 +159,20 @@ class _WithLostRecord:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
+
+
+class _WithChangedRecord(_WithLostRecord):
+    """A shelf with a record that was changed after the snapshot."""
+
+    def __init__(self, reader: Any, changed: Any) -> None:
+        super().__init__(reader)
+        self._changed = changed
+
+    def fetch(self, keys: Any, **named: Any) -> Any:
+        return self._reader.fetch(keys, **named)
+
+    def embeddings(self, keys: Any) -> Any:
+        return self._reader.embeddings([key for key in keys if key != self._changed])
 
 
 @pytest.mark.parametrize("version", ["", "a b", "../x", "x" * 65])

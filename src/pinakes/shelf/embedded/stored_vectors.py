@@ -83,6 +83,19 @@ class StoredVectors(StoreFile):
         for key, *row in self._rows(query):
             yield Key(key), sound_vector(*row)
 
+    def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
+        """Return the vectors of records by a model, with the digests of their texts; those that have their checksum."""
+        found: dict[Key, Embedding] = {}
+        told = "embeddings.sum" if self.has_sums() else "NULL"
+        query = f"""SELECT key, records.digest, vector, {told} FROM records
+                    JOIN embeddings ON embeddings.digest = records.digest AND model = ? WHERE key IN ({{}})"""
+        for start in range(0, len(keys), MAX_BOUND_VALUES - 1):
+            some = keys[start : start + MAX_BOUND_VALUES - 1]
+            for key, digest, *row in self._rows(query.format(",".join("?" * len(some))), (model.name, *some)):
+                vector = sound_vector(model.name, digest, *row)
+                found |= {} if vector is None else {Key(key): Embedding(digest=digest, vector=vector)}
+        return found
+
     def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
         """Return the stored vectors of texts by a model, those that have their checksum."""
         found: dict[bytes, Vector] = {}

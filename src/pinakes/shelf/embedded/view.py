@@ -21,6 +21,7 @@ from pinakes.shelf.embedded.store import Store, StoreState
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.vectors import Rows, Scores
 from pinakes.shelf.occurrences import EntryOccurrences, join_occurrences
+from pinakes.shelf.port import Embedding
 from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
@@ -136,6 +137,13 @@ class EmbeddedView:
             if segment.vectors is not None and here.any():
                 rows[here] = segment.vectors.exact[found[here]]
         return rows
+
+    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
+        """Return the vectors of records as the model made them, without those of records that were changed since."""
+        if self.model is None:
+            return {}
+        moved = set(self.store.changed_since(self.change_no))
+        return self.store.embeddings_of([key for key in keys if key not in moved], self.model)
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """Return the vectors of texts as the model made them."""
