@@ -15,6 +15,7 @@ from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.errors import ExpectedError
+from pinakes.packs.releases.installed_pack import ReleaseSource
 from pinakes.packs.signing import load_public_key
 
 SHOWN_CONFLICTS = 20
@@ -26,8 +27,12 @@ SHOWN_CONFLICTS = 20
 @click.option(
     "--take-theirs", is_flag=True, help="Where a record was edited here and by the release, take the release's."
 )
+@click.option("--from", "place", metavar="PLACE", help="Take updates of NAME from another place, from now on.")
+@click.option("--key", help="With --from: the public key that releases of NAME have to be signed by, from now on.")
 @json_option
-def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bool) -> None:
+def update_command(
+    name: str | None, check: bool, take_theirs: bool, place: str | None, key: str | None, as_json: bool
+) -> None:
     """Update NAME, or every catalogue that was installed from a place, to its newest release.
 
     Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
@@ -35,11 +40,19 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
 
     Example: pinakes update films
     """
+    if (place is not None and (name is None or check)) or (key is not None and place is None):
+        raise click.UsageError("to take updates from another place: pinakes update NAME --from PLACE --key KEY")
+    moved_to = ReleaseSource(place=place, key=str(load_public_key(key)) if key else "") if place is not None else None
     app = open_app()
     names = [name] if name is not None else [one.name for one in list_released(app)]
     if not names:
         click.echo("no catalogue was installed from a place; to install one: pinakes init NAME --from PLACE", err=True)
-    outcomes = [_updated(app, one, check=check, take_theirs=take_theirs, as_json=as_json) for one in names]
+    outcomes = [
+        _checked(app, one, is_quiet=as_json)
+        if check
+        else _updated(app, one, moved_to, take_theirs=take_theirs, is_quiet=as_json)
+        for one in names
+    ]
     failures = [one for one in outcomes if isinstance(one, ExpectedError)]
     if as_json:
         reports = [_as_json(one, outcome) for one, outcome in zip(names, outcomes, strict=True)]
@@ -48,20 +61,35 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
         raise failures[0]
 
 
-def _updated(app: App, name: str, *, check: bool, take_theirs: bool, as_json: bool) -> ReleaseReport | ExpectedError:
-    """Update one catalogue or look for its update, and say what came of it; a failure leaves the others alone."""
+def _checked(app: App, name: str, *, is_quiet: bool) -> ReleaseReport | ExpectedError:
+    """Look for an update of one catalogue, and say what there is."""
+    return _told(name, lambda: check_update(app, name), took_theirs=False, is_quiet=is_quiet)
+
+
+def _updated(
+    app: App, name: str, moved_to: ReleaseSource | None, *, take_theirs: bool, is_quiet: bool
+) -> ReleaseReport | ExpectedError:
+    """Update one catalogue, and say what came of it."""
+
+    def update() -> ReleaseReport:
+        with _progress(name, is_quiet=is_quiet) as progress:
+            return update_catalogue(app, name, prefers_theirs=take_theirs, moved_to=moved_to, progress=progress)
+
+    return _told(name, update, took_theirs=take_theirs, is_quiet=is_quiet)
+
+
+def _told(
+    name: str, work: Callable[[], ReleaseReport], *, took_theirs: bool, is_quiet: bool
+) -> ReleaseReport | ExpectedError:
+    """Do the work for one catalogue and print its outcome; a failure is returned, and leaves the others alone."""
     try:
-        if check:
-            report = check_update(app, name)
-        else:
-            with _progress(name, is_quiet=as_json) as progress:
-                report = update_catalogue(app, name, prefers_theirs=take_theirs, progress=progress)
+        report = work()
     except ExpectedError as error:
-        if not as_json:
+        if not is_quiet:
             click.echo(f"{name}: not updated", err=True)
         return error
-    if not as_json:
-        _print_update(report, took_theirs=take_theirs)
+    if not is_quiet:
+        _print_update(report, took_theirs=took_theirs)
     return report
 
 

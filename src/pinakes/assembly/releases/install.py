@@ -15,6 +15,7 @@ from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseRep
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.errors import BusyError, ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from pinakes.library import BUILDING_FILE, PACK_FOLDER, Installed, require_name
+from pinakes.net.shown import shown_address
 from pinakes.packs.manifest import Manifest
 from pinakes.packs.releases.fetching import BlockFetcher, FetchPlan, iter_ranges, plan_fetch, require_room
 from pinakes.packs.releases.installed_pack import InstalledPack, NextRelease, ReleaseSource
@@ -157,7 +158,11 @@ def _installed_already(installed: Installed, source: ReleaseSource, version: str
             "the release in its stead"
         )
     if known != source:
-        raise ConflictError(f"'{installed.name}' is installed already, from {known.place}, or with another key")
+        raise ConflictError(
+            f"'{installed.name}' is installed already, from {shown_address(known.place)} "
+            f"{'with a key' if known.key else 'without a key'}; to take its updates from another place or by another "
+            f"key: pinakes update {installed.name} --from PLACE --key KEY"
+        )
     if version not in (None, manifest.version):
         raise ConflictError(
             f"'{installed.name}' is installed already, with version {manifest.version}; pinakes update takes the "

@@ -19,10 +19,10 @@ from pinakes.ingest.embedding import LateEmbedding
 from pinakes.library import PACK_FOLDER, Installed
 from pinakes.packs.manifest import Manifest
 from pinakes.packs.releases.fetching import BlockFetcher, FetchPlan, needed_blocks, plan_fetch, require_room
-from pinakes.packs.releases.installed_pack import InstalledPack, NextRelease
+from pinakes.packs.releases.installed_pack import InstalledPack, NextRelease, ReleaseSource
 from pinakes.packs.releases.merge import RangeContent, changed_ids, changed_ranges, merge
 from pinakes.packs.releases.newest import FoundRelease, find_release, require_successor
-from pinakes.packs.releases.places import DeferredPlace, ReleasePlace, open_place
+from pinakes.packs.releases.places import DeferredPlace, ReleasePlace, open_place, resolved_location
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Switch
 from pinakes.shelf.port import Change
@@ -49,13 +49,26 @@ def check_update(app: App, name: str) -> ReleaseReport:
 
 
 def update_catalogue(
-    app: App, name: str, *, prefers_theirs: bool = False, progress: ReleaseProgress = SILENT
+    app: App,
+    name: str,
+    *,
+    prefers_theirs: bool = False,
+    moved_to: ReleaseSource | None = None,
+    progress: ReleaseProgress = SILENT,
 ) -> ReleaseReport:
-    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict."""
+    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict.
+
+    With `moved_to`, updates come from another place from now on, or have another key; without a key there, the present
+    one stays.
+    """
     with held_catalogue(app, name) as held:
-        place = open_place(held.source.place, app.settings)
-        found = find_release(place, key=held.source.key)
-        if not require_successor(found.manifest, held.manifest):
+        source = _chosen_source(held, moved_to)
+        place = open_place(source.place, app.settings)
+        found = find_release(place, key=source.key)
+        is_newer = require_successor(found.manifest, held.manifest)
+        if source != held.source:
+            held.pack.save_source(source)
+        if not is_newer:
             return _mended(held, found, place)
         plan = plan_fetch(found.manifest, held.pack, held.manifest)
         require_room(held.pack.folder, plan)
@@ -64,6 +77,12 @@ def update_catalogue(
         held.pack.save_next(NextRelease(manifest=found.manifest))
         change.blocks.bring(plan)
         return change.run(fetched=change.blocks.fetched_bytes)
+
+
+def _chosen_source(held: HeldCatalogue, moved_to: ReleaseSource | None) -> ReleaseSource:
+    if moved_to is None:
+        return held.source
+    return ReleaseSource(place=resolved_location(moved_to.place), key=moved_to.key or held.source.key)
 
 
 def _mended(held: HeldCatalogue, found: FoundRelease, place: ReleasePlace) -> ReleaseReport:

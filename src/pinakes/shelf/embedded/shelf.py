@@ -183,12 +183,10 @@ class EmbeddedShelf(StoreWriter):
     def apply_release(self, changes: Sequence[Change], switch: Switch, *, author: Author) -> int:
         """Commit the changes of a release with its model and spec, all or none, and return the last change number."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            is_other_model = switch.model not in (None, self.store.model())
-            last = self.store.apply(changes, author, switch=switch)  # commit point of a release
-            if is_other_model:
-                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+            if switch.model not in (None, self.store.model()):  # before the commit: a kill must leave no mix of vectors
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
                 self._forget()
-            return last
+            return self.store.apply(changes, author, switch=switch)  # commit point of a release
 
     def publish(self) -> None:
         """Update every index to the store; build a new base segment if the tail has grown."""
@@ -241,6 +239,8 @@ class EmbeddedShelf(StoreWriter):
 
     def _refreshed_or_stale(self) -> EmbeddedView | None:
         """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
+        if self._is_of_former_spec(self._view) and self._view is not None:
+            return dataclasses.replace(self._view, stale=BEHIND)
         if self.store.is_read_only:
             return self._unwritable_view()
         try:
@@ -269,7 +269,7 @@ class EmbeddedShelf(StoreWriter):
 
     def _refreshed(self) -> EmbeddedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
-        if self._is_withheld() or self._is_of_former_spec():
+        if self._is_withheld():
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
         if self._view is None:
             self._publish_left_vectors()
@@ -313,10 +313,10 @@ class EmbeddedShelf(StoreWriter):
             return True
         return False
 
-    def _is_of_former_spec(self) -> bool:
+    def _is_of_former_spec(self, view: EmbeddedView | None) -> bool:
         """Tell whether a release with another spec came since: the former view is right until that spec is opened."""
         mark = self.store.spec_mark()
-        if self._view is None:
+        if view is None:
             self._spec_mark = mark
         return mark not in (self._spec_mark, self.spec.digest)
 

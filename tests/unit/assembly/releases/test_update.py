@@ -17,10 +17,11 @@ from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundErr
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
-from pinakes.packs.releases.installed_pack import NextRelease
+from pinakes.packs.releases.installed_pack import NextRelease, ReleaseSource
 from pinakes.packs.signing import SecretKey
 from pinakes.settings import Settings
 from pinakes.tools.health import VECTORS_PART, check_catalogue
+from support.embedders import WORD_MODEL, word_vector
 from support.libraries import opened
 from support.publisher import NAME, SPEC, Publisher, make_star, make_stars, versions_in_answer
 from support.released import bodies_of, edit, pack_of, records_of, remove, state_of, versions_of
@@ -180,6 +181,22 @@ def test_an_update_with_nothing_newer_changes_nothing(installed: App, tmp_path: 
     assert state_of(tmp_path / "home") == before
 
 
+def test_updates_come_from_another_place_on_request(installed: App, publisher: Publisher, tmp_path: Path) -> None:
+    shutil.copytree(publisher.folder, tmp_path / "mirror")
+    key = SecretKey.new()
+    mirror = replace(publisher, folder=tmp_path / "mirror", key=key)
+    mirror.publish("1.1", make_stars(COUNT, "1.1").values())
+    source = ReleaseSource(place=str(mirror.folder), key=str(key.public))
+
+    report = update_catalogue(installed, NAME, moved_to=source)
+
+    assert report.version == "1.1"
+    assert pack_of(installed).find_source() == source
+    with pytest.raises(StorageError, match="signed by another key"):
+        update_catalogue(installed, NAME, moved_to=replace(source, key=str(SecretKey.new().public)))
+    assert pack_of(installed).find_source() == source
+
+
 def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: App) -> None:
     damaged = max((pack_of(installed).folder / "blocks").iterdir(), key=lambda path: path.stat().st_size)
     damaged.write_bytes(b"x")
@@ -332,6 +349,15 @@ class TestRollback:
             roll_back(installed, NAME)
 
 
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+def _die(*_args: object, **_options: object) -> None:
+    raise KilledError
+
+
+OTHER_MODEL = ModelId(name="word-hash-2", dimension=32)
 NEW_SPEC = SPEC.replace("[embed]", '[fields.size]\ntype = "int"\nfilter = "range"\n\n[embed]')
 
 
@@ -374,14 +400,9 @@ class TestOtherSpecAndModel:
         publisher.spec = NEW_SPEC
         publisher.publish("1.1", [make_star(number, "1.1", size=number) for number in range(COUNT)])
 
-        class Killed(BaseException): ...
-
-        def die(*_args: object) -> None:
-            raise Killed
-
         with monkeypatch.context() as patched:
-            patched.setattr("pinakes.assembly.releases.held.HeldCatalogue.settle", die)
-            with pytest.raises(Killed):
+            patched.setattr("pinakes.assembly.releases.held.HeldCatalogue.settle", _die)
+            with pytest.raises(KilledError):
                 _update(installed)
 
         app = open_library()
@@ -390,8 +411,39 @@ class TestOtherSpecAndModel:
         assert _update(app).version == "1.1"
         assert pack_of(app).find_next() is None
 
+    @pytest.mark.parametrize(
+        ("killed_at", "model", "version"),
+        [
+            ("pinakes.shelf.embedded.store.Store.apply", WORD_MODEL, "1.0"),
+            ("pinakes.shelf.embedded.shelf.EmbeddedShelf.publish", OTHER_MODEL, "1.1"),
+        ],
+    )
+    def test_a_kill_leaves_the_vectors_of_one_model(
+        self,
+        installed: App,
+        publisher: Publisher,
+        open_library: Callable[..., App],
+        monkeypatch: pytest.MonkeyPatch,
+        killed_at: str,
+        model: ModelId,
+        version: str,
+    ) -> None:
+        publisher.model = OTHER_MODEL
+        publisher.publish("1.1", make_stars(COUNT, "1.1").values(), has_delta=False)
+        with monkeypatch.context() as patched:
+            patched.setattr(killed_at, _die)
+            with pytest.raises(KilledError):
+                _update(installed)
+
+        app = open_library()
+        reader = app.open_catalogue(NAME).shelf.reader()
+        assert reader.model == model
+        query = word_vector("golden star", model.dimension)[None]
+        assert reader.nearest(query, scope=WHOLE, limit=COUNT)[0].total == COUNT
+        assert versions_of(app) == {version}
+
     def test_a_release_brings_vectors_of_another_model(self, installed: App, publisher: Publisher) -> None:
-        publisher.model = ModelId(name="word-hash-2", dimension=32)
+        publisher.model = OTHER_MODEL
         publisher.publish("1.1", make_stars(COUNT, "1.1").values(), has_delta=False)
         _update(installed)
 
