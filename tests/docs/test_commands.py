@@ -130,6 +130,7 @@ def new_reader(
         for name in ("PINAKES_HOME", "PINAKES_MODELS", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("PINAKES_MODELS", str(MODEL_CACHE))
         monkeypatch.chdir(folder)
         library = home / ".local" / "share" / "pinakes"
         for name in sorted(samples_of(page)):
