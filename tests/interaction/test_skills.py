@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import anyio
 import pytest
@@ -15,7 +17,7 @@ from pydantic import TypeAdapter
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.scope import Visibility
 from pinakes.serve.caller import always
-from pinakes.serve.icon import ADDRESS
+from pinakes.serve.icon import ADDRESS, PICTURE
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.skills import EXTENSION
 
@@ -103,7 +105,9 @@ def test_the_extension_is_declared_and_the_icon_is_sent_to_those_who_connect_and
     assert "icons" not in json.dumps(meta)
     assert ask(plain, look, mode="legacy")[1].icons[0].src == ADDRESS
     assert info.icons[0].src == ADDRESS
+    assert re.fullmatch(r"data:[a-z/+;0-9]+,[A-Za-z0-9+/=]+", ADDRESS)
 
 
 def test_the_icon_is_that_of_the_page() -> None:
-    assert ADDRESS in (files("pinakes.serve.http") / "site" / "page.html").read_text(encoding="utf-8")
+    page = (files("pinakes.serve.http") / "site" / "page.html").read_text(encoding="utf-8")
+    assert f'href="data:image/svg+xml,{PICTURE}"' in unquote(page)

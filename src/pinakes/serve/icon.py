@@ -3,14 +3,15 @@
 It is sent to clients that connect, and not with every answer, although the server is described in each of them.
 """
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
-SHAPES = (
-    "%3Crect width='32' height='32' rx='7' fill='%230f766e'/%3E"
-    "%3Cpath d='M8 9h16M8 16h16M8 23h9' stroke='white' stroke-width='3' stroke-linecap='round'/%3E"
+PICTURE = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='#0f766e'/>"
+    "<path d='M8 9h16M8 16h16M8 23h9' stroke='white' stroke-width='3' stroke-linecap='round'/></svg>"
 )
-ADDRESS = f"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E{SHAPES}%3C/svg%3E"
+ADDRESS = f"data:image/svg+xml;base64,{base64.b64encode(PICTURE.encode()).decode()}"
 SINCE = "2025-11-25"
 """The revision that added icons."""
 
