@@ -99,13 +99,25 @@ def install_and_search(python: str, wheel: Path, folder: Path) -> str:
 
 
 def refuse_old(python: str, wheel: Path, folder: Path) -> str:
-    """See that pip refuses the wheel in one sentence that names the Python it needs."""
+    """See that pip, asked for the package by name, refuses it and names the Python that it requires."""
     run([python, "-m", "venv", str(folder)])
-    command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--no-deps", str(wheel)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    if done.returncode == 0 or "requires a different Python" not in done.stderr:
+    index = write_index(wheel, folder / "index")
+    command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--index-url", index.as_uri(), "pinakes"]
+    environment = clean_environment(folder) | {"PIP_CONFIG_FILE": os.devnull}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    said = next((line for line in done.stderr.splitlines() if "Requires-Python >=3.11" in line), "")
+    if done.returncode == 0 or not said:
         raise StepFailedError(f"an old Python was not refused: {done.stderr[-300:]}")
-    return "refused by pip: " + next(line for line in done.stderr.splitlines() if "different Python" in line)
+    return f"refused by pip: {said}"
+
+
+def write_index(wheel: Path, folder: Path) -> Path:
+    """Write a package index that has only this wheel, and states the Python that it requires."""
+    page = folder / "pinakes" / "index.html"
+    page.parent.mkdir(parents=True)
+    link = f'<a href="{wheel.as_uri()}" data-requires-python="&gt;={SUPPORTED[0]}">{wheel.name}</a>'
+    page.write_text(f"<!DOCTYPE html><title>pinakes</title>{link}", encoding="utf-8")
+    return folder
 
 
 def search(pinakes: Sequence[str], folder: Path) -> None:
