@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 4
 
-.PHONY: serve test quick picture stranger dist conformance chaos damage object-storage install-matrix check format bench bench-peers bench-large bench-catalogues \
+.PHONY: serve test quick picture stranger dist conformance chaos damage object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -51,6 +51,9 @@ object-storage: $(STAMP)  ## send collections through a folder and servers of S3
 
 install-matrix: $(STAMP)  ## install the wheel into empty environments of each Python that is here, by pip, pipx and uv, and search
 	$(BIN)/python scripts/install_matrix.py $(MATRIX)
+
+platform-table: $(STAMP)  ## ask the package index which platforms have wheels of everything; needs uv
+	$(BIN)/python scripts/platform_table.py
 
 check: $(STAMP)  ## check formatting, lint, types and layers
 	$(BIN)/ruff format --check .

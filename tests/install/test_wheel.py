@@ -118,3 +118,14 @@ def test_links_to_pages_and_images_get_the_address_of_the_repository() -> None:
         "[![x](https://host/r/raw/main/docs/a.png)](https://host/r/blob/main/docs/a.md) [b](#b) "
         '[c](https://example.org) <img src="https://host/r/raw/main/docs/c.svg">'
     )
+
+
+def test_the_container_is_given_every_file_that_the_build_reads() -> None:
+    copied = re.findall(r"^COPY ((?!--from)[^\n]+) \S+$", (ROOT / "Containerfile").read_text(), re.MULTILINE)
+    allowed = {line[1:] for line in (ROOT / ".containerignore").read_text().splitlines() if line.startswith("!")}
+    assert {name for line in copied for name in line.split()} == allowed
+    assert {"hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "src"} <= allowed
+
+
+def test_models_can_be_fetched_where_an_environment_comes_without_pip(metadata: email.message.Message) -> None:
+    assert any(one.startswith("pip>=") for one in metadata.get_all("Requires-Dist", []))
