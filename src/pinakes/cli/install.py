@@ -182,8 +182,9 @@ def _remove(request: _Request) -> None:
     spec, path = request.spec, request.path
     try:
         former = find_entry(spec.form, read_text(path) or "", spec.place)
+        is_secret = holds_token(former)
         changed = former is not None and update_file(
-            path, partial(_without_entry, spec, backup_of(path)), is_private=holds_token(former)
+            path, partial(_without_entry, spec, backup_of(path)), is_private=is_secret, keep_former=not is_secret
         )
     except ConfigTextError as error:
         where = f"'{spec.place.name}' in '{spec.place.section}'"

@@ -30,10 +30,13 @@ def read_text(path: Path) -> str | None:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def update_file(path: Path, edit: Callable[[str | None], str | None], *, is_private: bool) -> bool:
+def update_file(
+    path: Path, edit: Callable[[str | None], str | None], *, is_private: bool, keep_former: bool = True
+) -> bool:
     """Replace a file by its edited text, or remove it where the edit returns None; return whether it changed.
 
-    The former text is kept as `.bak`. A private file, and its back-up, can be read by its owner only.
+    The former text of a file that stays is kept as `.bak`. A private file, and its back-up, can be read by its owner
+    only.
     """
     for _attempt in range(ATTEMPTS):
         before = read_text(path)
@@ -41,6 +44,8 @@ def update_file(path: Path, edit: Callable[[str | None], str | None], *, is_priv
         if after == before:
             return False
         try:
+            if keep_former and before is not None and after is not None:
+                _keep_former(path, before, is_private=is_private)
             if _replace(path, before, after, is_private=is_private):
                 return True
         except OSError as error:
@@ -52,8 +57,6 @@ def _replace(path: Path, before: str | None, after: str | None, *, is_private: b
     """Replace the file, unless it has changed since it was read."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
-    if before is not None:
-        _keep_former(path, target, is_private=is_private)
     fresh = None if after is None else _write_beside(target, after, is_private=is_private)
     try:
         if read_text(path) != before:
@@ -68,15 +71,15 @@ def _replace(path: Path, before: str | None, after: str | None, *, is_private: b
             fresh.unlink(missing_ok=True)
 
 
-def _keep_former(path: Path, target: Path, *, is_private: bool) -> None:
+def _keep_former(path: Path, text: str, *, is_private: bool) -> None:
     backup = backup_of(path)
     with suppress(FileNotFoundError):
         backup.unlink()
     descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with os.fdopen(descriptor, "wb") as copy:
-        copy.write(target.read_bytes())
+        copy.write(text.encode("utf-8"))
     if not is_private:
-        shutil.copymode(target, backup)
+        shutil.copymode(path, backup)
 
 
 def _write_beside(target: Path, text: str, *, is_private: bool) -> Path:
