@@ -25,6 +25,7 @@ ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1
 """Azurite's account and its key, which are the same everywhere and known to everybody."""
 API_VERSION = "2021-08-06"
 START_S = 40.0
+END_S = 3.0
 OWN_ENVIRONMENT = Path("build/object-storage")
 """Where `make object-storage` installs SeaweedFS."""
 
@@ -104,8 +105,7 @@ def s3_store(folder: Path, weed: Path) -> Iterator[Store]:
         _until_up(process, lambda: _is_answered(ports[4], "POST", "/buckets/bucket/", {}))  # a folder of its filer
         yield Store(name="s3", place="s3://bucket/lancedb", environment=environment, port=ports[6])
     finally:
-        process.terminate()
-        process.wait(20)
+        _end(process)
 
 
 @contextmanager
@@ -126,8 +126,7 @@ def az_store(folder: Path, azurite: Path) -> Iterator[Store]:
         }
         yield Store(name="az", place="az://container/lancedb", environment=environment, port=port)
     finally:
-        process.terminate()
-        process.wait(20)
+        _end(process)
 
 
 def _make_container(port: int) -> bool:
@@ -152,6 +151,16 @@ def _addresses(ports: Sequence[int]) -> list[str]:
     numbered = [f"-{name}={port}" for name, port in zip(names, ports, strict=False)]
     alone = ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     return [*alone, *numbered, "-s3", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a server; nothing of it is kept, so it need not be patient."""
+    process.terminate()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _until_up(process: subprocess.Popen[bytes], is_up: Callable[[], bool]) -> None:

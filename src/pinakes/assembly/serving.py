@@ -86,7 +86,7 @@ class ServedLibrary:
     def _list_servable(self, names: Sequence[str]) -> list[Installed]:
         """Return the named catalogues, or all, whose spec can be read; log the others and go on."""
         library, unserved = self._catalogues.library, self._catalogues.unserved
-        installed = [library.get_installed(name) for name in names] or library.list_installed()
+        installed = self._list_named(names) if names else library.list_installed()
         unserved.clear()
         unserved.update({} if names else library.check())
         if not installed and not unserved:
@@ -99,6 +99,14 @@ class ServedLibrary:
         if not able:
             raise StorageError(f"no catalogue can be opened; {next(iter(unserved.values()))}")
         return able
+
+    def _list_named(self, names: Sequence[str]) -> list[Installed]:
+        """Return the named catalogues; refuse one that is not installed, unless it may still come."""
+        library = self._catalogues.library
+        awaited = [name for name in names if self._may_be_empty and library.find_installed(name) is None]
+        for name in awaited:
+            logger.warning("catalogue '%s' is not in the library yet; it is served as soon as it is synced", name)
+        return [library.get_installed(name) for name in names if name not in awaited]
 
     def _is_servable(self, installed: Installed) -> bool:
         try:

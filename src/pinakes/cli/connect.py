@@ -92,15 +92,21 @@ def serve_command(
     gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
     settings = load_settings(flags=flags)
     app = open_app(settings)
-    for name in catalogues:
-        app.library.get_installed(name)
-    if not app.library.list_installed() and not app.library.check() and find_place(settings) is None:
-        raise NotFoundError("the library is empty; run: pinakes init")
+    if find_place(settings) is None:  # else catalogues may still come
+        _require_catalogues(app, catalogues)
     build = partial(_build_gate, app, catalogues, ToolChoice(tools))
     if over_http:
         importlib.import_module(HTTP_MODULE).host(app, settings, partial(_load, app, build))
     else:
         _serve_stdio(app, settings, build)
+
+
+def _require_catalogues(app: App, names: Sequence[str]) -> None:
+    """Refuse a name that is not installed, and an empty library."""
+    for name in names:
+        app.library.get_installed(name)
+    if not app.library.list_installed() and not app.library.check():
+        raise NotFoundError("the library is empty; run: pinakes init")
 
 
 def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> None:

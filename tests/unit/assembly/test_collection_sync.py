@@ -226,3 +226,13 @@ def test_a_sync_that_ends_after_its_first_write_leaves_one_version_whole(
     assert (site.titles() == new) is is_whole
     assert [one.outcome for one in site.sync().collections] == ["synced"]
     assert site.titles() == new
+
+
+@pytest.mark.row("T7")
+def test_an_empty_library_with_a_place_is_served_and_gets_its_collections_as_they_come(site: Site) -> None:
+    gate = site.there.build_gate(["games"])
+    assert not site.there.can_answer()
+    site.sync()
+    assert gate.refresh()
+    assert [one.name for one in site.there.list_served()] == ["games"]
+    assert site.there.can_answer()
