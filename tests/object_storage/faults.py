@@ -34,25 +34,7 @@ type = "text"
 role = "title"
 search = true
 """
-NAMES = tuple(
-    [
-        "Azul",
-        "Brass",
-        "Catan",
-        "Dixit",
-        "Eclipse",
-        "Furnace",
-        "Go",
-        "Hanabi",
-        "Inis",
-        "Jaipur",
-        "Kingdomino",
-        "Loot",
-        "Mexica",
-        "Nim",
-        "Orleans",
-    ]
-)
+NAMES = ("Azul", "Brass", "Catan", "Dixit", "Eclipse", "Furnace", "Hanabi", "Inis", "Jaipur", "Kingdomino")
 EDITION = re.compile(r"edition (\d+)")
 SHARE = 0.35
 PAUSE_S = 0.05
