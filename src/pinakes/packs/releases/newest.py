@@ -13,6 +13,8 @@ from pinakes.packs.releases.versions import is_older
 from pinakes.packs.signing import verify_signature
 
 MOST_SIGNATURE_BYTES = 10_000
+MOST_UNPACKED_BYTES = 256 << 20
+"""The largest content of a block that is taken: blocks have about a megabyte, and one at a time is in memory."""
 TAG_MARKS = ("v", "-", "/", "_", "@")
 SHOWN_TAGS = 5
 
@@ -35,9 +37,20 @@ def find_release(place: ReleasePlace, *, key: str = "", version: str | None = No
     if key:
         _require_signed(place, chosen, content, key)
     manifest = parse_manifest(content, origin=f"{MANIFEST_ASSET} of {_name_of(chosen, place)}")
+    _require_bounded(manifest)
     if version is not None and manifest.version != version.removeprefix("v"):
         raise InputError(f"the release '{chosen.tag:.80}' has version {manifest.version}, not {version}")
     return FoundRelease(manifest=manifest, releases=releases, is_signed=bool(key))
+
+
+def _require_bounded(manifest: Manifest) -> None:
+    """Refuse a release with a block that unpacks to more than this machine should hold in memory."""
+    for block in manifest.all_blocks:
+        if block.raw_bytes > MOST_UNPACKED_BYTES:
+            raise StorageError(
+                f"block {block.file_name} of the release unpacks to {block.raw_bytes:,} bytes; at most "
+                f"{MOST_UNPACKED_BYTES:,} are taken, and nothing was changed"
+            )
 
 
 def read_releases(place: ReleasePlace, is_enough: Callable[[Sequence[Release]], bool]) -> list[Release]:

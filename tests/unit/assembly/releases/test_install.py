@@ -139,6 +139,27 @@ def test_records_that_do_not_fit_the_spec_are_refused(
     assert not (app.library.folder / NAME).exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"count": 10**12}, "has 1 entries, and its manifest says 1000000000000"),
+        ({"raw_bytes": 1 << 30}, "unpacks to 1,073,741,824 bytes; at most 268,435,456 are taken"),
+        ({"raw_bytes": 1}, "its content has another size"),
+        ({"size_bytes": 1}, "bytes rather than 1"),
+    ],
+)
+def test_a_manifest_that_says_something_else_than_its_blocks_is_refused(
+    app: App, publisher: Publisher, wrong: dict[str, int], message: str
+) -> None:
+    forged = _forged(publisher, publisher.build("2.0", [], has_delta=False), b'{"fields":{"title":"x"},"kind":"star"}')
+    block = replace(forged.blocks[0], **wrong)  # type: ignore[arg-type]
+    publisher.add_release("2.0", replace(forged, records=block.count, blocks=(block,)))
+
+    with pytest.raises(ExpectedError, match=message):
+        install_release(app, NAME, str(publisher.folder))
+    assert not (app.library.folder / NAME).exists()
+
+
 def test_another_catalogue_than_the_named_one_is_refused(app: App, publisher: Publisher) -> None:
     with pytest.raises(
         InputError, match="has releases of 'stars', not of 'planets'; to install it: pinakes init stars"
