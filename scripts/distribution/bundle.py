@@ -21,6 +21,10 @@ ENTRY_POINT = "src/server.py"
 LOCK = REPO / "requirements-server.lock"
 LIBRARY, CATALOGUES, SAMPLES = "PINAKES_HOME", "PINAKES_BUNDLE_CATALOGUES", "PINAKES_BUNDLE_SAMPLES"
 """Environment variables by which the host tells the entry point what the user chose."""
+PYTHON = ">=3.11,<3.14"
+"""The Pythons for which every dependency has wheels on every platform; uv gets one where it is missing."""
+INTEL_MAC = "sys_platform == 'darwin' and platform_machine == 'x86_64'"
+NOT_INTEL_MAC = "sys_platform != 'darwin' or platform_machine != 'x86_64'"
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\;]+)(?: ;([^\\]*))?", re.MULTILINE)
 
 
@@ -61,7 +65,7 @@ def manifest(project: Project) -> dict[str, Any]:
         "keywords": list(project.keywords),
         "license": project.licence,
         "privacy_policies": [project.page("docs/privacy.md")],
-        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": project.python}},
+        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": PYTHON}},
         "user_config": USER_CONFIG,
     }
 
@@ -120,17 +124,22 @@ def _prompt(prompt: PromptSpec) -> dict[str, Any]:
 
 
 def bundle_project(project: Project, wheel: str) -> str:
-    """Return the `pyproject.toml` of the bundle: the wheel beside it, and the versions that were tested with it."""
+    """Return the `pyproject.toml` of the bundle: the wheel beside it, and the versions that were tested with it.
+
+    Intel Macs have no wheels of the newest versions: there uv chooses, among those that need no compiler.
+    """
     pins = "".join(f"    {json.dumps(pin)},\n" for pin in pinned_versions(LOCK.read_text(encoding="utf-8")))
     return f"""# Made by `make dist`: what uv installs when a desktop client starts the bundle.
 [project]
 name = "{project.name}-bundle"
 version = "{project.version}"
-requires-python = "{project.python}"
+requires-python = "{PYTHON}"
 dependencies = ["{project.name}=={project.version}"]
 
 [tool.uv]
 package = false
+no-build = true
+required-environments = ["{INTEL_MAC}"]
 constraint-dependencies = [
 {pins}]
 
@@ -140,8 +149,10 @@ constraint-dependencies = [
 
 
 def pinned_versions(lock: str) -> Sequence[str]:
-    """Return the versions of a lock file as requirements, without checksums."""
-    found = PINNED.findall(lock)
-    return [
-        f"{name}=={version}" + (f" ;{marker.rstrip()}" if marker.strip() else "") for name, version, marker in found
-    ]
+    """Return the versions of a lock file as requirements, without checksums; they do not bind Intel Macs."""
+    return [f"{name}=={version} ; {_and_not_intel_mac(marker)}" for name, version, marker in PINNED.findall(lock)]
+
+
+def _and_not_intel_mac(marker: str) -> str:
+    own = marker.strip().replace('"', "'")
+    return f"({own}) and ({NOT_INTEL_MAC})" if own else NOT_INTEL_MAC

@@ -12,12 +12,13 @@ from typing import Any
 import jsonschema
 import pytest
 from distribution.archive import write_zip
-from distribution.bundle import SOURCES, USER_CONFIG, bundle_files, manifest, pinned_versions
+from distribution.bundle import PYTHON, SOURCES, USER_CONFIG, bundle_files, manifest, pinned_versions
 from distribution.project import REPO, load_project
 from distribution.registry import registry_entry
 from distribution.release import SERVER_SCHEMA, write_sums
 from distribution.skill_files import skill_files
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from pinakes import __version__
 from pinakes.cli.main import COMMANDS
@@ -85,9 +86,24 @@ def test_the_bundle_installs_the_wheel_in_it_with_the_versions_that_were_tested(
         assert needed.specifier.contains(pinned.version), needed
 
 
-def test_versions_of_a_lock_file_keep_their_markers() -> None:
+def test_versions_of_a_lock_file_keep_their_markers_and_leave_intel_macs_free() -> None:
     lock = 'numpy==2.4.0 \\\n    --hash=sha256:0\nuvloop==0.23.0 ; sys_platform != "win32" \\\n    --hash=sha256:1\n'
-    assert pinned_versions(lock) == ["numpy==2.4.0", 'uvloop==0.23.0 ; sys_platform != "win32"']
+    numpy, uvloop = map(Requirement, pinned_versions(lock))
+    intel = {"sys_platform": "darwin", "platform_machine": "x86_64"}
+    assert str(numpy.specifier) == "==2.4.0"
+    assert numpy.marker is not None
+    assert uvloop.marker is not None
+    assert [one.evaluate(intel) for one in (numpy.marker, uvloop.marker)] == [False, False]
+    for platform, bound in (("linux", [True, True]), ("win32", [True, False])):
+        place = {"sys_platform": platform, "platform_machine": "x86_64"}
+        assert [one.evaluate(place) for one in (numpy.marker, uvloop.marker)] == bound
+
+
+def test_the_bundle_runs_with_pythons_that_the_package_allows() -> None:
+    allowed, wanted = SpecifierSet(PROJECT.python), SpecifierSet(PYTHON)
+    versions = [f"3.{minor}" for minor in range(8, 20)]
+    assert list(wanted.filter(versions)) == ["3.11", "3.12", "3.13"]
+    assert set(wanted.filter(versions)) <= set(allowed.filter(versions))
 
 
 def load_entry_point() -> Any:
