@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from itertools import chain
 
 from pinakes.catalogue.known import known_of
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
@@ -73,7 +74,8 @@ def number_of(record: Record, field: FieldSpec) -> float:
 
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     """Return the tokens of these fields' texts."""
-    return [token for field in fields for text in texts_of(record.get(field.name)) for token in index_tokens(text)]
+    texts = chain.from_iterable(texts_of(record.get(field.name)) for field in fields)
+    return list(chain.from_iterable(map(index_tokens, texts)))
 
 
 def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
