@@ -1,5 +1,6 @@
 """Explanations through the gate: for callers who may search, of what they may see, limited and audited."""
 
+from dataclasses import replace
 from typing import Any
 
 from pinakes.errors import ForbiddenError
@@ -12,6 +13,9 @@ from pinakes.tools.explain.call import Question, explain_call
 def explain(gate: Gate, context: CallContext, catalogue: str, question: Question) -> dict[str, Any]:
     """Return why a record has its place in the answer of a search tool, or why it is not in it."""
     principal = context.principal
+    named = gate.toolbox_of(principal).find_tool(question.tool) if question.tool else None
+    if named is not None:
+        context = replace(context, target=named.name)  # asked by its plain name, and audited by its own
 
     def work() -> dict[str, Any]:
         if Action.ACCESS_CATALOG not in principal.actions:

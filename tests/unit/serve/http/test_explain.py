@@ -1,6 +1,7 @@
 """`POST /v1/explain`: why a record is in the answer of a search tool, or why not, for whoever may search."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,20 @@ def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
     assert (told["found"], told["rank"], told["tool"]) == (True, 1, "search_anime")
     assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=1.1e-4)
     assert plain_site.last_note().operation == "tools/explain"
+
+
+@pytest.mark.row("N17")
+def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(
+    make_site: Callable[..., Any], plain: Library
+) -> None:
+    search = next(tool for tool in plain.gate.list_tools(LOCAL_USER) if tool.name == "search_anime")
+    dotted = replace(search, name="anime.search")
+    site = make_site(toolboxes=Toolbox([dotted], catalogues=[plain.app.open_catalogue("anime")]))
+    site.add_user("ada")
+    assert explain(site, id="mal-1", query="Cowboy Bebop", tool="anime_search").json()["tool"] == "anime.search"
+    assert site.last_note().target == "anime.search"
+    answer = site.client.post("/v1/tools/anime_search", json={"query": "x"}, headers=site.token("ada"))
+    assert (answer.status_code, site.last_note().target) == (200, "anime.search")
 
 
 def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> None:

@@ -135,7 +135,7 @@ function clients() {
   if (!mcp) return curl;
   const url = mcp.streamable_http;
   return {
-    "Claude Code": ["Run once, in your project.", `claude mcp add --transport http pinakes \\\n  ${url}${header_option("--header")}`],
+    "Claude Code": ["Run once, for all your projects.", `claude mcp add --scope user --transport http pinakes \\\n  ${url}${header_option("--header")}`],
     "Cursor": ["In ~/.cursor/mcp.json:", JSON.stringify({mcpServers: {pinakes: http_entry(url)}}, null, 2)],
     "VS Code": ["In .vscode/mcp.json:", JSON.stringify({servers: {pinakes: http_entry(url, {type: "http"})}}, null, 2)],
     "Other": ["Most clients take a configuration like this one:",
