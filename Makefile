@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 4
 
-.PHONY: serve test quick picture stranger dist conformance chaos damage release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
+.PHONY: serve test quick picture stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -42,6 +42,9 @@ chaos: $(STAMP)  ## let two servers go through kills, full disks, lost databases
 
 damage: $(STAMP)  ## flip bits and truncate files of a small library 1,000 times, and see that no answer is silently wrong
 	PYTHONPATH=tests $(BIN)/python -m support.damaging 1000
+
+packs-faults: $(STAMP)  ## flip 1,000 bits and cut 200 files of a pack, and see that each is found
+	PYTHONPATH=tests $(BIN)/python -m support.pack_faults
 
 release-faults: $(STAMP)  ## kill installations and updates from releases 20 times at each step, and swap releases 100 times under load
 	PYTHONPATH=tests $(BIN)/python -m support.release_kills 20

@@ -1,18 +1,23 @@
 """Damage to packs: flipped bits and lost ends at random places over all files, each of which has to be found.
 
-    python -m support.pack_faults FOLDER --flips 1000 --truncations 200
+    python -m support.pack_faults [FOLDER] --flips 1000 --truncations 200
 
-FOLDER is an unsigned pack. Each file is put back after it was damaged.
+FOLDER is an unsigned pack; a copy of it is damaged, one place at a time. Without one, a small pack is made.
 """
 
 import argparse
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pinakes.api.registry import get_package
+from pinakes.packs.builder import PackLabel, build_pack
 from pinakes.packs.verify import check_pack
+from support.libraries import Shelved, make_anime
 
 Check = Callable[[Path], bool]
 """Tells whether a pack is found whole."""
@@ -76,17 +81,31 @@ def replaced(path: Path, content: bytes) -> Iterator[None]:
         path.write_bytes(before)
 
 
+def make_pack(folder: Path) -> None:
+    """Write a pack of a few hundred records with vectors, in many blocks."""
+    loaded = get_package("anime").loaded
+    shelved = Shelved(spec=loaded.spec)
+    shelved.put(*(make_anime(f"Title {number}", synopsis=f"Story {number}, told again.") for number in range(300)))
+    build_pack(shelved.shelf.reader(), PackLabel(catalogue="anime", loaded=loaded), folder, cut=16)
+
+
 def main() -> None:
     """Damage a pack as often as the arguments say."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--truncations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    if not is_whole(asked.folder):
-        raise SystemExit(f"{asked.folder} is not whole to begin with")
-    found = damage_everywhere(asked.folder, flips=asked.flips, truncations=asked.truncations, seed=asked.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "pack"
+        if asked.folder is None:
+            make_pack(copy)
+        else:
+            shutil.copytree(asked.folder, copy)
+        if not is_whole(copy):
+            raise SystemExit(f"{asked.folder} is not whole to begin with")
+        found = damage_everywhere(copy, flips=asked.flips, truncations=asked.truncations, seed=asked.seed)
     print(f"{found.tried} damaged, {len(found.missed)} not found")
     print("\n".join(found.missed))
     raise SystemExit(bool(found.missed))

@@ -137,7 +137,7 @@ def export_command(catalogue: str, folder: Path, as_json: bool) -> None:
     """Write CATALOGUE into FOLDER as files that other programs read.
 
     manifest.json, catalogue.toml, records.jsonl.zst (one record per line) and embeddings.parquet (id, embedding), and
-    the formats of its package, such as an SQLite table of papers. All records are written, restricted ones too.
+    the formats of its package, where it has some. All records are written, restricted ones too.
     Another library takes it with its vectors: pinakes add FOLDER
     """
     with sharing(folder), _progress(app := open_app(), catalogue, hidden=as_json) as progress:

@@ -1,7 +1,7 @@
 """Vectors in a column of a table: little-endian 32-bit floats, whose model a small JSON file beside the table names.
 
-    papers.sqlite    a table with a column `embedding` of BLOBs
-    papers.json      {"model": "all-MiniLM-L6-v2", "dimension": 384}
+    NAME.sqlite    a table with a column `embedding` of BLOBs
+    NAME.json      {"model": "all-MiniLM-L6-v2", "dimension": 384}
 
 Vectors with a `mean`, which was subtracted from them, are not those that the model made, and are not taken.
 """
