@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +14,13 @@ from unittest.mock import patch
 import httpx
 
 from object_storage.stores import Store
+from pinakes.assembly import collection_watch
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe
+from pinakes.assembly.collection_watch import CollectionWatch
 from pinakes.assembly.published import publish_catalogue
 from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.collection_settings import CollectionSettings
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
@@ -96,25 +99,38 @@ def _run(
     store: Store, folder: Path, publisher: _Publisher, proxy: FaultyProxy, *, faults: int, seed: int
 ) -> FaultReport:
     report = FaultReport(store=store.name)
-    environment = {
-        **store.environment_by(proxy.port),
-        "base_db_path": store.place,
-        "PINAKES_COLLECTIONS_REFRESH_S": "0.5",
-    }
-    server = ServerProcess(folder / "there", "--no-accounts", environment=environment)
+    environment = {**store.environment_by(proxy.port), "base_db_path": store.place}
+    server = ServerProcess(
+        folder / "there", "--no-accounts", environment={**environment, "PINAKES_COLLECTIONS_REFRESH_S": "0"}
+    )
     try:
-        with _asking(server.url, report):
+        with _asking(server.url, report), _syncing(store, folder / "there", environment):
             proxy.find_fault = some_requests(seed, share=SHARE)
             deadline = time.monotonic() + LONGEST_S
             while sum(proxy.done.values()) < faults and time.monotonic() < deadline:
                 time.sleep(4)
                 publisher.publish()
+                print(f"{store.name}: {sum(proxy.done.values())} faults, {report.searches} searches", flush=True)
             report.faults = Counter(proxy.done)
             proxy.find_fault = no_fault
             report.ends_in_time = _becomes(report, publisher.edition)
     finally:
         server.stop()
     return report
+
+
+@contextmanager
+def _syncing(store: Store, home: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """Sync as servers do, by processes, but without the pauses between and after failures."""
+    collections = CollectionSettings(base_db_path=store.place, names=("games",), refresh_s=0.1)
+    watch = CollectionWatch(Settings(home=home, collections=collections), first_look_s=0, first_pause_s=0.1)
+    names = {"PINAKES_COLLECTIONS": "games"}
+    with patch.dict("os.environ", {**environment, **names}), patch.object(collection_watch, "LONGEST_PAUSE_S", 0.5):
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.stop()
 
 
 @contextmanager

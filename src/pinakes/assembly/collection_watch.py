@@ -102,9 +102,16 @@ class CollectionWatch:
             return False
         state = load_state(self._settings.home, place)
         if code != 0 and state == before:  # it ended before it could record why
-            state = note_problem(self._settings.home, place, _describe_end(code), now=datetime.now(UTC))
+            state = self._note(place, _describe_end(code))
         self._tell(state)
         return state.problem is not None or any(one.outcome == "failed" for one in state.collections)
+
+    def _note(self, place: str, problem: str) -> PlaceState:
+        """Record why a place could not be looked at, where the library can be written to."""
+        try:
+            return note_problem(self._settings.home, place, problem, now=datetime.now(UTC))
+        except OSError as error:
+            return PlaceState(place=place, problem=f"{problem}; the library cannot be written to: {error.strerror}")
 
     def _run_process(self, place: str) -> int:
         """Run `pinakes sync` in a process of its own, and return its exit code."""

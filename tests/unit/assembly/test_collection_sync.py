@@ -13,7 +13,7 @@ import pytest
 
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe, package_recipe
+from pinakes.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
 from pinakes.assembly.collection_state import PlaceState, load_state
 from pinakes.assembly.collection_sync import sync_place
 from pinakes.assembly.published import publish_catalogue
@@ -65,13 +65,13 @@ class Site:
         self.build(self.here, JsonRows(path), recipe, "games")
         self.publish("games")
 
-    def publish_notes(self) -> None:
+    def publish_notes(self, name: str = "notes") -> None:
         (self.folder / "notes").mkdir(exist_ok=True)
         (self.folder / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
         package = get_package("documents")
         source = package.open_rows(str(self.folder / "notes"))
-        self.build(self.here, source, package_recipe(package), "notes")
-        self.publish("notes")
+        self.build(self.here, source, package_recipe(package), name)
+        self.publish(name)
 
     def build(self, app: App, source: Any, recipe: Any, name: str) -> None:
         add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
@@ -141,6 +141,13 @@ def test_a_catalogue_that_is_not_from_the_table_is_left_alone(site: Site) -> Non
     (state,) = site.sync().collections
     assert (state.outcome, site.titles(), site.problems()) == ("own", {"m": "Mine"}, {})
     assert "mine.jsonl, which is kept" in state.reason
+
+
+def test_sample_data_is_replaced_by_the_collection_of_its_name(site: Site) -> None:
+    add_sample(site.there, "personal", progress=lambda _report: None, embed=False)
+    site.publish_notes("personal")
+    assert [one.outcome for one in site.sync().collections] == ["synced", "synced"]
+    assert set(site.titles("personal").values()) == {"Bread"}
 
 
 def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
