@@ -7,6 +7,7 @@ takes a wheel that exists. Exits with 1 when one of them fails; a Python that is
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,12 +20,23 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 REFUSED = "3.10"
+OLDER = "0.0.1"
+"""The version of the wheel that is upgraded from: this checkout under another number."""
+BUILT_FROM = ("pyproject.toml", "hatch_build.py", "README.md", "CHANGELOG.md", "LICENSE")
 FILMS = "title,year,story\nHeat,1995,A thief and a detective.\nAlien,1979,Something is aboard the ship.\n"
 TIMEOUT_S = 900
 
 
 class StepFailedError(Exception):
     """A command of the matrix did not do what it should."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheels:
+    """The wheel that is tried, and one of an older version to upgrade from."""
+
+    older: Path
+    newest: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,25 +62,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="pinakes-matrix-") as name:
         folder = Path(name)
-        wheel = options.wheel.resolve() if options.wheel else build(folder)
-        outcomes = [try_python(version, wheel, folder) for version in options.python or (*SUPPORTED, REFUSED)]
-        outcomes += [] if options.no_tools else try_tools(wheel, folder)
+        wheel = options.wheel.resolve() if options.wheel else build(ROOT, folder)
+        wheels = Wheels(older=build_older(folder / "older"), newest=wheel)
+        outcomes = [try_python(version, wheels, folder) for version in options.python or (*SUPPORTED, REFUSED)]
+        outcomes += [] if options.no_tools else try_tools(wheels, folder)
     return 1 if any(one.is_failure for one in outcomes) else 0
 
 
-def build(folder: Path) -> Path:
-    """Build the wheel of this checkout."""
+def build(checkout: Path, folder: Path) -> Path:
+    """Build the wheel of a checkout."""
     command = [sys.executable, "-c", f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"]
-    return folder / run(command, cwd=ROOT).strip().splitlines()[-1]
+    return folder / run(command, cwd=checkout).strip().splitlines()[-1]
 
 
-def try_python(version: str, wheel: Path, folder: Path) -> Outcome:
+def build_older(folder: Path) -> Path:
+    """Build the wheel of this checkout under an older version."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in BUILT_FROM:
+        shutil.copy(ROOT / name, folder / name)
+    version_file = folder / "src/pinakes/__init__.py"
+    text = re.sub(
+        r'^__version__ = ".*"$', f'__version__ = "{OLDER}"', version_file.read_text("utf-8"), flags=re.MULTILINE
+    )
+    version_file.write_text(text, encoding="utf-8")
+    return build(folder, folder)
+
+
+def try_python(version: str, wheels: Wheels, folder: Path) -> Outcome:
     """Install the wheel with pip into an empty environment of a Python, and search; an old one must refuse it."""
     python = find_python(version)
     if python is None:
         return told(Outcome(name=f"Python {version}", result="not here"))
     attempt = refuse_old if version == REFUSED else install_and_search
-    return timed(f"Python {version}", lambda: attempt(python, wheel, folder / f"python-{version}"))
+    return timed(f"Python {version}", lambda: attempt(python, wheels, folder / f"python-{version}"))
 
 
 def find_python(version: str) -> str | None:
@@ -85,23 +111,25 @@ def answers(python: str, version: str) -> bool:
     return done.stdout.strip() == version
 
 
-def install_and_search(python: str, wheel: Path, folder: Path) -> str:
-    """Install, build a catalogue of two films, search it, and uninstall."""
+def install_and_search(python: str, wheels: Wheels, folder: Path) -> str:
+    """Install, upgrade, build a catalogue of two films, search it, and uninstall."""
     run([python, "-m", "venv", str(folder)])
     commands = folder / ("Scripts" if os.name == "nt" else "bin")
-    run([str(commands / "python"), "-m", "pip", "install", "-q", str(wheel)])
+    run([str(commands / "python"), "-m", "pip", "install", "-q", str(wheels.older)])
+    run([str(commands / "python"), "-m", "pip", "install", "-q", "-U", str(wheels.newest)])
+    require_version(commands / "pinakes", wheels.newest)
     search([str(commands / "pinakes")], folder)
     search([str(commands / "python"), "-m", "pinakes"], folder)
     run([str(commands / "python"), "-m", "pip", "uninstall", "-q", "-y", "pinakes"])
     if list(folder.rglob("site-packages/pinakes*/**/*.py")):
         raise StepFailedError("files of pinakes are left after pip uninstall")
-    return "installed, searched, uninstalled"
+    return "installed, upgraded, searched, uninstalled"
 
 
-def refuse_old(python: str, wheel: Path, folder: Path) -> str:
+def refuse_old(python: str, wheels: Wheels, folder: Path) -> str:
     """See that pip, asked for the package by name, refuses it and names the Python that it requires."""
     run([python, "-m", "venv", str(folder)])
-    index = write_index(wheel, folder / "index")
+    index = write_index([wheels.newest], folder / "index")
     command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--index-url", index.as_uri(), "pinakes"]
     environment = clean_environment(folder) | {"PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
@@ -111,12 +139,13 @@ def refuse_old(python: str, wheel: Path, folder: Path) -> str:
     return f"refused by pip: {said}"
 
 
-def write_index(wheel: Path, folder: Path) -> Path:
-    """Write a package index that has only this wheel, and states the Python that it requires."""
+def write_index(wheels: Sequence[Path], folder: Path) -> Path:
+    """Write a package index that has only these wheels, and states the Python that they require."""
     page = folder / "pinakes" / "index.html"
-    page.parent.mkdir(parents=True)
-    link = f'<a href="{wheel.as_uri()}" data-requires-python="&gt;={SUPPORTED[0]}">{wheel.name}</a>'
-    page.write_text(f"<!DOCTYPE html><title>pinakes</title>{link}", encoding="utf-8")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    requires = f'data-requires-python="&gt;={SUPPORTED[0]}"'
+    links = [f'<a href="{wheel.as_uri()}" {requires}>{wheel.name}</a>' for wheel in wheels]
+    page.write_text(f"<!DOCTYPE html><title>pinakes</title>{''.join(links)}", encoding="utf-8")
     return folder
 
 
@@ -135,54 +164,69 @@ def search(pinakes: Sequence[str], folder: Path) -> None:
         raise StepFailedError(f"the search found {found['results']}")
 
 
-def try_tools(wheel: Path, folder: Path) -> list[Outcome]:
+def try_tools(wheels: Wheels, folder: Path) -> list[Outcome]:
     """Install the wheel as users of pipx and uv do; both are got by pip."""
     tools = folder / "tools"
     python = next(filter(None, map(find_python, ("3.12", "3.11", "3.13"))), sys.executable)
     run([python, "-m", "venv", str(tools)])
     run([str(tools / "bin/python"), "-m", "pip", "install", "-q", "pipx", "uv"])
     attempts: dict[str, Callable[[], str]] = {
-        "pipx": lambda: try_pipx(tools, wheel, folder / "pipx", python),
-        "uvx": lambda: try_uvx(tools, wheel, folder / "uvx", python),
-        "uv tool": lambda: try_uv_tool(tools, wheel, folder / "uv-tool", python),
+        "pipx": lambda: try_pipx(tools / "bin/pipx", wheels, folder / "pipx", python),
+        "uvx": lambda: try_uvx(tools / "bin/uvx", wheels, folder / "uvx", python),
+        "uv tool": lambda: try_uv_tool(tools / "bin/uv", wheels, folder / "uv-tool", python),
     }
     return [timed(name, attempt) for name, attempt in attempts.items()]
 
 
-def try_pipx(tools: Path, wheel: Path, folder: Path, python: str) -> str:
-    """Install, search, install again over it, and uninstall with pipx."""
+def try_pipx(pipx: Path, wheels: Wheels, folder: Path, python: str) -> str:
+    """Install, upgrade, search and uninstall with pipx."""
+    index = write_index([wheels.older], folder / "index")
     environment = clean_environment(folder) | {"PIPX_HOME": str(folder / "home"), "PIPX_BIN_DIR": str(folder / "bin")}
-    pipx = str(tools / "bin/pipx")
-    run([pipx, "install", "--python", python, str(wheel)], environment=environment)
+    from_index = f"--pip-args=--extra-index-url {index.as_uri()}"
+    run([str(pipx), "install", "--python", python, from_index, "pinakes"], environment=environment)
+    write_index([wheels.older, wheels.newest], index)
+    run([str(pipx), "upgrade", "pinakes"], environment=environment)
+    require_version(folder / "bin/pinakes", wheels.newest)
     search([str(folder / "bin/pinakes")], folder)
-    run([pipx, "install", "--force", "--python", python, str(wheel)], environment=environment)
-    run([pipx, "uninstall", "pinakes"], environment=environment)
+    run([str(pipx), "uninstall", "pinakes"], environment=environment)
     return require_gone(folder / "bin/pinakes")
 
 
-def try_uvx(tools: Path, wheel: Path, folder: Path, python: str) -> str:
+def try_uvx(uvx: Path, wheels: Wheels, folder: Path, python: str) -> str:
     """Run from the wheel without installing."""
     folder.mkdir()
-    search([str(tools / "bin/uvx"), "-q", "--python", python, "--from", str(wheel), "pinakes"], folder)
+    search([str(uvx), "-q", "--python", python, "--from", str(wheels.newest), "pinakes"], folder)
     return "ran and searched"
 
 
-def try_uv_tool(tools: Path, wheel: Path, folder: Path, python: str) -> str:
-    """Install, search, install again over it, and uninstall with uv."""
+def try_uv_tool(uv: Path, wheels: Wheels, folder: Path, python: str) -> str:
+    """Install, upgrade, search and uninstall with uv."""
+    index = write_index([wheels.older], folder / "index")
     places = {"UV_TOOL_DIR": str(folder / "home"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
-    environment, uv = clean_environment(folder) | places, str(tools / "bin/uv")
-    run([uv, "tool", "install", "-q", "--python", python, str(wheel)], environment=environment)
+    environment = clean_environment(folder) | places
+    from_index = ["--index", index.as_uri()]
+    run([str(uv), "tool", "install", "-q", "--python", python, *from_index, "pinakes"], environment=environment)
+    write_index([wheels.older, wheels.newest], index)
+    run([str(uv), "tool", "upgrade", "-q", "pinakes"], environment=environment)
+    require_version(folder / "bin/pinakes", wheels.newest)
     search([str(folder / "bin/pinakes")], folder)
-    run([uv, "tool", "install", "-q", "--reinstall", "--python", python, str(wheel)], environment=environment)
-    run([uv, "tool", "uninstall", "-q", "pinakes"], environment=environment)
+    run([str(uv), "tool", "uninstall", "-q", "pinakes"], environment=environment)
     return require_gone(folder / "bin/pinakes")
+
+
+def require_version(pinakes: Path, wheel: Path) -> None:
+    """Refuse a command that is of another version than the wheel."""
+    version = wheel.name.split("-")[1]
+    said = run([str(pinakes), "--version"]).strip()
+    if not said.endswith(f" {version}"):
+        raise StepFailedError(f"{said!r} after the upgrade to {version}")
 
 
 def require_gone(command: Path) -> str:
     """Refuse a command that is left after it was uninstalled."""
     if command.exists():
         raise StepFailedError(f"{command} is left after uninstall")
-    return "installed, searched, reinstalled, uninstalled"
+    return "installed, upgraded, searched, uninstalled"
 
 
 def clean_environment(home: Path) -> dict[str, str]:

@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.row("N17")
+
 PYTHON = """#!/bin/sh
 case "$1 $2" in
 "-c "*print*) echo {version} ;;

@@ -15,6 +15,8 @@ import pytest
 from hatchling.build import build_sdist, build_wheel
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.row("N17")
+
 PACKAGES = ("pinakes", "pinakes_catalogues")
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 

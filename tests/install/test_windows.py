@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.row("N17")
+
 PROGRAM = Path(__file__).with_name("hidden_posix.py")
 SOURCES = Path(__file__).parents[2] / "src"
 

@@ -10,6 +10,8 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
 from pinakes.settings import load_settings
 
+pytestmark = pytest.mark.row("N17")
+
 Run = Callable[..., Any]
 
 
