@@ -38,9 +38,9 @@ def write_synced(path: Path, content: bytes) -> None:
 
 
 def save_block(folder: Path, block: Block, data: bytes) -> None:
-    """Write the file of a block, unless it is there."""
+    """Write the file of a block, unless it is there and whole."""
     path = block_path(folder, block)
-    if not path.is_file() or path.stat().st_size != len(data):
+    if not path.is_file() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_synced(path, data)
 

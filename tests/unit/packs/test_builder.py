@@ -13,7 +13,7 @@ from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.packs.blocks import load_block, parse_records, parse_vectors
 from pinakes.packs.builder import next_version
-from pinakes.packs.manifest import BlockKind, Manifest, load_manifest
+from pinakes.packs.manifest import BlockKind, Manifest, block_path, load_manifest
 from pinakes.packs.verify import check_pack
 from pinakes.shelf.port import Delete, Embedding, Put
 from support.libraries import Shelved
@@ -114,6 +114,15 @@ def test_a_new_pack_takes_the_place_of_the_old_one_and_keeps_the_blocks_that_sta
     stayed = names & {block.file_name for block in before.all_blocks}
     assert len(stayed) == len(names) - 2
     assert all((folder / "blocks" / name).stat().st_ino == kept[name] for name in stayed)
+
+
+def test_a_block_that_was_damaged_is_written_anew_by_the_next_build(stories: Any, build: Build) -> None:
+    folder, manifest = build(stories, cut=4)
+    path = block_path(folder, manifest.blocks[0])
+    path.write_bytes(bytes(len(path.read_bytes())))
+    assert list(check_pack(folder)) != []
+    build(stories, cut=4)
+    assert list(check_pack(folder)) == []
 
 
 def test_without_a_version_a_changed_pack_counts_up_and_the_same_one_does_not(
