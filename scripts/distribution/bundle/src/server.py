@@ -41,8 +41,8 @@ def fill(library: Path) -> None:
 
 
 def finish(library: Path) -> int:
-    """Complete the samples; what is interrupted is completed at another start."""
-    code = run_pinakes("init")
+    """Complete the samples; what is interrupted, or needs a network that is away, is completed at another start."""
+    code = run_pinakes("init") or run_pinakes("model", "check")
     if code == 0:
         (library / PENDING).unlink(missing_ok=True)
     return code
