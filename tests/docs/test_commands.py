@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pinakes.cli.main import main
 from pinakes.settings import Settings
 from support.libraries import MODEL_CACHE
 from support.pages import (
+    FENCED,
     ROOT,
     SavedFile,
     Step,
@@ -188,6 +190,19 @@ def test_every_line_that_is_typed_in_a_console_block_is_found() -> None:
     found = [step for page in PAGES for step in iter_steps(page) if isinstance(step, Step)]
 
     assert typed == len(found) > 100
+
+
+def test_commands_are_shown_in_console_blocks_only() -> None:
+    typed = re.compile(r"^(\$ |pinakes |pip install |uvx |# (?:apt|systemctl|cp) )", re.MULTILINE)
+    others = [
+        (str(page.relative_to(ROOT)), block["text"])
+        for page in list_pages()
+        if "decisions" not in page.parts
+        for block in FENCED.finditer(page.read_text(encoding="utf-8"))
+        if block["language"] not in ("console", "sh") and typed.search(block["text"])
+    ]
+
+    assert others == []
 
 
 def test_commands_that_are_not_run_are_few_and_say_why() -> None:
