@@ -99,7 +99,11 @@ def _run(
     store: Store, folder: Path, publisher: _Publisher, proxy: FaultyProxy, *, faults: int, seed: int
 ) -> FaultReport:
     report = FaultReport(store=store.name)
-    environment = {**store.environment_by(proxy.port), "base_db_path": store.place}
+    environment = {
+        **store.environment_by(proxy.port),
+        "base_db_path": store.place,
+        "PINAKES_COLLECTIONS": "games",  # so that a server that is ready serves it
+    }
     server = ServerProcess(
         folder / "there", "--no-accounts", environment={**environment, "PINAKES_COLLECTIONS_REFRESH_S": "0"}
     )
@@ -124,8 +128,7 @@ def _syncing(store: Store, home: Path, environment: Mapping[str, str]) -> Iterat
     """Sync as servers do, by processes, but without the pauses between and after failures."""
     collections = CollectionSettings(base_db_path=store.place, names=("games",), refresh_s=0.1)
     watch = CollectionWatch(Settings(home=home, collections=collections), first_look_s=0, first_pause_s=0.1)
-    names = {"PINAKES_COLLECTIONS": "games"}
-    with patch.dict("os.environ", {**environment, **names}), patch.object(collection_watch, "LONGEST_PAUSE_S", 0.5):
+    with patch.dict("os.environ", environment), patch.object(collection_watch, "LONGEST_PAUSE_S", 0.5):
         watch.start()
         try:
             yield
