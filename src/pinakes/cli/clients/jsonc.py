@@ -88,6 +88,8 @@ class _Text:
             return json.loads(" ".join(token.text for token in kept))
         except json.JSONDecodeError as error:
             raise ConfigTextError(f"{self._place(kept, error.pos)}: {error.msg}") from error
+        except ValueError as error:
+            raise ConfigTextError("a number in it has too many digits") from error
         except RecursionError as error:
             raise ConfigTextError("it is nested too deeply") from error
 
@@ -142,7 +144,7 @@ def parse(text: str) -> dict[str, Any]:
     """Return the values of a configuration, whose root is an object."""
     try:
         value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         value = _read(text).value()
     if value is not None and not isinstance(value, dict):
         raise ConfigTextError(f"its root is a {type(value).__name__}, not an object")

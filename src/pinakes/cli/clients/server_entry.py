@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pinakes.errors import InputError
 
@@ -66,14 +66,25 @@ def find_command() -> list[str]:
 
 def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteServer:
     """Return the server at an address, which is checked; its MCP is at `/mcp`."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.fragment:
+    parts = _find_parts(url)
+    if parts is None:
         raise InputError(f"--url: '{url}' is not the address of a server; such as https://pinakes.example.org")
     if any(not "!" <= letter <= "~" for letter in token):
         raise InputError("--token: a token has no blanks and only ASCII characters")
     query = dict(parse_qsl(parts.query)) | ({TOOL_NAMES: PLAIN} if plain_names else {})
     path = parts.path if parts.path.strip("/") else "/mcp"
     return RemoteServer(url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token)
+
+
+def _find_parts(url: str) -> SplitResult | None:
+    """Return the parts of an address, None where it cannot be that of a server."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # ValueError where it is no port
+    except ValueError:
+        return None
+    is_server = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.fragment
+    return parts if is_server else None
 
 
 def holds_token(entry: Any) -> bool:

@@ -24,6 +24,10 @@ def parse(text: str) -> dict[str, Any]:
         raise ConfigTextError(f"{place}{getattr(error, 'problem', None) or 'malformed'}") from error
     except RecursionError as error:
         raise ConfigTextError("it is nested too deeply") from error
+    except ValueError as error:  # PyYAML does not turn errors in the making of values into its own
+        raise ConfigTextError(f"a date or number in it is malformed: {error}") from error
+    except (LookupError, AttributeError) as error:
+        raise ConfigTextError("a value in it is not of the type of its tag") from error
     if value is not None and not isinstance(value, dict):
         raise ConfigTextError(f"its root is a {type(value).__name__}, not a mapping")
     return value or {}

@@ -63,7 +63,13 @@ def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
     assert remote_server(url, "", plain_names=plain).url == whole
 
 
-@pytest.mark.parametrize("url", ["x.example", "ftp://x", "http://", "https://u:p@x/mcp", "https://x/#a", "file:///x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("x.example", "ftp://x", "http://", "https://u:p@x/mcp", "https://x/#a", "file:///x"),
+        *("http://[::1", "http://[zz]/", "http://x\u2100.example", "http://x:port", "http://x:99999"),
+    ],
+)
 def test_a_malformed_address_is_refused(url: str) -> None:
     with pytest.raises(InputError, match=r"--url: .* is not the address of a server"):
         remote_server(url, "")
