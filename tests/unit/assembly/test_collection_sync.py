@@ -163,6 +163,12 @@ def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
         ({"layout": 2, "catalogue": "chess", "digest": "x-y"}, "follow the catalogue package 'chess', which is not"),
         ({"layout": 99, "catalogue": "games"}, r"written by a newer version \(layout 99\); update Pinakes"),
         ({"layout": 2, "catalogue": "g", "declaration": "name = 1", "digest": "x"}, "games_documents"),
+        ({"layout": 2, "digest": "x-y"}, "its description has no valid 'catalogue'; publish the catalogue again"),
+        ({"layout": 2, "catalogue": "games"}, "its description has no valid 'digest'; publish the catalogue again"),
+        (
+            {"layout": 2, "catalogue": "games", "digest": "x-y", "model": 3},
+            "its description has no valid 'model'; publish the catalogue again",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
@@ -178,6 +184,19 @@ def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
     assert games.outcome in ("skipped", "failed")
     assert games.reason
     assert re.search(reason, games.reason)
+
+
+def test_a_published_table_that_lost_a_column_is_skipped_and_the_others_go_on(site: Site) -> None:
+    site.publish_notes()
+    site.sync()
+    lancedb.connect(site.place).open_table("games_documents").drop_columns(["metadata"])
+    games, notes = site.sync().collections
+    assert (games.outcome, notes.outcome) == ("skipped", "synced")
+    assert games.reason
+    assert re.search("games_documents: it has no column 'metadata'; publish the catalogue again", games.reason)
+    assert site.titles() == {"g1": "Catan", "g2": "Azul"}
+    site.publish("games")
+    assert [one.outcome for one in site.sync().collections] == ["synced", "synced"]
 
 
 @pytest.mark.row("T7")

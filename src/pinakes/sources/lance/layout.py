@@ -46,6 +46,8 @@ FIXED_COLUMNS = {
     "last_line": pa.int64(),
     "metadata": pa.string(),
 }
+RECORD_COLUMNS = ("id", "kind", "audiences", "metadata")
+"""The columns that make a record. With the vectors, they are compared with what was published."""
 PLACE_COLUMNS: dict[str, type] = {"path": str, "first_line": int, "last_line": int}
 """Columns of a record's place → the type that a field of the same name must have to fill it."""
 COLUMN_TYPES = {
@@ -76,6 +78,16 @@ def find_description(schema: pa.Schema) -> dict[str, Any] | None:
     if described["layout"] > LAYOUT_VERSION:
         raise StorageError(f"the table was written by a newer version (layout {described['layout']}); update Pinakes")
     return described
+
+
+def find_damage(schema: pa.Schema, description: Mapping[str, Any]) -> str | None:
+    """Return what a published table lacks to be read back, None where it has all."""
+    types = {"catalogue": str, "model": str | None}
+    types |= {"digest": str} if description["layout"] >= FIRST_WITH_ROW_SUMS else {}
+    for name, kind in types.items():
+        if not isinstance(description.get(name), kind):
+            return f"its description has no valid '{name}'"
+    return next((f"it has no column '{name}'" for name in RECORD_COLUMNS if name not in schema.names), None)
 
 
 def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str | None) -> pa.Schema:

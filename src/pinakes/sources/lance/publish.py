@@ -48,7 +48,7 @@ def publish(
     table = table_name(name)
     schema = build_schema(reader, spec, declaration=declaration)
     found = database.find_table(table)
-    if found is not None and find_description(found.schema) == find_description(schema):
+    if found is not None and _is_same(found.schema, schema):
         return Published(table=table, version=found.version, rows=found.count_rows(), written=False)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.arrow"
@@ -61,6 +61,11 @@ def publish(
     except StorageError as error:
         logger.warning("published, but old versions stay: %s", error.message)
     return Published(table=table, version=written.version, rows=written.count_rows(), written=True)
+
+
+def _is_same(found: pa.Schema, schema: pa.Schema) -> bool:
+    """Tell whether a table has this content, and no column was dropped from it since."""
+    return find_description(found) == find_description(schema) and set(schema.names) <= set(found.names)
 
 
 def _write_rows(

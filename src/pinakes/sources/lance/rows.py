@@ -22,13 +22,19 @@ from pinakes.model.vectors import ModelId
 from pinakes.settings import Settings
 from pinakes.sources.columns import plain_value
 from pinakes.sources.lance.database import LanceDatabase, require_allowed
-from pinakes.sources.lance.layout import TABLE_ENDING, RowSum, find_description, find_row_sum, table_name
+from pinakes.sources.lance.layout import (
+    RECORD_COLUMNS,
+    TABLE_ENDING,
+    RowSum,
+    find_damage,
+    find_description,
+    find_row_sum,
+    table_name,
+)
 from pinakes.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
 
 PREFIX = "lancedb"
 MODEL_MARK = "?model="
-SUMMED = ("id", "kind", "audiences", "metadata")
-"""The columns that are compared with what was published, beside the vectors."""
 EMBEDDING_FUNCTIONS = b"embedding_functions"
 """The key of a schema's metadata under which LanceDB notes the models that it embeds with itself."""
 
@@ -74,6 +80,8 @@ class LanceRows:
         self._stated_model = model
         self._default_model = default_model
         self._description = find_description(self._table.schema)
+        if self._description is not None and (damage := find_damage(self._table.schema, self._description)):
+            raise InputError(f"{self.name}: {damage}; publish the catalogue again")
         self.notes: tuple[str, ...] = ()
 
     @property
@@ -177,8 +185,9 @@ def _sum_of(path: Path) -> str:
     rows = RowSum()
     with _batches_in(path) as batches:
         for batch in batches:
-            for row in _iter_values(batch.select([*SUMMED, *(["vector"] if "vector" in batch.schema.names else [])])):
-                rows.add({**dict.fromkeys(SUMMED), **row}, row.get("vector"))
+            vector = ["vector"] if "vector" in batch.schema.names else []
+            for row in _iter_values(batch.select([*RECORD_COLUMNS, *vector])):
+                rows.add({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector"))
     return rows.value
 
 
