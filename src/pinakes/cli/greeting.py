@@ -40,7 +40,7 @@ def _is_wanted() -> bool:
     """Ask on a terminal whether to make a library now."""
     is_asked = sys.stdin is not None and sys.stdin.isatty()
     return is_asked and click.confirm(
-        "Make it now, with the sample catalogues (110 MB of models, a minute)?", default=True
+        "Make it now, with the sample catalogues (110 MB of models, some minutes)?", default=True
     )
 
 
