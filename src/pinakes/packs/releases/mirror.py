@@ -7,7 +7,7 @@ blocks are published already, and what a delta is made from.
 from collections.abc import Sequence
 from pathlib import Path
 
-from pinakes.errors import NotFoundError, StorageError
+from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.packs.manifest import (
     BLOCKS_FOLDER,
     MANIFEST_FILE,
@@ -22,19 +22,27 @@ from pinakes.packs.releases.index import INDEX_FILE, Asset, Release, find_asset
 from pinakes.packs.releases.newest import read_manifest, read_releases
 from pinakes.packs.releases.places import ReleasePlace
 from pinakes.packs.releases.published_index import RELEASES_FOLDER, PublishedIndex, PublishedRelease
-from pinakes.packs.releases.publishing import describe_files
+from pinakes.packs.releases.publishing import TAG, describe_files, publishing_in
 
 
 def mirror_releases(place: ReleasePlace, folder: Path, *, count: int) -> list[str]:
     """Write the newest releases of a place into a new folder of releases, and return their tags, newest first."""
-    if (folder / INDEX_FILE).exists():
-        raise StorageError(f"{folder} has releases already; give a new folder, or leave the place out")
-    releases = read_releases(place, lambda some: len(_installable(some)) >= count)
-    newest = _installable(releases)[:count]
-    mirror = _Mirror(place, releases, folder)
-    entries = tuple(mirror.bring(release) for release in newest)
-    PublishedIndex(folder=folder, releases=entries).save(folder)  # commit point
+    with publishing_in(folder):
+        if (folder / INDEX_FILE).exists():
+            raise StorageError(f"{folder} has releases already; give a new folder, or leave the place out")
+        releases = read_releases(place, lambda some: len(_installable(some)) >= count)
+        newest = _installable(releases)[:count]
+        mirror = _Mirror(place, releases, folder)
+        entries = tuple(mirror.bring(release) for release in newest)
+        PublishedIndex(folder=folder, releases=entries).save(folder)  # commit point
     return [release.tag for release in newest]
+
+
+def _require_folder_name(place: ReleasePlace, tag: str) -> str:
+    """Refuse a tag that is not the name of a folder, such as one that leads out of the folder of releases."""
+    if not TAG.fullmatch(tag):
+        raise InputError(f"{place.shown} has a release '{tag:.80}'; expected a tag of letters, digits and . _ + -")
+    return tag
 
 
 def _installable(releases: Sequence[Release]) -> list[Release]:
@@ -55,7 +63,7 @@ class _Mirror:
         """Copy a release, and return its entry of the index."""
         content = read_manifest(self._place, release)
         manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of release '{release.tag:.80}'")
-        own = self._folder / RELEASES_FOLDER / release.tag
+        own = self._folder / RELEASES_FOLDER / _require_folder_name(self._place, release.tag)
         own.mkdir(parents=True, exist_ok=True)
         self._bring_blocks(manifest)
         files: list[Path] = []

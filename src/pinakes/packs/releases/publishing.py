@@ -37,8 +37,8 @@ from pinakes.packs.manifest import (
     block_path,
     load_manifest,
 )
-from pinakes.packs.pack_files import write_synced
-from pinakes.packs.releases.index import PACKED_MANIFEST_ASSET
+from pinakes.packs.pack_files import HALF_WRITTEN, write_synced
+from pinakes.packs.releases.index import BLOCK_NAME, DELTA_NAME, PACKED_MANIFEST_ASSET
 from pinakes.packs.releases.published_index import RELEASES_FOLDER, PublishedIndex, PublishedRelease
 from pinakes.packs.releases.versions import is_older
 from pinakes.packs.state import compare_states, state_of_pack
@@ -46,6 +46,9 @@ from pinakes.packs.state import compare_states, state_of_pack
 LOCK_FILE = "publishing.lock"
 LOCK_TIMEOUT_S = 10.0
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+RELEASE_FILE = re.compile(
+    rf"{re.escape(MANIFEST_FILE)}|{re.escape(PACKED_MANIFEST_ASSET)}|{re.escape(SIGNATURE_FILE)}|{DELTA_NAME.pattern}"
+)
 DELTAS = 4
 """From how many earlier releases there is a delta: a month of weekly releases."""
 MANIFEST_LEVEL = 19
@@ -92,7 +95,7 @@ def publish_pack(
     tag = _require_tag(tag or manifest.version)
     if options.keep is not None and options.keep < 1:
         raise InputError(f"'--keep' is {options.keep}; at least the newest release is kept")
-    with _publishing(folder):
+    with publishing_in(folder):
         index = PublishedIndex.load(folder)
         if (newest := index.newest_manifest()) is not None and newest.content == manifest.content:
             published = Publication(tag=index.releases[0].tag, manifest=newest)
@@ -105,7 +108,7 @@ def publish_pack(
 
 
 @contextmanager
-def _publishing(folder: Path) -> Iterator[None]:
+def publishing_in(folder: Path) -> Iterator[None]:
     """Hold the folder of the releases; refuse a second writer."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -266,13 +269,14 @@ def _pruned(published: Publication, index: PublishedIndex, folder: Path, *, keep
     kept = index.kept(keep)
     named = _named_files(kept)  # refused where a manifest cannot be read: what it needs is not known then
     kept.save(folder)  # before any file goes: what the index names is there
-    for path in _iter_files(folder):
+    removed = tuple(release.tag for release in index.releases[keep:])
+    for path in _iter_files(folder, removed):
         if path.relative_to(folder).as_posix() not in named:
             path.unlink(missing_ok=True)
-    for own in (folder / RELEASES_FOLDER).iterdir():
-        if own.is_dir() and not any(own.iterdir()):
+    for own in _folders_of(folder, removed):
+        if not any(own.iterdir()):
             own.rmdir()
-    return replace(published, removed=tuple(release.tag for release in index.releases[keep:]))
+    return replace(published, removed=removed)
 
 
 def _named_files(index: PublishedIndex) -> set[str]:
@@ -282,7 +286,20 @@ def _named_files(index: PublishedIndex) -> set[str]:
     return listed | {f"{BLOCKS_FOLDER}/{name}" for name in blocks}
 
 
-def _iter_files(folder: Path) -> Sequence[Path]:
-    """Return the files that releases are made of."""
-    found = [*(folder / BLOCKS_FOLDER).glob("*"), *(folder / RELEASES_FOLDER).glob("*/*")]
-    return [path for path in found if path.is_file()]
+def _iter_files(folder: Path, tags: Sequence[str]) -> Iterator[Path]:
+    """Yield the files of all blocks and those of some releases; files of other names are somebody else's."""
+    yield from _files_named(folder / BLOCKS_FOLDER, BLOCK_NAME)
+    for own in _folders_of(folder, tags):
+        yield from _files_named(own, RELEASE_FILE)
+
+
+def _folders_of(folder: Path, tags: Sequence[str]) -> list[Path]:
+    """Return the folders of some releases, as far as they are there."""
+    found = [folder / RELEASES_FOLDER / tag for tag in tags if TAG.fullmatch(tag)]
+    return [path for path in found if path.is_dir()]
+
+
+def _files_named(folder: Path, name: re.Pattern[str]) -> list[Path]:
+    """Return the files of a folder with such a name, also those that were left half written."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if name.fullmatch(path.name.removesuffix(HALF_WRITTEN)) and path.is_file()]

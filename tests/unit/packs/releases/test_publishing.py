@@ -146,6 +146,24 @@ def test_a_pruned_release_takes_no_block_with_it_that_a_kept_one_needs(publish: 
     assert sorted(path.name for path in (folder / "releases").iterdir()) == ["3", "4"]
 
 
+def test_pruning_leaves_the_files_of_others_alone(publish: Publish, folder: Path) -> None:
+    publish("1")
+    others = [folder / "releases" / "otherapp" / "app.tgz", folder / "blocks" / "README", folder / "releases/1/notes"]
+    others += [folder / "releases" / "otherapp" / "manifest.json", folder / "releases" / "empty"]
+    for path in others[:-1]:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    others[-1].mkdir()
+    half = folder / "blocks" / f"{'0' * 64}.zst.new"
+    half.write_bytes(b"left by a publisher that was killed")
+
+    assert publish("2", keep=1).removed == ("1",)
+
+    assert all(path.exists() for path in others)
+    assert [path.name for path in (folder / "releases" / "1").iterdir()] == ["notes"]
+    assert not half.exists()
+
+
 def test_nothing_is_pruned_where_a_manifest_cannot_be_read(publish: Publish, folder: Path) -> None:
     for version in "123":
         publish(version)
@@ -232,6 +250,42 @@ def test_a_machine_without_the_folder_goes_on_after_the_releases_of_a_place(
     assert brought == ["2", "1"]
     assert {path.name for path in there.files} == {path.name for path in here.files}
     assert there.manifest == here.manifest
+
+
+def test_the_first_release_of_all_follows_those_of_a_place_without_any(
+    packs: Path, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "place").mkdir()
+    (tmp_path / "place" / "releases.json").write_text("[]")
+
+    brought = mirror_releases(open_place(str(tmp_path / "place"), settings), tmp_path / "new" / "there", count=4)
+
+    assert brought == []
+    assert publish_pack(packs / "1", tmp_path / "new" / "there", published_at=NOW).tag == "1"
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder: Path, settings: Settings, tmp_path: Path) -> None:
+    folder.mkdir()
+    (folder / "releases.json").write_text("[]")
+    (tmp_path / "file").write_text("where a folder must be")
+
+    with pytest.raises(StorageError, match="file: cannot be written"):
+        mirror_releases(open_place(str(folder), settings), tmp_path / "file", count=4)
+
+
+@pytest.mark.parametrize("tag", ["../../escaped", "/absolute", "..", "a/b"])
+def test_a_tag_that_leads_out_of_the_folder_is_not_brought(
+    publish: Publish, folder: Path, settings: Settings, tmp_path: Path, tag: str
+) -> None:
+    publish("1")
+    tag = tag.replace("/absolute", str(tmp_path / "absolute"))
+    entries = json.loads((folder / "releases.json").read_bytes())
+    (folder / "releases.json").write_text(json.dumps([{**entries[0], "tag_name": tag}]))
+
+    with pytest.raises(InputError, match="expected a tag of letters"):
+        mirror_releases(open_place(str(folder), settings), tmp_path / "in" / "there", count=4)
+
+    assert not [path for path in tmp_path.rglob("manifest.json") if folder not in path.parents]
 
 
 class PagedPlace:
