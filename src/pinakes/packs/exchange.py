@@ -5,10 +5,11 @@
     records.jsonl.zst     one record per line, sorted by id: {"id", "kind"?, "fields", "audiences"?}
     embeddings.parquet    id, embedding (list of float32), as the model made it
 
-It is written under another name and then moved into place, so that it is never incomplete. `sources/exchange_rows`
-reads it.
+It is written in a folder inside its own, and its files are then moved into place, the manifest last: until then, the
+checksums do not fit. `sources/exchange_rows` reads it.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ from pinakes.shelf.port import ShelfReader
 from pinakes.sources.exchange_rows import DECLARATION, EMBEDDINGS, FORMAT, MANIFEST, RECORDS
 
 OWN_FILES = {MANIFEST, DECLARATION, RECORDS, EMBEDDINGS}
+UNFINISHED = ".unfinished-export"
+SHOWN_NAMES = 3
 LEVEL = 6
 
 Progress = Callable[[int], None]
@@ -58,15 +61,18 @@ def write_exchange(
 ) -> dict[str, Any]:
     """Write a snapshot in the exchange format into a new or empty folder or one of an earlier export."""
     _require_replaceable(target)
-    fresh = target.with_name(f"{target.name}.new")
+    former, fresh = _known_names(target), target / UNFINISHED
     try:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
         manifest = _write_files(reader, loaded, fresh, name=name, add_files=add_files, progress=progress)
-        shutil.rmtree(target, ignore_errors=True)
-        fresh.replace(target)  # commit point
+        for file in (*manifest["files"], MANIFEST):  # commit point: the manifest
+            os.replace(fresh / file, target / file)
+        _remove_files(target, former - {UNFINISHED, MANIFEST, *manifest["files"]})
     except OSError as error:
         raise StorageError(f"{target}: the export could not be written: {error}") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
     return manifest
 
 
@@ -74,8 +80,32 @@ def _require_replaceable(target: Path) -> None:
     """Refuse a place with anything but an earlier export in it."""
     if target.exists() and not target.is_dir():
         raise InputError(f"{target} is a file; give a folder for the export")
-    if target.is_dir() and any(target.iterdir()) and not (target / RECORDS).is_file():
-        raise InputError(f"{target} has other files in it, and no {RECORDS}; give an empty or new folder")
+    names = {path.name for path in target.iterdir()} if target.is_dir() else set()
+    known = _known_names(target) if names & {RECORDS, UNFINISHED} else set()
+    if others := sorted(names - known):
+        shown = ", ".join(others[:SHOWN_NAMES])
+        raise InputError(f"{target} has other files in it, such as {shown}; give an empty or new folder")
+
+
+def _known_names(target: Path) -> set[str]:
+    """Return the names that files of an export have, with those that an earlier one, or an unfinished one, lists."""
+    listed = _listed_files(target / MANIFEST) | _listed_files(target / UNFINISHED / MANIFEST)
+    return OWN_FILES | {UNFINISHED} | listed
+
+
+def _listed_files(manifest: Path) -> set[str]:
+    """Return the files that a manifest lists; none where it cannot be read."""
+    try:
+        return set(dict(orjson.loads(manifest.read_bytes())["files"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _remove_files(folder: Path, names: set[str]) -> None:
+    """Remove files of a folder, and nothing outside of it."""
+    for path in folder.iterdir():
+        if path.name in names:
+            path.unlink()
 
 
 def _write_files(

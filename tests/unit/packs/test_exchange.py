@@ -100,10 +100,13 @@ def test_a_manifest_that_cannot_be_made_out_is_a_clear_error(export: Path, conte
 def test_a_new_export_takes_the_place_of_the_old_one_whole_and_of_nothing_else(
     export: Path, stories: Any, tmp_path: Path
 ) -> None:
-    (export / "leftover").write_text("old")
+    manifest = manifest_of(export)
+    (export / "leftover").write_text("of a package, and listed by the earlier export")
+    (export / MANIFEST).write_bytes(orjson.dumps({**manifest, "files": {**manifest["files"], "leftover": {}}}))
     loaded = get_package("anime").loaded
     write_exchange(stories.shelf.reader(), loaded, export, name="anime")
-    assert not (export / "leftover").exists()
+    assert manifest_of(export) == manifest
+    assert {path.name for path in export.iterdir()} == {MANIFEST, *manifest["files"]}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.odt").write_text("years of work")
     with pytest.raises(InputError, match="has other files in it"):
@@ -111,6 +114,40 @@ def test_a_new_export_takes_the_place_of_the_old_one_whole_and_of_nothing_else(
     (tmp_path / "mine.new").write_text("a file where a folder must be")
     with pytest.raises(StorageError, match="could not be written"):
         write_exchange(stories.shelf.reader(), loaded, tmp_path / "mine.new" / "x", name="anime")
+
+
+def test_an_export_removes_no_file_that_it_did_not_write(export: Path, stories: Any, tmp_path: Path) -> None:
+    reader, loaded = stories.shelf.reader(), get_package("anime").loaded
+    (tmp_path / "export.new").mkdir()
+    (tmp_path / "export.new" / "thesis.odt").write_text("years of work")
+    write_exchange(reader, loaded, export, name="anime")
+    assert (tmp_path / "export.new" / "thesis.odt").is_file()
+    (export / ".git").mkdir()
+    (export / "README.md").write_text("mine")
+    with pytest.raises(InputError, match=r"such as \.git, README\.md"):
+        write_exchange(reader, loaded, export, name="anime")
+    assert (export / "README.md").read_text() == "mine"
+    assert len(list(ExchangeRows(export).iter_rows())) == 21
+
+
+def test_a_manifest_that_lists_files_elsewhere_lets_an_export_remove_none_of_them(export: Path, stories: Any) -> None:
+    mine = export.parent / "mine"
+    mine.write_text("mine")
+    (export / MANIFEST).write_bytes(orjson.dumps({**manifest_of(export), "files": {"../mine": {}, str(mine): {}}}))
+    write_exchange(stories.shelf.reader(), get_package("anime").loaded, export, name="anime")
+    assert mine.is_file()
+
+
+def test_an_export_that_was_interrupted_is_written_again(export: Path, stories: Any) -> None:
+    whole = manifest_of(export)
+    unfinished = export / ".unfinished-export"
+    unfinished.mkdir()
+    (unfinished / MANIFEST).write_bytes(orjson.dumps({**whole, "files": {**whole["files"], "added.db": {}}}))
+    (export / "added.db").write_bytes(b"moved before the interruption")
+    (export / MANIFEST).unlink()
+    write_exchange(stories.shelf.reader(), get_package("anime").loaded, export, name="anime")
+    assert manifest_of(export) == whole
+    assert {path.name for path in export.iterdir()} == {MANIFEST, *whole["files"]}
 
 
 def test_a_catalogue_without_vectors_has_an_export_without_a_parquet_file(stories: Any, tmp_path: Path) -> None:
