@@ -18,7 +18,7 @@ from pinakes.cli.pack_publish import publish_release_command
 from pinakes.cli.private_files import sharing
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.signing_key import ask_password, signer_of
-from pinakes.errors import ExpectedError, InputError
+from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.model.scope import WHOLE
 from pinakes.packs.diff import PackDiff, diff_states
 from pinakes.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, load_manifest
@@ -156,14 +156,17 @@ def key_command(file: Path, no_password: bool) -> None:
 
     The files are those of minisign. The password is asked for, or read from PINAKES_SIGNING_PASSWORD.
     """
-    public = file.with_name(f"{file.name}.pub")
+    public = file.parent / f"{file.name}.pub"
     for path in (file, public):
         if path.exists():
             raise InputError(f"{path} exists; give another name, or move it away")
     password = "" if no_password else ask_password(is_new=True)
     key = SecretKey.new()
-    _write_private(file, key.dump(password=password))
-    public.write_bytes(key.public.dump())
+    try:
+        _write_private(file, key.dump(password=password))
+        public.write_bytes(key.public.dump())
+    except OSError as error:
+        raise StorageError(f"{error.filename}: the key cannot be written: {error.strerror}") from error
     click.echo(
         f"secret key: {file}\npublic key: {public}\nreceivers pin it: pinakes init NAME --from URL --key {key.public}"
     )

@@ -66,10 +66,11 @@ def remove_blocks(folder: Path, kept: Iterable[str]) -> None:
 @contextmanager
 def writing_pack(folder: Path) -> Iterator[None]:
     """Hold a pack's folder for writing; refuse one with other files in it, and a second writer."""
-    lock = filelock.FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_TIMEOUT_S)
     try:
         require_pack_folder(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
+        whole = folder.resolve()  # "." has no name
+        lock = filelock.FileLock(whole.with_name(f"{whole.name}.lock"), timeout=LOCK_TIMEOUT_S)
         with lock:
             (folder / BLOCKS_FOLDER).mkdir(parents=True, exist_ok=True)
             yield

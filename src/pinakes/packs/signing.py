@@ -149,12 +149,12 @@ def verify_signature(content: bytes, signature: bytes, public_key: str) -> str:
 
 def load_public_key(text_or_file: str) -> PublicKey:
     """Return a key that is given as its text (RW…) or as the name of its file."""
-    path = Path(text_or_file).expanduser()
     try:
+        path = Path(text_or_file).expanduser()
         if path.is_file():
             return PublicKey.parse(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the public key cannot be read: {error}") from error
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: the home of an unknown user
+        raise InputError(f"'{text_or_file:.80}': the public key cannot be read: {error}") from error
     try:
         return PublicKey.parse(text_or_file)
     except InputError as error:
@@ -165,7 +165,7 @@ def load_secret_key(path: Path, *, ask_password: AskPassword) -> SecretKey:
     """Return the key of a secret key file."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: the home of an unknown user
         raise InputError(f"{path}: the secret key cannot be read: {error}") from error
     return SecretKey.parse(text, ask_password=ask_password)
 

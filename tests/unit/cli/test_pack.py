@@ -102,6 +102,27 @@ def test_places_and_names_that_cannot_be_are_refused(films: Path, run: Run) -> N
     assert run(["pack", "verify", str(films / "pack"), "--key", "no key"]).code == 2
 
 
+def test_a_pack_and_an_export_are_written_into_the_working_folder(
+    films: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pack", "export"):
+        (films / name).mkdir()
+    monkeypatch.chdir(films / "pack")
+    assert run(["pack", "build", "films", ".", "--version", "1"]).code == 0
+    assert run(["pack", "verify", "."]).code == 0
+    monkeypatch.chdir(films / "export")
+    for _ in range(2):
+        assert run(["pack", "export", "films", "."]).code == 0
+        assert sorted(os.listdir(".")) == ["catalogue.toml", "manifest.json", "records.jsonl.zst"]
+    assert not list(films.glob("*.lock"))
+
+
+def test_a_key_that_cannot_be_written_is_a_clear_error(films: Path, run: Run) -> None:
+    missing = run(["pack", "key", str(films / "missing" / "k"), "--no-password"])
+    assert "missing/k: the key cannot be written" in missing.err
+    assert run(["pack", "key", ".", "--no-password"]).code == 2
+
+
 def test_an_export_comes_in_with_its_vectors_and_nothing_is_embedded_again(
     films: Path, run: Run, embedding_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

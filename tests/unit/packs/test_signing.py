@@ -1,9 +1,18 @@
 """Signatures: those of the minisign program are verified, ours have its format, and nothing else passes."""
 
+from pathlib import Path
+
 import pytest
 
 from pinakes.errors import InputError, StorageError
-from pinakes.packs.signing import PublicKey, SecretKey, scrypt_parameters, verify_signature
+from pinakes.packs.signing import (
+    PublicKey,
+    SecretKey,
+    load_public_key,
+    load_secret_key,
+    scrypt_parameters,
+    verify_signature,
+)
 
 pytestmark = pytest.mark.row("N4")
 
@@ -53,6 +62,13 @@ def test_every_flipped_bit_of_a_signature_outside_its_untrusted_comment_is_refus
         damaged[place // 8] ^= 1 << place % 8
         with pytest.raises(StorageError):
             verify_signature(CONTENT, bytes(damaged), PUBLIC)
+
+
+def test_a_key_in_the_home_of_an_unknown_user_is_named() -> None:
+    with pytest.raises(InputError, match=r"'~nobody-here/films\.pub': the public key cannot be read"):
+        load_public_key("~nobody-here/films.pub")
+    with pytest.raises(InputError, match=r"~nobody-here/films\.key: the secret key cannot be read"):
+        load_secret_key(Path("~nobody-here/films.key"), ask_password=no_password)
 
 
 def test_a_changed_file_another_key_and_a_cut_signature_are_refused() -> None:
