@@ -45,8 +45,20 @@ def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict
     if options.upload and published["published"]:
         title = f"{name} {published['version']}"
         files = [str(path) for path in published["files"]]
-        run(["gh", "release", "create", published["tag"], *files, "--title", title, "--notes", options.notes or title])
+        upload = ["gh", "release", "create", published["tag"], *files]
+        try:
+            run([*upload, "--title", title, "--notes", options.notes or title])
+        except BaseException:
+            drop_release(folder, published["tag"])  # or later ones would count on files that nobody can fetch
+            raise
     return published
+
+
+def drop_release(folder: Path, tag: str) -> None:
+    """Take a release out of the index of a folder, so that the next run publishes it again."""
+    index, fresh = folder / INDEX_FILE, folder / f"{INDEX_FILE}.new"
+    fresh.write_text(json.dumps([entry for entry in json.loads(index.read_bytes()) if entry["tag_name"] != tag]))
+    fresh.replace(index)
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -76,6 +88,8 @@ def main() -> None:
         published = publish_release(parse_options())
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)
+    except OSError as error:
+        sys.exit(f"{error.filename}: {error.strerror}")
     print(json.dumps(published, indent=2))
 
 

@@ -1,6 +1,7 @@
 """The script that publishes from a schedule, and `pack publish`, in a folder and after the releases of another."""
 
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,17 @@ def commands() -> list[list[str]]:
 
 
 @pytest.fixture
+def failures() -> list[Exception]:
+    """The errors of the next uploads."""
+    return []
+
+
+@pytest.fixture
 def publish(
     tmp_path: Path,
     source: Path,
     commands: list[list[str]],
+    failures: list[Exception],
     run: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Publish:
@@ -43,6 +51,8 @@ def publish(
     def run_command(command: Sequence[str]) -> str:
         commands.append(list(command))
         if command[0] != "pinakes":
+            if failures:
+                raise failures.pop()
             return ""
         done = run(list(command[1:]))
         assert done.code == 0, done.err
@@ -84,6 +94,24 @@ def test_a_fresh_machine_publishes_after_the_releases_of_a_place_and_uploads_the
     assert set(second["files"]) <= set(upload)
     assert all(Path(path).is_file() for path in second["files"])
     assert {"manifest.json", "manifest.json.zst"} <= {Path(path).name for path in second["files"]}
+
+
+def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
+    publish: Publish, source: Path, tmp_path: Path, commands: list[list[str]], failures: list[Exception]
+) -> None:
+    publish("1", "--upload")
+    write_films(source, [f"Film {number}" for number in range(31)])
+    failures.append(subprocess.CalledProcessError(1, "gh"))
+    with pytest.raises(subprocess.CalledProcessError):
+        publish("2", "--upload")
+    failed = commands[-1]
+
+    again = publish("2", "--upload")
+
+    assert again["published"]
+    assert commands[-1] == failed
+    tags = [entry["tag_name"] for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())]
+    assert tags == ["2", "1"]
 
 
 def test_a_folder_with_releases_is_not_mixed_with_those_of_a_place(
