@@ -30,6 +30,7 @@ from pinakes.sources.json_rows import JsonRows
 lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
 pa = importlib.import_module("pyarrow")
 LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
+LanceDatabase = importlib.import_module("pinakes.sources.lance.database").LanceDatabase
 
 SPEC = """
 name = "games"
@@ -184,6 +185,20 @@ def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
     assert games.outcome in ("skipped", "failed")
     assert games.reason
     assert re.search(reason, games.reason)
+
+
+@pytest.mark.parametrize("noted", [b"nonsense", b"[3]", b'{"a": 1}', b'[{"model": 3}]', None])
+def test_a_table_of_others_with_a_malformed_note_or_vectors_that_are_none_has_rows_without_vectors(
+    tmp_path: Path, noted: bytes | None
+) -> None:
+    vectors = pa.array(["one", "two"]) if noted is None else pa.array([[1.0], [2.0]], pa.list_(pa.float32(), 1))
+    rows = pa.table({"text": ["Bread.", "Butter."], "vector": vectors})
+    noted_rows = rows.replace_schema_metadata({b"embedding_functions": noted} if noted else {})
+    lancedb.connect(tmp_path).create_table("theirs_documents", data=noted_rows)
+    source = LanceRows(LanceDatabase(str(tmp_path)), "theirs_documents")
+    assert [(row.values, row.vector) for row in source.iter_rows()] == [
+        ({"text": t}, None) for t in ("Bread.", "Butter.")
+    ]
 
 
 def test_a_published_table_that_lost_a_column_is_skipped_and_the_others_go_on(site: Site) -> None:

@@ -126,14 +126,11 @@ class LanceRows:
 
     def find_model(self) -> ModelId | None:
         """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
-        if "vector" not in self._table.schema.names:
-            return None
-        kind = self._table.schema.field("vector").type
-        if not pa.types.is_fixed_size_list(kind):
+        if not _has_vectors(self._table.schema):
             return None
         name = self._stated_model or (self._description or {}).get("model") or _noted_model(self._table)
         name = name or self._default_model
-        return ModelId(name=name, dimension=kind.list_size) if name else None
+        return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
 
     @contextmanager
     def _copied(self) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -193,7 +190,7 @@ def _sum_of(path: Path) -> str:
 
 def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """Yield each row's values, its vector as an array."""
-    vectors = batch.column("vector").to_numpy(zero_copy_only=False) if "vector" in batch.schema.names else None
+    vectors = batch.column("vector").to_numpy(zero_copy_only=False) if _has_vectors(batch.schema) else None
     others = batch.drop_columns(["vector"]) if vectors is not None else batch
     for number, row in enumerate(others.to_pylist()):
         values = {name: plain_value(value) for name, value in row.items() if value is not None}
@@ -235,8 +232,20 @@ def _metadata_of(value: Any) -> dict[str, Any]:
 
 def _noted_model(table: Table) -> str | None:
     """Return the model by which LanceDB itself embeds the table's vectors."""
-    noted = (table.schema.metadata or {}).get(EMBEDDING_FUNCTIONS)
-    for function in orjson.loads(noted) if noted else ():
-        if function.get("vector_column", "vector") == "vector":
-            return (function.get("model") or {}).get("name")
+    try:
+        noted = orjson.loads((table.schema.metadata or {}).get(EMBEDDING_FUNCTIONS, b"[]"))
+    except orjson.JSONDecodeError:
+        return None
+    for function in noted if isinstance(noted, list) else ():
+        if isinstance(function, dict) and function.get("vector_column", "vector") == "vector":
+            model = function.get("model")
+            return str(model.get("name") or "") if isinstance(model, dict) else None
     return None
+
+
+def _has_vectors(schema: pa.Schema) -> bool:
+    """Tell whether the column `vector` is one of embeddings."""
+    if "vector" not in schema.names:
+        return False
+    kind = schema.field("vector").type
+    return bool(pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type))
