@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pinakes.assembly.collection_state import PlaceState, find_place, load_state, note_problem
 from pinakes.collection_settings import is_remote
-from pinakes.errors import BusyError
+from pinakes.errors import StorageError
 from pinakes.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -98,13 +98,14 @@ class CollectionWatch:
         """Sync once; tell whether that failed."""
         before = load_state(self._settings.home, place)
         code = self._run_sync(place)
-        if self._stopped.is_set() or code == BusyError.exit_code:
+        if self._stopped.is_set():
             return False
         state = load_state(self._settings.home, place)
-        if code != 0 and state == before:  # it ended before it could record why
+        is_refused = code == StorageError.exit_code  # recorded, unless another process holds the right to sync
+        if code != 0 and not is_refused and state == before:  # it ended before it could record why
             state = self._note(place, _describe_end(code))
         self._tell(state)
-        return state.problem is not None or any(one.outcome == "failed" for one in state.collections)
+        return is_refused or state.problem is not None or any(one.outcome == "failed" for one in state.collections)
 
     def _note(self, place: str, problem: str) -> PlaceState:
         """Record why a place could not be looked at, where the library can be written to."""

@@ -1,0 +1,56 @@
+"""The syncs that a server starts beside itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pinakes.assembly.collection_state import load_state, note_problem
+from pinakes.assembly.collection_watch import CollectionWatch, RunSync
+from pinakes.collection_settings import CollectionSettings
+from pinakes.errors import BusyError, StorageError
+from pinakes.settings import Settings
+from support.processes import wait_until
+
+
+@contextmanager
+def watching(place: Path, home: Path, run_sync: RunSync) -> Iterator[None]:
+    """Watch a folder of this machine, which is looked at once unless that fails."""
+    settings = Settings(home=home, collections=CollectionSettings(base_db_path=str(place), refresh_s=0))
+    watch = CollectionWatch(settings, first_look_s=0, first_pause_s=0.01, jitter=lambda: 0, run_sync=run_sync)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.stop()
+
+
+def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothing_changes(tmp_path: Path) -> None:
+    """The other one may have been of some of the collections only, and is not a problem of the place."""
+    codes = [BusyError.exit_code, BusyError.exit_code, 0]
+    place, home = tmp_path / "vector_dbs", tmp_path / "home"
+    place.mkdir()
+    with watching(place, home, lambda _place: codes.pop(0)):
+        wait_until(lambda: not codes, timeout_s=2)
+    assert load_state(home, str(place)).problem is None
+
+
+def test_a_place_that_cannot_be_read_is_logged_and_looked_at_again_though_nothing_changes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A refused sync and one that the store failed end with the same exit code."""
+    place, home = tmp_path / "vector_dbs", tmp_path / "home"
+    place.mkdir()
+    home.mkdir()
+    looks: list[str] = []
+
+    def fail(looked_at: str) -> int:
+        looks.append(looked_at)
+        note_problem(home, looked_at, "it cannot be reached", now=datetime.now(UTC))
+        return StorageError.exit_code
+
+    with watching(place, home, fail):
+        wait_until(lambda: len(looks) >= 2, timeout_s=2)
+    assert [one.getMessage() for one in caplog.records] == ["collections: it cannot be reached"]
