@@ -8,7 +8,7 @@ export PYTHON VENV
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
-WORKERS ?= 4
+WORKERS ?= 3
 
 .PHONY: serve test quick picture stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean

@@ -89,6 +89,14 @@ class Library:
         """Return the names of the catalogues whose first build has not finished."""
         return [name for name in self._markers(BUILDING_FILE) if name not in self._markers(INSTALLED_FILE)]
 
+    def describe_unfinished(self) -> dict[str, str]:
+        """Return the catalogues whose first build has not finished: name → how to continue."""
+        return {name: UNFINISHED.format(self._command_of(name)) for name in self.list_unfinished()}
+
+    def _command_of(self, name: str) -> str:
+        """Return the command that began to build a catalogue."""
+        return "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add"
+
     def check(self) -> dict[str, str]:
         """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""
         if not self.folder.is_dir():
@@ -106,9 +114,8 @@ class Library:
         """Return a catalogue; raise where it is unfinished, damaged or unknown, with the installed names."""
         if (installed := self.find_installed(name)) is not None:
             return installed
-        if name in self.list_unfinished():
-            command = "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add"
-            raise NotFoundError(f"catalogue '{name}' is {UNFINISHED.format(command)}")
+        if (unfinished := self.describe_unfinished().get(name)) is not None:
+            raise NotFoundError(f"catalogue '{name}' is {unfinished}")
         if (problem := self.check().get(name)) is not None:
             raise StorageError(problem)
         known = [one.name for one in self.list_installed()]

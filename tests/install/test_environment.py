@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -62,8 +63,20 @@ def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{checkout / 'programs'}{os.pathsep}{tools}"}
     command = ["make", ".venv/.serving"]
     return subprocess.run(
-        command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=30, check=False
+        command,
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        preexec_fn=_hear_ctrl_c,  # noqa: PLW1509
     )
+
+
+def _hear_ctrl_c() -> None:
+    """Undo what a shell does to the commands that it runs in the background: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_a_python_that_is_too_old_is_told_in_one_sentence_and_nothing_is_made(checkout: Path) -> None:
@@ -117,12 +130,12 @@ def test_where_uv_fails_pip_installs(checkout: Path) -> None:
     assert "pip -m pip install -q --require-hashes -r requirements-server.lock" in (checkout / "calls").read_text()
 
 
-@pytest.mark.parametrize(("signal", "stays"), [("INT", False), ("KILL", True)])
+@pytest.mark.parametrize(("sent", "stays"), [("INT", False), ("KILL", True)])
 def test_after_an_interruption_the_next_run_makes_the_environment_anew(
-    checkout: Path, signal: str, stays: bool
+    checkout: Path, sent: str, stays: bool
 ) -> None:
     write_python(checkout)
-    write_uv(checkout, f"touch .venv/half; kill -{signal} $PPID; exit 1")
+    write_uv(checkout, f"touch .venv/half; kill -{sent} $PPID; exit 1")
     assert set_up(checkout).returncode != 0
     assert (checkout / ".venv").exists() == stays, "only what cannot be caught leaves files"
     write_uv(checkout)

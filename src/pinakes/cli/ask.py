@@ -15,7 +15,6 @@ from pinakes.cli.opening import open_app
 from pinakes.cli.record_blocks import block_of, label_in_words, print_blocks
 from pinakes.cli.tables import print_table
 from pinakes.errors import InputError, NotFoundError
-from pinakes.library import UNFINISHED
 from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.record import Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE
@@ -45,7 +44,7 @@ def list_command(as_json: bool) -> None:
     app = open_app()
     rows = []
     problems = {name: f"cannot be opened: {problem}" for name, problem in app.library.check().items()}
-    problems |= dict.fromkeys(app.library.list_unfinished(), f"is {UNFINISHED}")
+    problems |= {name: f"is {problem}" for name, problem in app.library.describe_unfinished().items()}
     for one in app.library.list_installed():
         if unopened := app.find_problem(one.name):
             problems[one.name] = f"cannot be opened: {unopened}"

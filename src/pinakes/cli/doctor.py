@@ -15,7 +15,6 @@ from pinakes.cli.private_files import is_open_to_others, make_private
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.url import database_url, exists
 from pinakes.errors import ExpectedError
-from pinakes.library import UNFINISHED
 from pinakes.tools.health import examine
 
 OPEN_TO_OTHERS = "other users of this machine can read it: to keep it private, run: pinakes doctor --fix"
@@ -44,7 +43,7 @@ def _examine(app: App) -> Iterator[Finding]:
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     yield from _examine_machine(app)
     installed = app.library.list_installed()
-    problems = {**dict.fromkeys(app.library.list_unfinished(), UNFINISHED), **app.library.check()}
+    problems = {**app.library.describe_unfinished(), **app.library.check()}
     if not installed and not problems:
         yield Finding(what="catalogues", found="none; run: pinakes init", ok=False)
     for one in installed:

@@ -56,6 +56,13 @@ RUNS = [
     ["job", "output", "integrity_check"],
     ["job", "history"],
     ["job", "show", "\x1b[31mno job\u202e"],
+    ["update"],
+    ["update", FILMS],
+    ["rollback", "\x1b[31mno catalogue\u202e"],
+    ["pack", "show", "\x1b[31mno folder\u202e"],
+    ["pack", "diff", FILMS, "\x1b[31mno folder\u202e"],
+    ["sync", "\x1b[31mno folder\u202e"],
+    ["collections", "--json"],
     ["audit", "tail"],
     ["audit", "tail", "--json"],
     ["no\x1b[31msuch\u202ecommand"],
@@ -100,6 +107,14 @@ def test_no_command_prints_a_character_that_controls_the_terminal(
 
 def test_every_command_that_prints_records_is_run() -> None:
     assert {arguments[0] for arguments in RUNS} | WITHOUT_RECORDS | {"add"} >= COMMANDS.keys()
+
+
+def test_packs_of_them_print_none_either(at_home: Path, run: Run, tmp_path: Path) -> None:
+    folder = str(tmp_path / "pack")
+    for arguments in (["build", FILMS, folder], ["verify", folder], ["show", folder], ["diff", FILMS, folder]):
+        ran = run(["pack", *arguments])
+        assert ran.code == 0, ran.err
+        assert_safe(ran)
 
 
 def test_text_of_records_is_printed_without_what_was_removed(at_home: Path, run: Run) -> None:
