@@ -131,9 +131,7 @@ def test_where_uv_fails_pip_installs(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(("sent", "stays"), [("INT", False), ("KILL", True)])
-def test_after_an_interruption_the_next_run_makes_the_environment_anew(
-    checkout: Path, sent: str, stays: bool
-) -> None:
+def test_after_an_interruption_the_next_run_makes_the_environment_anew(checkout: Path, sent: str, stays: bool) -> None:
     write_python(checkout)
     write_uv(checkout, f"touch .venv/half; kill -{sent} $PPID; exit 1")
     assert set_up(checkout).returncode != 0
