@@ -70,7 +70,7 @@ def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=30,
         check=False,
-        preexec_fn=_hear_ctrl_c,  # noqa: PLW1509
+        preexec_fn=_hear_ctrl_c,
     )
 
 
