@@ -238,8 +238,11 @@ def _load(content: bytes, origin: str) -> dict[str, Any]:
         raise StorageError(f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}")
     try:
         members = orjson.loads(content)
+        orjson.dumps(members)  # it reads deeper nesting than it writes
     except orjson.JSONDecodeError as error:
         raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
+    except orjson.JSONEncodeError as error:
+        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep") from error
     if not isinstance(members, dict):
         raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object")
     return members

@@ -49,6 +49,13 @@ def test_a_manifest_is_read_back_as_it_was_and_always_gives_the_same_bytes() -> 
     assert parse_manifest(FILMS.dump()).dump() == FILMS.dump()
 
 
+@pytest.mark.parametrize("depth", [255, 1_000])
+@pytest.mark.parametrize("start", ['{"format": 2, "a": ', '{"format": '])
+def test_a_manifest_that_is_nested_too_deep_is_refused(start: str, depth: int) -> None:
+    with pytest.raises(StorageError, match="nested too deep"):
+        parse_manifest(f"{start}{'[' * depth}{']' * depth}}}".encode())
+
+
 def test_every_flipped_bit_of_a_manifest_is_found() -> None:
     whole = FILMS.dump()
     for place in range(0, len(whole) * 8, 7):

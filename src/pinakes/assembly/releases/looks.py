@@ -14,6 +14,7 @@ import orjson
 
 from pinakes.checksums import dump_checked, load_checked
 from pinakes.library import PACK_FOLDER, Library, replace_file
+from pinakes.packs.releases.versions import has_place, is_older
 
 LATEST_FILE = "latest.json"
 INSTALLED_MANIFEST = "manifest.json"
@@ -43,6 +44,12 @@ class NewerRelease:
             f"release {self.version} is available (installed: {self.installed}); to have it, "
             f"run: pinakes update {self.catalogue}"
         )
+
+
+def _is_no_newer(look: ReleaseLook, version: str, content: str) -> bool:
+    """Tell whether a release that was found is not newer than the installed one, as far as their versions tell."""
+    is_ordered = has_place(look.version, look.content) and has_place(version, content)
+    return is_ordered and not is_older(version, look.version)
 
 
 class ReleaseLooks:
@@ -82,7 +89,7 @@ class ReleaseLooks:
         if look is None or not look.content:
             return None
         version, content = self._installed(name)
-        if not content or look.content == content:
+        if not content or look.content == content or _is_no_newer(look, version, content):
             return None
         return NewerRelease(catalogue=name, version=look.version, installed=version)
 

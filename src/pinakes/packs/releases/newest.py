@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import zstandard
 
 from pinakes.errors import ConflictError, InputError, NotFoundError, StorageError
-from pinakes.packs.manifest import MAX_MANIFEST_BYTES, SHORT, Manifest, parse_manifest
+from pinakes.packs.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from pinakes.packs.releases.index import MANIFEST_ASSET, PACKED_MANIFEST_ASSET, SIGNATURE_ASSET, Release
 from pinakes.packs.releases.places import ReleasePlace
-from pinakes.packs.releases.versions import is_older
+from pinakes.packs.releases.versions import has_place, is_older
 from pinakes.packs.signing import verify_signature
 
 MOST_SIGNATURE_BYTES = 10_000
@@ -125,7 +125,7 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
         raise ConflictError(
             f"the place has a release of '{found.catalogue}' now, not of '{installed.catalogue}'; nothing was changed"
         )
-    if not (_is_ordered(found) and _is_ordered(installed)):
+    if not all(has_place(one.version, one.content) for one in (found, installed)):
         return found.content != installed.content
     if is_older(installed.version, found.version):
         return True
@@ -140,8 +140,3 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
         f"the place has another content under the installed version {found.version} now; a version is published "
         "once, so nothing was changed. Ask whoever publishes it for a new version"
     )
-
-
-def _is_ordered(manifest: Manifest) -> bool:
-    """Tell whether a version has a place among others: one that was made of the content has none."""
-    return manifest.version != manifest.content[:SHORT]

@@ -137,8 +137,9 @@ class FolderPlace:
     def _path_of(self, asset: Asset) -> Path:
         """Return the path of a file; refuse one that is not inside the folder."""
         relative = PurePosixPath(unquote(asset.url))
-        is_plain = not WEB.match(asset.url) and "\\" not in asset.url and ":" not in relative.parts[:1][0]
-        if not is_plain or relative.is_absolute() or ".." in relative.parts:
+        is_plain = not WEB.match(asset.url) and not {"\\", "\0"} & {*asset.url, *str(relative)}
+        is_named = bool(relative.parts) and ":" not in relative.parts[0]
+        if not (is_plain and is_named) or relative.is_absolute() or ".." in relative.parts:
             raise InputError(f"'{asset.url:.80}' is not a path inside {self._folder}")
         path = self._folder.joinpath(*relative.parts)
         if not path.resolve().is_relative_to(self._folder.resolve()):
@@ -350,7 +351,10 @@ def _url_of(location: str) -> str | None:
 
 
 def _folder_of(location: str) -> Path:
-    path = Path(location.removeprefix("file://")).expanduser().absolute()
+    try:
+        path = Path(location.removeprefix("file://")).expanduser().absolute()
+    except RuntimeError as error:
+        raise InputError(f"'{location:.80}': there is no such user; write the folder without '~'") from error
     if path.name in (INDEX_FILE, MANIFEST_ASSET):
         path = path.parent
     if not path.is_dir():

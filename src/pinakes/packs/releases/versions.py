@@ -9,6 +9,8 @@ import re
 PART = re.compile(r"\d+|[a-z]+")
 PRELIMINARY = frozenset({"a", "alpha", "b", "beta", "c", "rc", "pre", "preview", "dev"})
 END = (1, 0, "")
+CONTENT_LETTERS = 12
+"""`SHORT` of the manifest, which is slow to import: how many letters of a content are a version."""
 
 PartKey = tuple[int, int, str]
 VersionKey = tuple[tuple[int, ...], tuple[PartKey, ...]]
@@ -33,3 +35,8 @@ def _part_key(part: str) -> PartKey:
 def is_older(version: str, than: str) -> bool:
     """Tell whether a version comes before another."""
     return version_key(version) < version_key(than)
+
+
+def has_place(version: str, content: str) -> bool:
+    """Tell whether a version has a place among others: one that was made of the content has none."""
+    return version != content[:CONTENT_LETTERS]

@@ -17,6 +17,7 @@ from pinakes.assembly.releases.update import update_catalogue
 from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.model.scope import WHOLE
+from pinakes.packs.manifest import SHORT
 from pinakes.settings import Settings, UpdatesSettings
 from support.loopback import FileServer
 from support.publisher import NAME, Publisher, make_stars, new_publisher
@@ -118,6 +119,18 @@ def test_an_update_ends_the_warning(site: Site, open_installed: Callable[..., Ap
     update_catalogue(app, NAME)
 
     assert state_of(app) == "ok"
+
+
+@pytest.mark.parametrize(("found", "is_told"), [("2", False), ("3", False), ("10", True), ("f" * SHORT, True)])
+def test_a_release_that_is_not_newer_than_the_installed_one_is_not_offered(
+    site: Site, open_installed: Callable[..., App], found: str, is_told: bool
+) -> None:
+    site.publish("3")
+    app = open_installed()
+
+    app.looks.save(NAME, ReleaseLook(asked_at=START, version=found, content="f" * 64))
+
+    assert (state_of(app) != "ok") is is_told
 
 
 def test_the_place_is_asked_once_a_day_over_all_servers(site: Site, open_installed: Callable[..., App]) -> None:

@@ -51,7 +51,10 @@ def test_a_folder_with_a_manifest_is_one_release_with_all_its_blocks(tmp_path: P
     assert release.find_asset("../secret.zst") is None
 
 
-@pytest.mark.parametrize("url", ["../secret", "1/../../secret", "/etc/passwd", "%2e%2e/secret", "..\\secret", "link"])
+@pytest.mark.parametrize(
+    "url",
+    ["../secret", "1/../../secret", "/etc/passwd", "%2e%2e/secret", "..\\secret", "link", ".", "%2E", "", "a%00b"],
+)
 def test_no_file_outside_a_folder_is_read(folder: Path, settings: Settings, tmp_path: Path, url: str) -> None:
     (folder / "link").symlink_to(tmp_path / "secret")
     place = open_place(str(folder), settings)
@@ -171,7 +174,9 @@ def test_a_github_repository_is_the_index_of_its_api(tmp_path: Path) -> None:
     assert asked == [("api.github.com", 443)]
 
 
-@pytest.mark.parametrize("location", ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder"])
+@pytest.mark.parametrize(
+    "location", ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder", "~no-such-user/p"]
+)
 def test_what_cannot_be_a_place_is_refused(location: str, settings: Settings) -> None:
     with pytest.raises((InputError, NotFoundError)):
         open_place(location, settings)
