@@ -102,7 +102,10 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
     if pending is None or pending.since is None:
         return held
     with closing(EmbeddedShelf.open(held.installed.folder, held.loaded.spec)) as shelf:
-        is_committed = shelf.store.has_change_by(author_of(pending.manifest).principal, after=pending.since)
+        is_other_spec = pending.mark not in (None, shelf.store.spec_mark())  # one alone logs no change
+        is_committed = is_other_spec or shelf.store.has_change_by(
+            author_of(pending.manifest).principal, after=pending.since
+        )
     if not is_committed:
         return held
     held.settle(pending.manifest)

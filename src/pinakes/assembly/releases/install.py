@@ -49,9 +49,9 @@ def install_release(
     plan = plan_fetch(found.manifest, pack, None)
     require_room(pack.folder, plan)
     progress.say(_describe_plan(name, found, plan, place))
-    return _Installation(app=app, name=name, source=source, found=found, place=place, pack=pack, plan=plan).run(
-        progress
-    )
+    return _Installation(
+        app=app, name=name, source=source, version=version, found=found, place=place, pack=pack, plan=plan
+    ).run(progress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,8 @@ class _Installation:
     app: App
     name: str
     source: ReleaseSource
+    version: str | None
+    """The version that was asked for."""
     found: FoundRelease
     place: ReleasePlace
     pack: InstalledPack
@@ -78,11 +80,15 @@ class _Installation:
             on_fetched=lambda done: progress.on_fetched(done, self.plan.size_bytes),
         )
         loaded = spec_of_release(self.app, read_declaration(blocks.read_ahead, manifest), manifest)
-        if (samples := self.app.library.find_installed(self.name)) is not None:
-            return self._replace_samples(samples, loaded, blocks)
+        if (installed := self.app.library.find_installed(self.name)) is not None:
+            if has_samples_only(self.app, installed):
+                return self._replace_samples(installed, loaded, blocks)
+            return _installed_already(installed, self.source, self.version)
         place = self._reserve(loaded)
         try:
             with holding_release(place.folder, self.name):
+                if (installed := self.app.library.find_installed(self.name)) is not None:  # while this one waited
+                    return _installed_already(installed, self.source, self.version)
                 self._install(place, loaded, blocks, progress)
         except (UnavailableError, BusyError):
             raise  # what was fetched is kept: the same command goes on

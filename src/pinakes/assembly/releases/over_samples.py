@@ -14,6 +14,7 @@ from pinakes.assembly.releases.held import author_of, holding_release, require_w
 from pinakes.assembly.releases.report import ReleaseReport
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.loader import LoadedSpec
+from pinakes.errors import ExpectedError, StorageError
 from pinakes.ingest.ledger import Ledger
 from pinakes.library import LEDGER_FILE, Installed
 from pinakes.model.record import RecordId
@@ -48,11 +49,13 @@ class SampleReplacement:
         """Fetch the release, and commit it in one transaction."""
         require_writable(self.installed)
         with holding_release(self.installed.folder, self.installed.name):
+            self.pack.remove_old_export()
             self.pack.save_next(NextRelease(manifest=self.manifest))
             blocks.bring(plan)
             with closing(EmbeddedShelf.open(self.installed.folder, self.loaded.spec)) as shelf, shelf.exclusive():
                 self._commit(shelf, blocks, report)
-                shelf.publish()
+                with report.noting("the release is installed, and the index is brought up when it is opened"):
+                    shelf.publish()
 
     def _commit(self, shelf: EmbeddedShelf, blocks: BlockFetcher, report: ReleaseReport) -> None:
         with closing(Ledger(self.installed.folder / LEDGER_FILE)) as ledger:
@@ -66,7 +69,13 @@ class SampleReplacement:
             changes = changes_of(merged, theirs, self.loaded)
             switch = Switch(model=self.manifest.model_id, spec_digest="")
             shelf.apply_release(changes, switch, author=author_of(self.manifest))  # commit point
-            self._settle(ledger)
+            try:
+                self._settle(ledger)
+            except (ExpectedError, OSError) as error:
+                raise StorageError(
+                    f"the release is in '{self.installed.name}', and its files are not in order yet: {error}; run the "
+                    "same command again"
+                ) from error
 
     def _read_samples(self, shelf: EmbeddedShelf, ledger: Ledger) -> RangeContent:
         """Return the records as the samples gave them; without an edit, as they are now."""

@@ -1,9 +1,11 @@
 """What installing and updating report, while they run and when they are done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pinakes.errors import ExpectedError
 from pinakes.packs.manifest import Manifest
 
 
@@ -52,6 +54,14 @@ class ReleaseReport:
     quality: dict[str, float] | None = None
     """How well its publisher measured it to answer."""
     notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self, undone: str) -> Iterator[None]:
+        """Note a failure after the commit point: the release is installed, and the rest is made up for later."""
+        try:
+            yield
+        except (ExpectedError, OSError) as error:
+            self.notes.append(f"{undone}: {error}")
 
     @property
     def is_changed(self) -> bool:

@@ -149,8 +149,12 @@ class _ReleaseChange:
         with closing(EmbeddedShelf.open(self.held.installed.folder, loaded.spec)) as shelf:
             with shelf.exclusive():
                 self._commit(shelf, loaded, report)
-                shelf.publish()
-            self._embed_missing(shelf, loaded)
+                with report.noting("the release is installed, and its files are not in order yet; run it again"):
+                    self.held.settle(self.manifest)
+                with report.noting("the release is installed, and the index is brought up when it is opened"):
+                    shelf.publish()
+            with report.noting("the release is installed, and new texts have no vector yet"):
+                self._embed_missing(shelf, loaded)
         return report
 
     def _require_spec(self) -> LoadedSpec:
@@ -169,10 +173,10 @@ class _ReleaseChange:
         is_own = not self.manifest.spec.is_package
         is_other_spec = is_own and loaded.spec.digest != self.held.loaded.spec.digest
         self.held.pack.save_next_spec(loaded.declaration if is_other_spec else None)
-        self.held.pack.save_next(NextRelease(manifest=self.manifest, since=shelf.store.change_no()))
+        since, mark = shelf.store.change_no(), shelf.store.spec_mark()
+        self.held.pack.save_next(NextRelease(manifest=self.manifest, since=since, mark=mark))
         switch = Switch(model=self.manifest.model_id, spec_digest=loaded.spec.digest if is_own else "")
         shelf.apply_release(changes, switch, author=author_of(self.manifest))  # commit point
-        self.held.settle(self.manifest)
 
     def _merged(self, shelf: EmbeddedShelf, loaded: LoadedSpec, report: ReleaseReport) -> Sequence[Change]:
         base, theirs = self._read_sides(loaded)

@@ -4,6 +4,7 @@ What is fetched is checked by the sha256 of the manifest, and what is made from 
 does not come out right is fetched whole, so that correctness never depends on a delta.
 """
 
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pinakes.errors import NotFoundError, StorageError
+from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.packs.blocks import decode_block, load_block
 from pinakes.packs.delta import rebuild_blocks
 from pinakes.packs.manifest import SHORT, Block, BlockKind, Manifest, PackDelta, block_path
 from pinakes.packs.releases.index import Asset, Release, find_asset
 from pinakes.packs.releases.installed_pack import InstalledPack
+from pinakes.packs.releases.newest import MOST_UNPACKED_BYTES
 from pinakes.packs.releases.places import ReleasePlace
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE = 4
 """How many files are fetched at the same time."""
@@ -57,8 +61,14 @@ def plan_fetch(manifest: Manifest, pack: InstalledPack, installed: Manifest | No
     wanted = {block.sha256: block for block in needed_blocks(manifest)}.values()
     missing = tuple(block for block in wanted if block.content not in known and not pack.has_block(block))
     delta = manifest.find_delta(installed.content) if installed else None
-    is_smaller = delta is not None and delta.block.size_bytes < sum(block.size_bytes for block in missing)
-    return FetchPlan(missing=missing, delta=delta if is_smaller else None)
+    whole_bytes = sum(block.size_bytes for block in missing)
+    is_useful = delta is not None and _is_bounded(delta) and delta.block.size_bytes < whole_bytes
+    return FetchPlan(missing=missing, delta=delta if is_useful else None)
+
+
+def _is_bounded(delta: PackDelta) -> bool:
+    """Tell whether a delta can be held in memory; the blocks can be, and are fetched in its stead."""
+    return delta.block.raw_bytes <= MOST_UNPACKED_BYTES
 
 
 def needed_blocks(manifest: Manifest) -> Sequence[Block]:
@@ -116,8 +126,8 @@ class BlockFetcher:
             content = load_block(self.pack.folder, delta.block)
             for block, data in rebuild_blocks(self.installed, self._load, content, self.manifest):
                 self.pack.save_block(block, data)
-        except (StorageError, NotFoundError):
-            return
+        except ExpectedError as error:
+            logger.info("blocks are fetched whole, since the delta is of no use: %s", error.message)
         finally:
             block_path(self.pack.folder, delta.block).unlink(missing_ok=True)
 

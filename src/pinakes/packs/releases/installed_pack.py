@@ -3,12 +3,15 @@
     source.json      the place that updates come from, and the key that they have to be signed with
     manifest.json    the installed release
     former.json      the one before it, which `rollback` goes back to
-    next.json        the release that is being installed, and the change after which its changes are
+    next.json        the release that is being installed, and the state of the store before it
     next.toml        its spec, where the catalogue has a spec of its own and this is another
     blocks/          the blocks of all of them
 
-The records of a catalogue are in its store, and its change log tells whether the changes of `next.json` are among them:
-the transaction of the store is the commit point. Everything here is brought up to it afterwards, by whoever comes next.
+The records of a catalogue are in its store, and its change log and the mark of its spec tell whether `next.json` is
+among them: the transaction of the store is the commit point. Everything here is brought up to it afterwards, by whoever
+comes next.
+
+Earlier versions of Pinakes wrote an export of the catalogue into the same folder: no release, and nothing needs it.
 """
 
 import os
@@ -24,10 +27,14 @@ from pinakes.errors import StorageError
 from pinakes.library import NEXT_SPEC_FILE
 from pinakes.net.partial import sync_file, sync_folder
 from pinakes.packs.manifest import BLOCKS_FOLDER, MANIFEST_FILE, Block, Manifest, block_path, parse_manifest
+from pinakes.packs.verify import OLD_RECORDS_FILE
 
 SOURCE_FILE = "source.json"
 FORMER_FILE = "former.json"
 NEXT_FILE = "next.json"
+NEXT_MEMBERS = ("manifest", "since", "mark")
+OLD_FILES = (MANIFEST_FILE, "catalogue.toml", "embeddings.parquet", OLD_RECORDS_FILE)
+"""The export of an earlier version; the last file is the one that it is known by."""
 PART_ENDINGS = (".part", ".part.json", ".part.json.new")
 
 
@@ -46,6 +53,8 @@ class NextRelease:
     manifest: Manifest
     since: int | None = None
     """The last change before its own; None while they are not being written."""
+    mark: str | None = None
+    """The mark of the spec in the store before its own; None where it is not known."""
 
 
 class InstalledPack:
@@ -72,8 +81,14 @@ class InstalledPack:
         self._write(SOURCE_FILE, dump_checked({"place": source.place, "key": source.key}))
 
     def find_manifest(self) -> Manifest | None:
-        """Return the installed release."""
-        return self._find(MANIFEST_FILE)
+        """Return the installed release; None where there is none, but the export of an earlier version."""
+        return None if (self.folder / OLD_RECORDS_FILE).is_file() else self._find(MANIFEST_FILE)
+
+    def remove_old_export(self) -> None:
+        """Make way for a release where an earlier version exported the catalogue. Stopped, it is done again."""
+        if (self.folder / OLD_RECORDS_FILE).is_file():
+            for name in OLD_FILES:
+                (self.folder / name).unlink(missing_ok=True)
 
     def find_former(self) -> Manifest | None:
         """Return the release before the installed one."""
@@ -82,16 +97,20 @@ class InstalledPack:
     def find_next(self) -> NextRelease | None:
         """Return the release that is being installed; None where there is none, or its file is damaged."""
         try:
-            members = load_checked((self.folder / NEXT_FILE).read_bytes(), ("manifest", "since"), is_required=True)
+            members = load_checked((self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True)
             manifest = parse_manifest(str(members["manifest"]).encode(), origin=NEXT_FILE)
-            since = members.get("since")
+            since, mark = members.get("since"), members.get("mark")
         except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError, StorageError):
             return None  # it is made again
-        return NextRelease(manifest=manifest, since=since if isinstance(since, int) else None)
+        return NextRelease(
+            manifest=manifest,
+            since=since if isinstance(since, int) else None,
+            mark=mark if isinstance(mark, str) else None,
+        )
 
     def save_next(self, release: NextRelease) -> None:
         """Write which release is being installed."""
-        members = {"manifest": release.manifest.dump().decode(), "since": release.since}
+        members = {"manifest": release.manifest.dump().decode(), "since": release.since, "mark": release.mark}
         self._write(NEXT_FILE, dump_checked(members))
 
     def save_next_spec(self, declaration: str | None) -> None:
@@ -166,4 +185,4 @@ class InstalledPack:
         except OSError as error:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
-            raise StorageError(f"{path}: cannot be written: {error.strerror}; nothing was changed") from error
+            raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

@@ -5,15 +5,17 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
+from pinakes.assembly.releases import install
 from pinakes.assembly.releases.install import install_release
 from pinakes.assembly.releases.report import ReleaseProgress
-from pinakes.assembly.releases.update import update_catalogue
-from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
+from pinakes.assembly.releases.update import check_update, update_catalogue
+from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
 from pinakes.packs.blocks import PackedRecord, encode_records
 from pinakes.packs.manifest import Manifest, block_path, content_of
 from pinakes.packs.signing import SecretKey
@@ -21,8 +23,8 @@ from pinakes.search.calibrate import find_calibration
 from support.embedders import WORD_MODEL
 from support.libraries import make_anime
 from support.loopback import FileServer
-from support.publisher import NAME, Publisher, make_stars
-from support.released import pack_of, records_of, versions_of
+from support.publisher import NAME, Publisher, make_star, make_stars
+from support.released import edit, pack_of, records_of, versions_of
 
 pytestmark = pytest.mark.row("A11")
 
@@ -71,6 +73,26 @@ def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> Non
     install_release(app, NAME, str(publisher.folder))
 
     assert not install_release(app, NAME, str(publisher.folder)).is_changed
+
+
+@pytest.mark.parametrize("waiting_at", ["find_release", "holding_release"])
+def test_an_installation_that_waited_for_another_leaves_what_that_one_installed(
+    open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: str
+) -> None:
+    reached = getattr(install, waiting_at)
+
+    def wait(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(install, waiting_at, reached)
+        first = open_library()
+        install_release(first, NAME, str(publisher.folder))
+        edit(first, make_star(3, "mine"))
+        return reached(*args, **options)
+
+    monkeypatch.setattr(install, waiting_at, wait)
+    report = install_release(open_library(), NAME, str(publisher.folder))
+
+    assert not report.is_changed
+    assert versions_of(open_library()) == {"1.0", "mine"}
 
 
 def test_a_single_pack_is_installed_from_its_folder_or_a_server(
@@ -289,6 +311,37 @@ class TestOverSamples:
         published.publish("2.1", [make_anime("b")], has_delta=False, is_package=True)
         assert update_catalogue(sampled, "anime").removed == 5
         assert not install_release(sampled, "anime", str(published.folder)).is_changed
+
+    def test_the_export_of_an_earlier_version_makes_way_too(self, sampled: App, published: Publisher) -> None:
+        folder = sampled.library.get_installed("anime").folder / "pack"
+        folder.mkdir()
+        (folder / "manifest.json").write_text('{"format": 1, "catalogue": "anime"}')
+        for name in ("records.jsonl.zst", "catalogue.toml", "embeddings.parquet"):
+            (folder / name).write_bytes(b"x")
+        with pytest.raises(NotFoundError, match="was not installed from a place"):
+            check_update(sampled, "anime")
+
+        assert install_release(sampled, "anime", str(published.folder)).is_changed
+
+        assert set(records_of(sampled, "anime")) == {f"a{number}" for number in range(5)}
+        assert not (folder / "records.jsonl.zst").exists()
+        assert not (folder / "embeddings.parquet").exists()
+        assert not install_release(sampled, "anime", str(published.folder)).is_changed
+        assert check_update(sampled, "anime").version == "2.0"
+
+    def test_files_that_cannot_be_settled_are_brought_up_by_the_same_command(
+        self, sampled: App, published: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_args: object) -> None:
+            raise PermissionError("no")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("pinakes.library.Library.drop_sources", fail)
+            with pytest.raises(StorageError, match=r"is in 'anime', .* not in order yet: no; run the same command"):
+                install_release(sampled, "anime", str(published.folder))
+
+        assert install_release(sampled, "anime", str(published.folder)).version == "2.0"
+        assert sampled.library.get_installed("anime").sources == ()
 
     def test_a_release_of_another_spec_is_refused(self, sampled: App, publisher: Publisher) -> None:
         publisher.name = "anime"

@@ -1,5 +1,6 @@
 """Updating a catalogue to a newer release: what was edited by hand stays, and what is refused changes nothing."""
 
+import errno
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,9 @@ from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundErr
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
+from pinakes.packs.releases.fetching import plan_fetch
 from pinakes.packs.releases.installed_pack import NextRelease, ReleaseSource
+from pinakes.packs.releases.newest import MOST_UNPACKED_BYTES
 from pinakes.packs.signing import SecretKey
 from pinakes.settings import Settings
 from pinakes.tools.health import VECTORS_PART, check_catalogue
@@ -77,14 +80,32 @@ def test_a_release_without_a_delta_is_fetched_by_the_blocks_that_changed(
     assert records_of(app)[RecordId("s00007")].get("story") == "changed"
 
 
-def test_a_delta_that_is_damaged_is_made_up_for_by_whole_blocks(installed: App, publisher: Publisher) -> None:
-    publisher.publish("1.1", make_stars(COUNT, "1.1").values())
+@pytest.mark.parametrize("damage", ["damaged", "cut off", "gone"])
+def test_a_delta_that_cannot_be_used_is_made_up_for_by_whole_blocks(
+    installed: App, publisher: Publisher, damage: str
+) -> None:
+    publisher.publish("1.1", [*make_stars(COUNT, "1.0").values(), make_star(99, "1.1")])
     delta = next((publisher.folder / "1.1").glob("delta-*"))
-    delta.write_bytes(b"x" * delta.stat().st_size)
+    size = delta.stat().st_size
+    delta.write_bytes(b"x" * size if damage == "damaged" else b"x") if damage != "gone" else delta.unlink()
+    said: list[str] = []
 
-    _update(installed)
+    report = update_catalogue(installed, NAME, progress=ReleaseProgress(say=said.append))
 
-    assert versions_of(installed) == {"1.1"}
+    assert "to fetch as a delta" in said[0]
+    assert report.fetch_bytes > size
+    assert len(records_of(installed)) == COUNT + 1
+
+
+def test_a_delta_that_unpacks_to_more_than_fits_into_memory_is_left_aside(installed: App, publisher: Publisher) -> None:
+    manifest = publisher.build("1.1", [*make_stars(COUNT, "1.0").values(), make_star(99, "1.1")])
+    sound = manifest.deltas[0]
+    bomb = replace(sound, block=replace(sound.block, raw_bytes=MOST_UNPACKED_BYTES + 1))
+    pack = pack_of(installed)
+    base = pack.find_manifest()
+
+    assert plan_fetch(manifest, pack, base).delta == sound
+    assert plan_fetch(replace(manifest, deltas=(bomb,)), pack, base).delta is None
 
 
 def test_new_records_are_found_by_words_and_by_vectors(installed: App, publisher: Publisher) -> None:
@@ -357,6 +378,11 @@ def _die(*_args: object, **_options: object) -> None:
     raise KilledError
 
 
+def _fill_disk(*_args: object, **_options: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+SETTLE = "pinakes.assembly.releases.held.HeldCatalogue.settle"
 OTHER_MODEL = ModelId(name="word-hash-2", dimension=32)
 NEW_SPEC = SPEC.replace("[embed]", '[fields.size]\ntype = "int"\nfilter = "range"\n\n[embed]')
 
@@ -401,7 +427,7 @@ class TestOtherSpecAndModel:
         publisher.publish("1.1", [make_star(number, "1.1", size=number) for number in range(COUNT)])
 
         with monkeypatch.context() as patched:
-            patched.setattr("pinakes.assembly.releases.held.HeldCatalogue.settle", _die)
+            patched.setattr(SETTLE, _die)
             with pytest.raises(KilledError):
                 _update(installed)
 
@@ -410,6 +436,31 @@ class TestOtherSpecAndModel:
         assert versions_of(app) == {"1.1"}
         assert _update(app).version == "1.1"
         assert pack_of(app).find_next() is None
+
+    @pytest.mark.parametrize("killed_at", [SETTLE, "pinakes.shelf.embedded.store.Store.apply"])
+    def test_a_kill_in_the_update_to_a_release_that_changes_the_spec_alone_leaves_spec_and_release_in_step(
+        self,
+        installed: App,
+        publisher: Publisher,
+        open_library: Callable[..., App],
+        monkeypatch: pytest.MonkeyPatch,
+        killed_at: str,
+    ) -> None:
+        publisher.spec = NEW_SPEC
+        publisher.publish("1.1", make_stars(COUNT, "1.0").values())
+        with monkeypatch.context() as patched:
+            patched.setattr(killed_at, _die)
+            with pytest.raises(KilledError):
+                _update(installed)
+
+        assert _update(open_library()).version == "1.1"
+
+        app = open_library()
+        manifest, own = pack_of(app).find_manifest(), app.library.get_installed(NAME).own_declaration
+        assert manifest is not None
+        assert own is not None
+        assert manifest.version == "1.1"
+        assert own.read_text() == NEW_SPEC
 
     @pytest.mark.parametrize(
         ("killed_at", "model", "version"),
@@ -485,6 +536,35 @@ def test_an_update_that_was_committed_and_not_settled_is_settled_by_the_next(
     assert (report.version, report.conflicts) == ("1.1", [])
     assert pack.find_manifest() == new
     assert pack.find_next() is None
+
+
+@pytest.mark.parametrize(
+    ("failing", "note"),
+    [
+        (SETTLE, "its files are not in order yet; run it again"),
+        ("pinakes.shelf.embedded.shelf.EmbeddedShelf.publish", "the index is brought up when it is opened"),
+        ("pinakes.shelf.embedded.shelf.EmbeddedShelf.count_unembedded", "new texts have no vector yet"),
+    ],
+)
+def test_what_fails_after_the_commit_is_noted_and_made_up_for(
+    installed: App,
+    publisher: Publisher,
+    open_library: Callable[..., App],
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+    note: str,
+) -> None:
+    publisher.publish("1.1", make_stars(COUNT, "1.1").values())
+    with monkeypatch.context() as patched:
+        patched.setattr(failing, _fill_disk)
+        report = _update(installed)
+
+    assert report.version == "1.1"
+    assert report.notes == [f"the release is installed, and {note}: [Errno 28] No space left on device"]
+    app = open_library()
+    assert versions_of(app) == {"1.1"}
+    assert _update(app).version == "1.1"
+    assert pack_of(app).find_next() is None
 
 
 def test_a_read_only_library_is_served_and_its_update_refused_with_the_reason(
