@@ -11,7 +11,7 @@ from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
 from pinakes.cli.filters import filters_in, option_of, split_arguments, usual_conditions, without_filters
 from pinakes.cli.json_output import json_option, print_json
-from pinakes.cli.opening import open_app
+from pinakes.cli.opening import describe_problems, open_app
 from pinakes.cli.record_blocks import block_of, label_in_words, print_blocks
 from pinakes.cli.tables import print_table
 from pinakes.errors import InputError, NotFoundError
@@ -43,8 +43,7 @@ def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = open_app()
     rows = []
-    problems = {name: f"cannot be opened: {problem}" for name, problem in app.library.check().items()}
-    problems |= {name: f"is {problem}" for name, problem in app.library.describe_unfinished().items()}
+    problems = describe_problems(app.library)
     for one in app.library.list_installed():
         if unopened := app.find_problem(one.name):
             problems[one.name] = f"cannot be opened: {unopened}"

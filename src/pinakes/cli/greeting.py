@@ -8,7 +8,7 @@ import click
 from pinakes import __version__
 from pinakes.assembly.app import App
 from pinakes.cli.build import set_up
-from pinakes.cli.opening import open_app
+from pinakes.cli.opening import describe_problems, open_app
 from pinakes.model.scope import WHOLE
 
 SHOWN = 8
@@ -17,6 +17,7 @@ NextCommand = tuple[str, str]
 MAKE_LIBRARY: NextCommand = ("pinakes init", "build the sample catalogues and get the embedding models (110 MB)")
 ADD: NextCommand = ("pinakes add FILE", "build a catalogue from a table or a folder of documents")
 CONNECT: NextCommand = ("pinakes install CLIENT", "let an assistant ask it: claude-desktop, claude-code, cursor …")
+DOCTOR: NextCommand = ("pinakes doctor", "check the library, and say what to do")
 SEARCH: NextCommand = ("pinakes search 'WORDS'", "search everything in it")
 
 
@@ -25,7 +26,8 @@ def greet() -> None:
     app = open_app()
     click.echo(f"Pinakes {__version__}: catalogues for AI assistants, on your machine.")
     names = [one.name for one in app.library.list_installed()]
-    if not names:
+    problems = describe_problems(app.library)
+    if not names and not problems:
         click.echo(f"There is no library yet; it will be in {app.settings.home} (PINAKES_HOME names another folder).")
         if not _is_wanted():
             _show_next(MAKE_LIBRARY, ADD, CONNECT)
@@ -33,7 +35,9 @@ def greet() -> None:
         set_up(app)
         names = [one.name for one in app.library.list_installed()]
     click.echo(f"The library in {app.settings.home} has {_described(app, names)}.")
-    _show_next(SEARCH, ADD, CONNECT)
+    for name, problem in problems.items():
+        click.echo(f"'{name}' {problem}")
+    _show_next(SEARCH if names else DOCTOR, ADD, CONNECT)
 
 
 def _is_wanted() -> bool:
@@ -45,6 +49,8 @@ def _is_wanted() -> bool:
 
 
 def _described(app: App, names: Sequence[str]) -> str:
+    if not names:
+        return "no catalogue that can be searched"
     several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
     shown = ", ".join(f"{name} ({_records(app, name)})" for name in names[:SHOWN])
     return f"{several}: {shown}{', …' if len(names) > SHOWN else ''}"

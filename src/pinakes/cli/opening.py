@@ -4,7 +4,14 @@ import click
 
 from pinakes.assembly.app import App
 from pinakes.cli.private_files import keep_private
+from pinakes.library import Library
 from pinakes.settings import Settings, load_settings
+
+
+def describe_problems(library: Library) -> dict[str, str]:
+    """Return the catalogues that cannot be opened, each with the rest of a sentence that says why and what to do."""
+    damaged = {name: f"cannot be opened: {problem}" for name, problem in library.check().items()}
+    return {**damaged, **{name: f"is {problem}" for name, problem in library.describe_unfinished().items()}}
 
 
 def open_app(settings: Settings | None = None) -> App:

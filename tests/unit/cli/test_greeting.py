@@ -50,3 +50,18 @@ def test_a_library_is_described_with_the_next_commands(home: Path, run: Run) -> 
     assert f"The library in {home} has 1 catalogue: personal (94 records)." in ran.out
     assert lines_of_next(ran.out) == ["pinakes search 'WORDS'", "pinakes add FILE", "pinakes install CLIENT"]
     assert len(ran.out.splitlines()) <= 10
+
+
+def test_a_library_with_nothing_but_unfinished_or_damaged_catalogues_is_not_said_to_be_missing(
+    home: Path, run: Run
+) -> None:
+    for name, marker, text in (("films", "building.json", '{"spec": "films"}'), ("games", "installed.json", "{")):
+        (home / "catalogues" / name).mkdir(parents=True)
+        (home / "catalogues" / name / marker).write_text(text)
+    ran = run([])
+    assert ran.code == 0
+    assert f"The library in {home} has no catalogue that can be searched." in ran.out
+    assert "'films' is unfinished: " in ran.out
+    assert "run the same pinakes add again" in ran.out
+    assert "'games' cannot be opened: " in ran.out
+    assert lines_of_next(ran.out)[0] == "pinakes doctor"
