@@ -46,10 +46,10 @@ def preference_vocabulary(
 
 
 def _units_of_fields(spec: CatalogueSpec) -> dict[str, str]:
-    """Return the words for the units of numbers, each with its field; none for a unit that several fields have."""
+    """Return the words and signs for the units of numbers, each with its field; none for one of several fields."""
     fields: dict[str, list[str]] = {}
     for field in spec.column_fields:
-        for word in spellings_of(field.unit) if field.unit else ():
+        for word in {field.unit.lower(), *spellings_of(field.unit)} if field.unit else ():
             fields.setdefault(word, []).append(field.name)
     return {word: names[0] for word, names in fields.items() if len(names) == 1}
 

@@ -70,8 +70,8 @@ Effect = Condition | Nudge | Novelty | Indifference
 def effects_of(mention: Mention) -> list[Effect]:
     """Return the effects of a thing; none if no condition can express it."""
     match mention.what:
-        case Bounds(range=limit):
-            bounds = complement(limit) if mention.mood in REFUSALS else limit
+        case Bounds(range=limit, step=step):
+            bounds = complement(limit, step=step) if mention.mood in REFUSALS else limit
             return [bounds] if bounds else []
         case Choice(field=name, value=value):
             return [choice_effect(name, value, mention.mood)]
@@ -131,12 +131,12 @@ def tone_checks(leaning: Leaning, mood: Mood) -> Checks | None:
     return Checks(field=leaning.field, sought=leaning.meant, near=leaning.near, disliked=leaning.away)
 
 
-def complement(limit: Range) -> Range | None:
+def complement(limit: Range, *, step: float) -> Range | None:
     """Return the complement of a range, or None unless the range is open at one end."""
     if limit.at_least is not None and limit.at_most is None:
-        return Range(limit.field, at_most=limit.at_least - 1)
+        return Range(limit.field, at_most=round(limit.at_least - step, 2))
     if limit.at_most is not None and limit.at_least is None:
-        return Range(limit.field, at_least=limit.at_most + 1)
+        return Range(limit.field, at_least=round(limit.at_most + step, 2))
     return None
 
 

@@ -14,6 +14,7 @@ from pinakes.text.preference_vocabulary import PreferenceVocabulary
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
 CHILD_UNTIL: Final = 12
 ADULT_FROM: Final = 18
+CENT: Final = 0.01
 
 
 def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
@@ -101,6 +102,17 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     return checked(Bounds(limit), vocabulary)
 
 
+def read_price(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'under $20', '€10 to €15', '$1,000 or less', of the field with this currency."""
+    name = vocabulary.units.get(found["unit"].lower())
+    if name is None:
+        return None
+    low, high = words.number(found["low"]), words.number(found["high"] or found["low"])
+    bound = words.bound_of(found["after"], found["before"])
+    limit = Range(name, *words.limited(bound, low, high, spread=high / 5, step=CENT))
+    return checked(Bounds(limit, step=CENT), vocabulary)
+
+
 def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'short episodes', where these have a length of their own."""
     unit = found["unit"].lower()
@@ -154,6 +166,7 @@ RULES: Final = (
     Rule(words.AUDIENCE, read_audience, ("for",)),
     Rule(words.AGE, read_age, ("year", "decade")),
     Rule(words.SIZES, read_size, ("short", "brief", "bite", "long", "length")),
+    Rule(words.PRICES, read_price, ("$", "£", "¥", "₹", "€")),
     Rule(words.LENGTHS, read_length),
     Rule(words.LATELY, read_recent_years, ("year", "decade")),
     Rule(words.SET_IN_YEARS, read_setting),

@@ -79,6 +79,8 @@ class Bounds:
 
     range: Range
     adjective: bool = False
+    step: float = 1
+    """The least difference of two numbers, by which a bound that excludes its number is moved."""
 
 
 @dataclass(frozen=True, slots=True)

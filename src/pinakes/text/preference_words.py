@@ -274,6 +274,14 @@ LENGTHS: Final = pattern(
     rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
     re.IGNORECASE,
 )
+SIGN: Final = r"[A-Z]{0,2}[$£¥₹€]"
+"""A currency that is written before its number, such as `$` and `CA$`."""
+AMOUNT: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,2})?(?![0-9.,]?[0-9]|\w)"
+PRICES: Final = pattern(
+    rf"(?=[\w<>≤≥~$£¥₹€])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<unit>{SIGN}){GAP}(?P<low>{AMOUNT})"
+    rf"(?:{TO}(?:{SIGN})?{GAP}(?P<high>{AMOUNT}))?(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?",
+    re.IGNORECASE,
+)
 SIZES: Final = pattern(
     rf"\b(?P<size>{alternation((*SHORT_WORDS, *LONG_WORDS))})\s{{1,3}}(?P<unit>[^\W\d_]{{2,30}})(?!\w)", re.IGNORECASE
 )
@@ -339,16 +347,18 @@ TOKEN: Final = pattern(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[.,;:!?()/&–—](?!
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
-def limited(bound: Bound, low: float, high: float, *, spread: float) -> tuple[float | None, float | None]:
-    """Return the minimum and maximum that a bound at low to high allows, in whole numbers."""
+def limited(
+    bound: Bound, low: float, high: float, *, spread: float, step: float = 1
+) -> tuple[float | None, float | None]:
+    """Return the minimum and maximum that a bound at low to high allows, in whole numbers or in steps."""
     low, high = min(low, high), max(low, high)
     limits: dict[Bound, tuple[float | None, float | None]] = {
-        Bound.BELOW: (None, low - 1),
+        Bound.BELOW: (None, round(low - step, 2)),
         Bound.AT_MOST: (None, high),
         Bound.WITHIN: (low, high),
         Bound.AROUND: (max(low - spread, 0), high + spread),
         Bound.AT_LEAST: (low, None),
-        Bound.ABOVE: (high + 1, None),
+        Bound.ABOVE: (round(high + step, 2), None),
     }
     return limits[bound]
 
@@ -372,7 +382,7 @@ def moment_years(said: str) -> tuple[int, int]:
 
 def number(said: str) -> float:
     """Return the value of digits or of a number word."""
-    key = phrase_key(said)
+    key = phrase_key(said).replace(",", "")
     known = NUMBERS.get(key) or LOOSE_NUMBERS.get(key)
     if known is not None:
         return known

@@ -67,3 +67,30 @@ def test_years_limit_the_days_of_a_date(sentence: str, first: int | None, last: 
 @pytest.mark.parametrize("sentence", ["under 90 minutes", "under 90 min", "less than 90 mins"])
 def test_the_unit_of_a_number_is_a_word_of_preferences(sentence: str) -> None:
     assert understood(sentence).conditions == (Range("runtime", at_most=89),)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "low", "high"),
+    [
+        ("under $20", None, 19.99),
+        ("something for less than $20, please", None, 19.99),
+        ("up to $1,000", None, 1000),
+        ("$10 to $15.50", 10, 15.5),
+        ("between $10 and 15", 10, 15),
+        ("over $5", 5.01, None),
+        ("$30 or more", 30, None),
+        ("nothing under $20", 20, None),
+        ("not over $20.", None, 20),
+    ],
+)
+def test_a_currency_before_a_number_limits_the_field_with_that_unit(
+    sentence: str, low: float | None, high: float | None
+) -> None:
+    assert understood(sentence).conditions == (Range("budget", low, high),)
+
+
+@pytest.mark.parametrize("sentence", ["under €20", "under $20k", "under $1,0000"])
+def test_a_currency_that_no_field_has_and_an_amount_that_is_unclear_are_not_understood(sentence: str) -> None:
+    found = understood(sentence)
+    assert not found.conditions
+    assert found.not_understood
