@@ -12,9 +12,9 @@ import pytest
 
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.collection_state import PlaceState, load_state
-from pinakes.assembly.collection_sync import sync_place
-from pinakes.assembly.collection_watch import CollectionWatch
+from pinakes.assembly.collections.state import PlaceState, load_state
+from pinakes.assembly.collections.sync import sync_place
+from pinakes.assembly.collections.watch import CollectionWatch
 from pinakes.assembly.published import publish_catalogue
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.collection_settings import CollectionSettings

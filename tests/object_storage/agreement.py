@@ -10,7 +10,7 @@ from pathlib import Path
 
 from object_storage.stores import Store
 from pinakes.assembly.app import App
-from pinakes.assembly.collection_sync import sync_place
+from pinakes.assembly.collections.sync import sync_place
 from pinakes.assembly.published import publish_catalogue
 from pinakes.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
 from pinakes.settings import EmbeddingSettings, Settings

@@ -14,10 +14,10 @@ from unittest.mock import patch
 import httpx
 
 from object_storage.stores import Store
-from pinakes.assembly import collection_watch
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.collection_watch import CollectionWatch
+from pinakes.assembly.collections import watch as collection_watch
+from pinakes.assembly.collections.watch import CollectionWatch
 from pinakes.assembly.published import publish_catalogue
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.collection_settings import CollectionSettings

@@ -8,7 +8,7 @@ from typing import cast
 
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PACKAGES, PackageRegistry
-from pinakes.assembly.collection_state import find_place
+from pinakes.assembly.collections.state import find_place
 from pinakes.assembly.opened import OpenedCatalogues
 from pinakes.assembly.own_records import OwnRecords
 from pinakes.assembly.releases.looks import ReleaseLooks

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from pinakes.assembly.app import App
 from pinakes.assembly.bounded_check import BoundedCheck
-from pinakes.assembly.collection_state import find_collection_problems, find_place
+from pinakes.assembly.collections.state import find_collection_problems, find_place
 from pinakes.assembly.disk_check import check_disk
 from pinakes.assembly.open_files import check_files
 from pinakes.control.control import Control

@@ -10,7 +10,7 @@ from functools import partial
 import click
 
 from pinakes.assembly.app import App
-from pinakes.assembly.collection_state import find_place
+from pinakes.assembly.collections.state import find_place
 from pinakes.assembly.toolboxes import ToolChoice
 from pinakes.cli.opening import open_app
 from pinakes.control.database.url import exists
@@ -22,7 +22,7 @@ from pinakes.settings import Settings, load_settings
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 DAMAGE_MODULE = "pinakes.assembly.damage_watch"
-COLLECTIONS_MODULE = "pinakes.assembly.collection_watch"
+COLLECTIONS_MODULE = "pinakes.assembly.collections.watch"
 RELEASES_MODULE = "pinakes.assembly.releases.watch"
 STDIO_MODULE = "pinakes.serve.stdio"
 QUICK_SDK_MODULE = "pinakes.serve.quick_sdk"

@@ -6,7 +6,7 @@ from contextlib import closing
 import click
 
 from pinakes.assembly.app import App
-from pinakes.assembly.collection_state import Outcome, find_collection_problems, find_place, load_state
+from pinakes.assembly.collections.state import Outcome, find_collection_problems, find_place, load_state
 from pinakes.assembly.disk_check import check_disk
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option

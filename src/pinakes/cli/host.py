@@ -9,7 +9,7 @@ import click
 from pinakes.api.server import NO_PARTS
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
-from pinakes.assembly.collection_watch import CollectionWatch
+from pinakes.assembly.collections.watch import CollectionWatch
 from pinakes.assembly.damage_watch import DamageWatch
 from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth

@@ -6,8 +6,8 @@ from dataclasses import asdict
 import click
 
 from pinakes.assembly.app import App
-from pinakes.assembly.collection_state import PlaceState, find_place, load_state, resolve_place
-from pinakes.assembly.collection_sync import sync_place
+from pinakes.assembly.collections.state import PlaceState, find_place, load_state, resolve_place
+from pinakes.assembly.collections.sync import sync_place
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.progress import progress_bar

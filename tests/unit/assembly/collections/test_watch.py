@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.collection_state import load_state, note_problem
-from pinakes.assembly.collection_watch import CollectionWatch, RunSync
+from pinakes.assembly.collections.state import load_state, note_problem
+from pinakes.assembly.collections.watch import CollectionWatch, RunSync
 from pinakes.collection_settings import CollectionSettings
 from pinakes.errors import BusyError, StorageError
 from pinakes.settings import Settings

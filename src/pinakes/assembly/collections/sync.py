@@ -16,7 +16,7 @@ import filelock
 from pinakes.api.package import load_target
 from pinakes.assembly.app import App
 from pinakes.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from pinakes.assembly.collection_state import (
+from pinakes.assembly.collections.state import (
     CollectionState,
     Outcome,
     PlaceState,

@@ -14,8 +14,8 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
-from pinakes.assembly.collection_state import PlaceState, load_state
-from pinakes.assembly.collection_sync import sync_place
+from pinakes.assembly.collections.state import PlaceState, load_state
+from pinakes.assembly.collections.sync import sync_place
 from pinakes.assembly.published import publish_catalogue
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.catalogue.loader import LoadedSpec, compile_text

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pinakes.assembly.collection_state import PlaceState, find_place, load_state, note_problem
+from pinakes.assembly.collections.state import PlaceState, find_place, load_state, note_problem
 from pinakes.collection_settings import is_remote
 from pinakes.errors import StorageError
 from pinakes.settings import Settings
