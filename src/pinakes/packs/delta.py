@@ -103,6 +103,8 @@ def _parse_head(line: bytes) -> dict[str, Any]:
     types = {"base": str, "target": str, "removed": list, "bare": list, "record_bytes": int}
     if not isinstance(head, dict) or any(not isinstance(head.get(name), kind) for name, kind in types.items()):
         raise StorageError(f"a delta is damaged: its first line does not have {', '.join(types)}")
+    if not all(isinstance(one, str) for one in (*head["removed"], *head["bare"])):
+        raise StorageError("a delta is damaged: 'removed' and 'bare' are lists of ids")
     return head
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pinakes.api.registry import get_package
 from pinakes.errors import StorageError
 from pinakes.model.record import Record, RecordId
-from pinakes.packs.blocks import decode_block, load_block
+from pinakes.packs.blocks import decode_block, dump_vectors, load_block
 from pinakes.packs.builder import PackLabel, build_pack
 from pinakes.packs.delta import build_delta, describe_delta, parse_delta, rebuild_blocks
 from pinakes.packs.diff import diff_states
@@ -81,7 +81,10 @@ def test_a_delta_that_is_wrong_makes_no_wrong_block(versions: tuple[Path, Path])
     assert len(made) == len(right) - 1
 
 
-@pytest.mark.parametrize("content", [b"", b"{}\n", b"[]\n", b"\xff", b'{"base":1}\n'])
+ODD_IDS = b'{"base":"","target":"","removed":[[1]],"bare":[],"record_bytes":0}\n' + dump_vectors([])
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n", b"[]\n", b"\xff", b'{"base":1}\n', ODD_IDS])
 def test_what_is_no_delta_is_refused(content: bytes) -> None:
     with pytest.raises(StorageError, match="damaged"):
         parse_delta(content, dimension=64)
