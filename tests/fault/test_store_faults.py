@@ -24,6 +24,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
+from support.games import GAMES_SPEC
 from support.gcs import GcsServer, running_gcs
 from support.processes import wait_until
 
@@ -31,17 +32,7 @@ lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip i
 LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
 
 PLACE = "gs://bucket/lancedb"
-SPEC = """
-name = "games"
-title = "Games"
-summary = "Board games."
-id = "id"
-
-[fields.title]
-type = "text"
-role = "title"
-search = true
-
+SPEC = f"""{GAMES_SPEC}
 [fields.edition]
 type = "int"
 """

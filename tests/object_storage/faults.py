@@ -24,19 +24,9 @@ from pinakes.collection_settings import CollectionSettings
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
+from support.games import GAMES_SPEC
 from support.processes import ServerProcess
 
-SPEC = """
-name = "games"
-title = "Games"
-summary = "Board games."
-id = "id"
-
-[fields.title]
-type = "text"
-role = "title"
-search = true
-"""
 NAMES = ("Azul", "Brass", "Catan", "Dixit", "Eclipse", "Furnace", "Hanabi", "Inis", "Jaipur", "Kingdomino")
 EDITION = re.compile(r"edition (\d+)")
 SHARE = 0.35
@@ -82,7 +72,7 @@ class _Publisher:
         self.path = folder / "games.jsonl"
         self.app = App(Settings(home=folder / "here"))
         self.edition = 2000
-        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+        self.recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
 
     def publish(self) -> None:
         """Publish the next edition, past the proxy."""

@@ -28,7 +28,7 @@ class PackDiff:
 
     @property
     def update_bytes(self) -> int:
-        """What an update moves, apart from the manifest: the delta, or the blocks where these are smaller."""
+        """The bytes that an update moves, apart from the manifest: the delta, or the blocks where these are smaller."""
         return min(self.block_bytes, self.delta_bytes)
 
     @property

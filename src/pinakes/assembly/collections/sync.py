@@ -48,7 +48,7 @@ class CollectionTable(RowSource, Protocol):
 
     @property
     def description(self) -> Any:
-        """What a published table says of itself; None where others wrote it."""
+        """The description that Pinakes published with the table; None where another program wrote it."""
 
     def find_model(self) -> ModelId | None:
         """Return the model of its vectors."""

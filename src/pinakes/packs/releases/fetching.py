@@ -35,7 +35,7 @@ OnFetched = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """What has to be fetched for a release: a delta, or whole blocks."""
+    """The files to fetch for a release: a delta, or whole blocks."""
 
     missing: tuple[Block, ...]
     """The blocks that are not here, nor made from those that are."""

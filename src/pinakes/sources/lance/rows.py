@@ -121,7 +121,7 @@ class LanceRows:
 
     @property
     def description(self) -> Mapping[str, Any] | None:
-        """What the table says of itself; None where others wrote it."""
+        """The description that Pinakes published with the table; None where another program wrote it."""
         return self._description
 
     def find_model(self) -> ModelId | None:

@@ -26,23 +26,12 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
+from support.games import GAMES_SPEC
 
 lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
 pa = importlib.import_module("pyarrow")
 LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
 LanceDatabase = importlib.import_module("pinakes.sources.lance.database").LanceDatabase
-
-SPEC = """
-name = "games"
-title = "Games"
-summary = "Board games."
-id = "id"
-
-[fields.title]
-type = "text"
-role = "title"
-search = true
-"""
 
 
 class Site:
@@ -62,7 +51,7 @@ class Site:
     def publish_games(self, **titles: str) -> None:
         path = self.folder / "games.jsonl"
         path.write_text("".join(json.dumps({"id": one, "title": title}) + "\n" for one, title in titles.items()))
-        recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+        recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
         self.build(self.here, JsonRows(path), recipe, "games")
         self.publish("games")
 
@@ -137,7 +126,7 @@ def test_a_table_that_is_gone_leaves_its_copy_served_and_that_is_said(site: Site
 def test_a_catalogue_that_is_not_from_the_table_is_left_alone(site: Site) -> None:
     path = site.folder / "mine.jsonl"
     path.write_text('{"id": "m", "title": "Mine"}\n')
-    recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+    recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
     site.build(site.there, JsonRows(path), recipe, "games")
     (state,) = site.sync().collections
     assert (state.outcome, site.titles(), site.problems()) == ("own", {"m": "Mine"}, {})
