@@ -49,7 +49,7 @@ class CollectionSettings(SettingsSection):
     gcs_bucket_name: str = setting("", "GCS_BUCKET_NAME")
     """A bucket of Google Cloud Storage, instead of `base_db_path`: the database is `gs://BUCKET/lancedb`."""
     gcp_project_id: str = setting("", "GCP_PROJECT_ID")
-    """The project of that bucket, named in reports; reading and writing need none."""
+    """The project of that bucket; accepted and not used, since reading and writing need none."""
     names: Texts = setting((), "PINAKES_COLLECTIONS")
     """The collections that are expected, separated by commas; empty: all that the database has."""
     model: str = setting("", "PINAKES_COLLECTIONS_MODEL")

@@ -1,7 +1,6 @@
 """The maintenance of a library: its operations over catalogues, control database and settings, for jobs to run."""
 
 import logging
-import os
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -160,10 +159,7 @@ def recalibrate(app: App, name: str) -> str:
     calibration = calibrate(reader, embedder)
     if calibration is None:
         return "there is nothing to measure"
-    path = app.library.get_installed(name).folder / CALIBRATION_FILE
-    fresh = path.with_name(f"{path.name}.new")
-    save_calibration(calibration, fresh)
-    os.replace(fresh, path)
+    save_calibration(calibration, app.library.get_installed(name).folder / CALIBRATION_FILE)
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
 
 

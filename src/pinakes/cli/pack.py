@@ -12,6 +12,7 @@ import click
 
 from pinakes.assembly.app import App
 from pinakes.assembly.packing import build_installed_pack, export_installed, pack_state
+from pinakes.assembly.releases.report import shown_size
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.pack_publish import publish_release_command
@@ -209,7 +210,7 @@ def _plain(manifest: Manifest) -> dict[str, Any]:
 
 def _summary(manifest: Manifest) -> str:
     vectors = f", {manifest.embeddings:,} vectors by {manifest.model}" if manifest.model else ", no vectors"
-    size = f"{len(manifest.all_blocks)} blocks, {_megabytes(manifest.size_bytes)}"
+    size = f"{len(manifest.all_blocks)} blocks, {shown_size(manifest.size_bytes)}"
     return f"{manifest.catalogue} {manifest.version}: {manifest.records:,} records{vectors}; {size}"
 
 
@@ -224,7 +225,7 @@ def _described(manifest: Manifest, *, is_signed: bool) -> Iterator[tuple[str, ob
     if (quality := manifest.quality) is not None:
         interval = f"[{quality.ndcg_10_low:.3f}, {quality.ndcg_10_high:.3f}]"
         yield "quality", f"nDCG@10 {quality.ndcg_10:.3f} {interval} on {quality.questions} of its own questions"
-    yield "size", f"{_megabytes(manifest.size_bytes)} in {len(manifest.all_blocks)} blocks"
+    yield "size", f"{shown_size(manifest.size_bytes)} in {len(manifest.all_blocks)} blocks"
     yield "content", manifest.content
     yield "signed", "yes; pinakes pack verify --key KEY checks by whom" if is_signed else "no"
 
@@ -238,8 +239,4 @@ def _print_diff(found: PackDiff, *, shown: int | None) -> None:
         more = ", …" if shown is not None and len(ids) > shown else ""
         click.echo(f"{name} {len(ids):,}" + (f": {listed}{more}" if ids else ""))
     click.echo(f"spec {'changed' if found.is_spec_changed else 'the same'}")
-    click.echo(f"an update moves {_megabytes(found.update_bytes)}")
-
-
-def _megabytes(size_bytes: int) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"
+    click.echo(f"an update moves {shown_size(found.update_bytes)}")

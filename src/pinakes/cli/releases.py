@@ -9,7 +9,7 @@ import click
 
 from pinakes.assembly.app import App
 from pinakes.assembly.releases.install import install_release
-from pinakes.assembly.releases.report import ReleaseProgress, ReleaseReport, megabytes
+from pinakes.assembly.releases.report import ReleaseProgress, ReleaseReport, shown_size
 from pinakes.assembly.releases.update import check_update, list_released, roll_back, update_catalogue
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
@@ -101,7 +101,7 @@ def _as_json(name: str, outcome: ReleaseReport | ExpectedError) -> dict[str, Any
 
 def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
     if report.available:
-        size = megabytes(report.fetch_bytes)
+        size = shown_size(report.fetch_bytes)
         click.echo(
             f"{report.catalogue}: {report.available} is available ({size} to fetch); {report.version} is installed"
         )
@@ -109,11 +109,14 @@ def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
     elif report.is_changed:
         click.echo(
             f"{report.catalogue}: {report.former} → {report.version}: {report.written} records written, "
-            f"{report.removed} removed, {megabytes(report.fetch_bytes)} fetched"
+            f"{report.removed} removed, {shown_size(report.fetch_bytes)} fetched"
         )
     else:
         click.echo(f"{report.catalogue}: {report.version} is the newest release")
     _print_conflicts(report, took_theirs=took_theirs)
+    if report.conflicts and not took_theirs:
+        name = report.catalogue
+        click.echo(f"to take the release's: pinakes rollback {name}, then pinakes update {name} --take-theirs")
 
 
 def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
@@ -124,9 +127,6 @@ def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
     count, kept = len(report.conflicts), "the release's were taken" if took_theirs else "yours were kept"
     shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (" …" if count > SHOWN_CONFLICTS else "")
     click.echo(f"{count} records were edited here and changed by the release; {kept}: {shown}")
-    if not took_theirs:
-        name = report.catalogue
-        click.echo(f"to take the release's: pinakes rollback {name}, then pinakes update {name} --take-theirs")
 
 
 @click.command("rollback")

@@ -70,8 +70,8 @@ class CatalogueState:
         return {one.id: one for part in of_vectors for one in parse_vectors(part.load(), dimension=self.dimension)}
 
 
-def state_of_pack(folder: Path, manifest: Manifest, *, is_shipped: bool = True) -> CatalogueState:
-    """Return the state that a pack has; the blocks of an installed one may have been compressed anew."""
+def state_of_pack(folder: Path, manifest: Manifest) -> CatalogueState:
+    """Return the state that a pack has."""
 
     def part(block: Block) -> StatePart:
         return StatePart(
@@ -80,7 +80,7 @@ def state_of_pack(folder: Path, manifest: Manifest, *, is_shipped: bool = True) 
             count=block.count,
             content=block.content,
             size_bytes=block.size_bytes,
-            load=partial(load_block, folder, block, is_shipped=is_shipped),
+            load=partial(load_block, folder, block),
         )
 
     return CatalogueState(

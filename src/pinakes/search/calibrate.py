@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pinakes.checksums import dump_checked, load_checked
 from pinakes.embed.port import Embedder
 from pinakes.errors import StorageError
+from pinakes.library import replace_file
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.port import ShelfReader
@@ -74,8 +75,8 @@ MEMBERS = ("model", "middle", "spread", "floor", "relevant", "similar", "highly_
 
 
 def save_calibration(calibration: Calibration, path: Path) -> None:
-    """Write a calibration to a file."""
-    path.write_bytes(dump_checked(asdict(calibration), option=orjson.OPT_INDENT_2))
+    """Write a calibration to a file, which readers find as it was or whole."""
+    replace_file(path, dump_checked(asdict(calibration), option=orjson.OPT_INDENT_2))
 
 
 def find_calibration(path: Path) -> Calibration | None:

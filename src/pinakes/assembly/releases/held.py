@@ -120,13 +120,11 @@ def _settled(held: HeldCatalogue) -> HeldCatalogue:
 
 def save_release_calibration(folder: Path, manifest: Manifest) -> None:
     """Write what a release says of the nearness of vectors, where it says something."""
-    path, model = folder / CALIBRATION_FILE, manifest.model_id
+    model = manifest.model_id
     if manifest.calibration is None or model is None:
         return
     told = Calibration(model=model, middle=manifest.calibration.middle, spread=manifest.calibration.spread)
-    fresh = path.with_name(f"{path.name}.new")
-    save_calibration(told, fresh)
-    os.replace(fresh, path)
+    save_calibration(told, folder / CALIBRATION_FILE)
 
 
 def spec_of_release(app: App, brought: LoadedSpec, manifest: Manifest) -> LoadedSpec:

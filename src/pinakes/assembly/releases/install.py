@@ -11,7 +11,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.releases.content import ReleaseReader, read_declaration
 from pinakes.assembly.releases.held import author_of, holding_release, save_release_calibration, spec_of_release
 from pinakes.assembly.releases.over_samples import SampleReplacement, has_samples_only
-from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, megabytes, quality_of
+from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, quality_of, shown_size
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.errors import BusyError, ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from pinakes.library import BUILDING_FILE, PACK_FOLDER, Installed, require_name
@@ -218,5 +218,5 @@ def _describe_plan(name: str, found: FoundRelease, plan: FetchPlan, place: Relea
     signed = "signed by the given key" if found.is_signed else "not checked by a key"
     return (
         f"{name} {manifest.version} from {place.shown}: {manifest.records:,} records, "
-        f"{megabytes(plan.size_bytes)} to fetch, {signed}"
+        f"{shown_size(plan.size_bytes)} to fetch, {signed}"
     )

@@ -78,6 +78,6 @@ def quality_of(manifest: Manifest) -> dict[str, float] | None:
     return asdict(manifest.quality) if manifest.quality is not None else None
 
 
-def megabytes(size_bytes: int) -> str:
+def shown_size(size_bytes: int) -> str:
     """Return a size for people."""
     return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"

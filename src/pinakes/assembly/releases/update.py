@@ -12,7 +12,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.releases.changes import changes_of, note_merged, records_now
 from pinakes.assembly.releases.content import ReleaseReader, read_declaration
 from pinakes.assembly.releases.held import HeldCatalogue, author_of, held_catalogue, spec_of_release
-from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, megabytes, quality_of
+from pinakes.assembly.releases.report import SILENT, ReleaseProgress, ReleaseReport, quality_of, shown_size
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.errors import BusyError, ConflictError, NotFoundError
 from pinakes.ingest.embedding import LateEmbedding
@@ -99,7 +99,7 @@ def _mended(held: HeldCatalogue, found: FoundRelease, place: ReleasePlace) -> Re
     return report
 
 
-def roll_back(app: App, name: str, *, prefers_theirs: bool = False) -> ReleaseReport:
+def roll_back(app: App, name: str) -> ReleaseReport:
     """Bring a catalogue back to the release before the installed one, which is kept for it."""
     with held_catalogue(app, name) as held:
         former = held.pack.find_former()
@@ -107,7 +107,7 @@ def roll_back(app: App, name: str, *, prefers_theirs: bool = False) -> ReleaseRe
             raise NotFoundError(f"'{name}' has no release before {held.manifest.version} to go back to")
         place = DeferredPlace(held.source.place, app.settings)
         found, plan = FoundRelease(manifest=former, releases=None), plan_fetch(former, held.pack, held.manifest)
-        change = _change_to(held, found, place, plan, prefers_theirs=prefers_theirs, progress=SILENT)
+        change = _change_to(held, found, place, plan, prefers_theirs=False, progress=SILENT)
         change.blocks.bring(plan)
         return change.run(fetched=change.blocks.fetched_bytes)
 
@@ -222,6 +222,6 @@ def _report(name: str, manifest: Manifest, *, former: str) -> ReleaseReport:
 def _describe_plan(name: str, installed: Manifest, manifest: Manifest, plan: FetchPlan) -> str:
     how = "as a delta" if plan.delta else f"in {len(plan.missing)} blocks"
     return (
-        f"{name}: {installed.version} → {manifest.version}, {megabytes(plan.size_bytes)} to fetch {how} "
-        f"(the whole release has {megabytes(manifest.size_bytes)})"
+        f"{name}: {installed.version} → {manifest.version}, {shown_size(plan.size_bytes)} to fetch {how} "
+        f"(the whole release has {shown_size(manifest.size_bytes)})"
     )

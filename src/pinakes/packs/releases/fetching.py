@@ -15,8 +15,8 @@ from pathlib import Path
 from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.packs.blocks import decode_block, load_block
 from pinakes.packs.delta import rebuild_blocks
-from pinakes.packs.manifest import SHORT, Block, BlockKind, Manifest, PackDelta, block_path
-from pinakes.packs.releases.index import Asset, Release, find_asset
+from pinakes.packs.manifest import Block, BlockKind, Manifest, PackDelta, block_path
+from pinakes.packs.releases.index import Asset, Release, delta_name, find_asset
 from pinakes.packs.releases.installed_pack import InstalledPack
 from pinakes.packs.releases.newest import MOST_UNPACKED_BYTES
 from pinakes.packs.releases.places import ReleasePlace
@@ -135,7 +135,7 @@ class BlockFetcher:
         return load_block(self.pack.folder, block, is_shipped=False)
 
     def _delta_asset(self, delta: PackDelta) -> Asset:
-        name = f"delta-{delta.base[:SHORT]}-{self.manifest.content[:SHORT]}.zst"
+        name = delta_name(delta, self.manifest)
         found = self._find_asset(name) or self._find_asset(delta.block.file_name)
         if found is None:
             raise NotFoundError(f"{self.place.shown} does not have {name}")

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from pinakes.errors import InputError
+from pinakes.packs.manifest import SHORT, Manifest, PackDelta
 
 INDEX_FILE = "releases.json"
 MANIFEST_ASSET = "manifest.json"
@@ -28,6 +29,11 @@ ASSET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 BLOCK_NAME = re.compile(r"[0-9a-f]{64}\.zst")
 DELTA_NAME = re.compile(r"delta-([0-9a-f]{12})-([0-9a-f]{12})\.zst")
 DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+
+
+def delta_name(delta: PackDelta, manifest: Manifest) -> str:
+    """Return the name of the file of a delta: it names the states before and after."""
+    return f"delta-{delta.base[:SHORT]}-{manifest.content[:SHORT]}.zst"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

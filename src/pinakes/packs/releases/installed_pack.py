@@ -35,7 +35,6 @@ NEXT_FILE = "next.json"
 NEXT_MEMBERS = ("manifest", "since", "mark")
 OLD_FILES = (MANIFEST_FILE, "catalogue.toml", "embeddings.parquet", OLD_RECORDS_FILE)
 """The export of an earlier version; the last file is the one that it is known by."""
-PART_ENDINGS = (".part", ".part.json", ".part.json.new")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ from pinakes.packs.delta import dump_delta
 from pinakes.packs.manifest import (
     BLOCKS_FOLDER,
     MANIFEST_FILE,
-    SHORT,
     SIGNATURE_FILE,
     Block,
     BlockKind,
@@ -38,7 +37,7 @@ from pinakes.packs.manifest import (
     load_manifest,
 )
 from pinakes.packs.pack_files import HALF_WRITTEN, write_synced
-from pinakes.packs.releases.index import BLOCK_NAME, DELTA_NAME, PACKED_MANIFEST_ASSET
+from pinakes.packs.releases.index import BLOCK_NAME, DELTA_NAME, PACKED_MANIFEST_ASSET, delta_name
 from pinakes.packs.releases.published_index import RELEASES_FOLDER, PublishedIndex, PublishedRelease
 from pinakes.packs.releases.versions import is_older
 from pinakes.packs.state import compare_states, state_of_pack
@@ -175,11 +174,6 @@ def _add(release: _Release, index: PublishedIndex, options: PublishOptions, sign
             write_synced(release.own_folder / name, content)
             files.append(release.own_folder / name)
     return Publication(tag=release.tag, manifest=manifest, files=tuple(files))
-
-
-def delta_name(delta: PackDelta, manifest: Manifest) -> str:
-    """Return the name of the file of a delta: it names the states before and after."""
-    return f"delta-{delta.base[:SHORT]}-{manifest.content[:SHORT]}.zst"
 
 
 def _signature(release: _Release, manifest: Manifest, sign: Sign | None) -> bytes | None:
