@@ -70,6 +70,11 @@ class CallerMedia:
             return found
         raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
 
+    def find_file_in(self, catalogue: str, record_id: str, kind: MediaKind) -> MediaFile | None:
+        """Return a file of a record of one catalogue; None where there is none that they may see."""
+        found = (spec.find(self._principal, record_id, kind) for spec in self._specs if spec.catalogue == catalogue)
+        return next((file for file in found if file is not None), None)
+
     def get_location(self, record_id: str) -> RecordLocation:
         """Return the first catalogue that has a record, and the record's kind there."""
         found = self._find_first(lambda spec: self._locate(spec, record_id))

@@ -1,0 +1,1 @@
+"""Records and recommendations in the form that the page shows them in."""
