@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, true, update
 
 from pinakes.control.accounts.names import fold_name
 from pinakes.control.accounts.restrictions import load_restrictions
@@ -152,13 +152,14 @@ class Credentials:
             rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
             return [_credential(row) for row in rows]
 
-    def list_live(self, *, used_since: datetime) -> list[Credential]:
-        """Return the sessions that have not ended, and the tokens that were used since a time, by user and age."""
+    def list_live(self, *, used_since: datetime | None = None) -> list[Credential]:
+        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
         now, is_session = self._now(), credentials.c.kind == "session"
+        is_used = true() if used_since is None else or_(is_session, credentials.c.last_used_at >= used_since)
         is_live = and_(
             credentials.c.revoked_at.is_(None),
             or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
-            or_(is_session, credentials.c.last_used_at >= used_since),
+            is_used,
             users.c.disabled.is_(False),
         )
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)

@@ -141,7 +141,7 @@ class HealthEndpoints:
     async def show_metrics(self, request: ServerRequest) -> Response:
         """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
         principal = request.caller.principal
-        _require_may_see_metrics(principal)
+        require_may_see_metrics(principal)
         viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
         problems, states = await self._find_problems(), await self._find_states()
         parts = {one.part: one.state == "ok" for one in viewer.shown_parts(states, problems)}
@@ -254,7 +254,8 @@ def _reply(report: EndpointResult, *, is_well: bool) -> Response:
     return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
 
 
-def _require_may_see_metrics(principal: Principal) -> None:
+def require_may_see_metrics(principal: Principal) -> None:
+    """Refuse a caller who may not see counters of calls."""
     if principal.actions.isdisjoint(MAY_SEE_METRICS):
         needed = " and ".join(MAY_SEE_METRICS)
         raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")

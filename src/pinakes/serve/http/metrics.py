@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from pinakes.gate.cache import CacheStatistics
 from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.serve.http.timeline import CallTimeline
 
 UNKNOWN = "unknown"
 TOOL_CALL = "tools/call"
@@ -65,15 +66,18 @@ class Metrics:
         )
         self._series: dict[tuple[str, str, str, str], _Series] = {}
         self._tools: set[str] = set()
+        self.timeline = CallTimeline()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
         """Count a call."""
-        key = (entry.operation, self._tool(entry), entry.outcome, entry.via)
+        tool = self._tool(entry)
+        key = (entry.operation, tool, entry.outcome, entry.via)
         series = self._series.get(key) or self._add_series(key)
         series.calls.inc()
         series.seconds.observe(entry.duration_ms / 1000)
         if entry.result_bytes:
             series.result_bytes.inc(entry.result_bytes)
+        self.timeline.add(entry, tool)
 
     def render(self, readings: Readings, *, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in an accepted format, and its media type."""

@@ -13,6 +13,7 @@ from pinakes.gate.gate import CallContext, Gate
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.accounts import account_endpoints
+from pinakes.serve.http.admin import admin_endpoints
 from pinakes.serve.http.authenticate import Authenticated
 from pinakes.serve.http.bodies import WithBody
 from pinakes.serve.http.endpoints import ServerRequest, read_request
@@ -45,6 +46,7 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *page_endpoints(service),
         *health_endpoints(service),
         *account_endpoints(service),
+        *admin_endpoints(service),
         *rest_endpoints(service),
         *service.endpoints,
     ]
