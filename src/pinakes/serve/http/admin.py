@@ -7,7 +7,7 @@ the metrics are.
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
@@ -270,7 +270,7 @@ def _held(credential: Credential, viewer: Principal, *, is_this: bool) -> HeldCr
     )
 
 
-def _figures(counts: CallCounts) -> dict[str, int | float | None]:
+def _figures(counts: CallCounts) -> dict[str, Any]:
     return {
         "calls": counts.calls,
         "errors": counts.errors,

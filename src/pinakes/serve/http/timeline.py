@@ -41,7 +41,7 @@ class CallCounts:
         for bucket, count in enumerate(self.durations):
             seen += count
             if count and seen >= wanted:
-                return round(SHORTEST_MS * GROWTH ** (bucket + 0.5), 2)
+                return round(SHORTEST_MS * math.pow(GROWTH, bucket + 0.5), 2)
         return None
 
     def copied(self) -> "CallCounts":
