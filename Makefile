@@ -17,8 +17,9 @@ serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; 
 	sh scripts/serve_samples.sh
 
 test: $(STAMP)  ## install and run all tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not alone and not web"
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m alone
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m web tests/web
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal

@@ -48,7 +48,7 @@ def kept_library(name: str, build: Callable[[Path], None]) -> Path:
 def _digest_of_sources() -> str:
     found = hashlib.sha256()
     for path in sorted((REPO / "src").rglob("*")):
-        if path.is_file() and path.suffix != ".pyc":
+        if path.is_file() and path.suffix != ".pyc" and "site" not in path.parts:
             found.update(str(path.relative_to(REPO)).encode() + path.read_bytes())
     return found.hexdigest()[:16]
 

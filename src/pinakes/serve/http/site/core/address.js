@@ -1,0 +1,57 @@
+// The state of the page is its address, so that back, reload and sharing work.
+import {createStore, useStore} from "./store.js";
+
+const current = createStore(read());
+window.addEventListener("popstate", () => current.set(read()));
+document.addEventListener("click", followLink);
+
+export function useAddress() {
+  return useStore(current);
+}
+
+export function address() {
+  return current.get();
+}
+
+export function go(to, {replace = false} = {}) {
+  const url = new URL(to, location.href);
+  if (url.origin !== location.origin) throw new Error("only addresses of this page");
+  history[replace ? "replaceState" : "pushState"](null, "", url);
+  current.set(read());
+  if (!replace) window.dispatchEvent(new Event("pagechange"));
+}
+
+// Change some parameters of the present address: null removes one, a list repeats it.
+export function change(parameters, options) {
+  go(changed(parameters), options);
+}
+
+export function changed(parameters) {
+  return link(location.pathname, parameters, new URLSearchParams(location.search));
+}
+
+export function link(path, parameters = {}, query = new URLSearchParams()) {
+  for (const [name, value] of Object.entries(parameters)) {
+    query.delete(name);
+    for (const one of [value].flat()) {
+      if (one !== null && one !== undefined && one !== "") query.append(name, one);
+    }
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+function read() {
+  return {path: decodeURI(location.pathname), query: new URLSearchParams(location.search), url: location.pathname + location.search};
+}
+
+// Links within the page change the view without loading the document again.
+function followLink(event) {
+  const anchor = event.target.closest?.("a[href]");
+  const isPlainClick = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  if (!anchor || !isPlainClick || event.defaultPrevented || anchor.target || anchor.hasAttribute("download")) return;
+  const url = new URL(anchor.href);
+  if (url.origin !== location.origin || anchor.dataset.document !== undefined) return;
+  event.preventDefault();
+  go(url);
+}

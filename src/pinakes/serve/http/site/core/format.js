@@ -1,0 +1,56 @@
+// Values as people read them.
+
+export function inWords(name) {
+  const words = String(name).replace(/[._-]+/gu, " ").replace(/([a-z])([A-Z])/gu, "$1 $2").toLowerCase().trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function number(value) {
+  return typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 2}) : String(value);
+}
+
+export function plural(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+export function bytes(count) {
+  const units = ["bytes", "KB", "MB", "GB", "TB"];
+  const step = count < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(count) / 3));
+  return `${number(Number((count / 1000 ** step).toPrecision(3)))} ${units[step]}`;
+}
+
+export function duration(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, place) => (place ? String(part).padStart(2, "0") : part)).join(":");
+}
+
+export function moment(iso) {
+  return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+}
+
+export function day(iso) {
+  return new Date(iso).toLocaleDateString(undefined, {dateStyle: "medium"});
+}
+
+export function ago(iso) {
+  const seconds = (new Date(iso) - Date.now()) / 1000;
+  const format = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
+  const units = [["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+  const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
+  return format.format(Math.round(seconds / size), unit);
+}
+
+export function shortened(text, most = 300) {
+  return text.length > most ? `${text.slice(0, most).replace(/\s\S*$/u, "")} …` : text;
+}
+
+// A value of a record in one line: lists joined, tags by their value, numbers with separators but years without.
+export function shown(value, field = "") {
+  if (Array.isArray(value)) return value.map((one) => shown(one, field)).join(", ");
+  if (value && typeof value === "object") return shown(value.value ?? value.name ?? value.title ?? JSON.stringify(value));
+  if (typeof value === "number" && !/year/iu.test(field)) return number(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return String(value ?? "");
+}

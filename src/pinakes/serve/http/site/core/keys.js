@@ -1,0 +1,36 @@
+// Keys of the page. Each part registers its own; "?" lists those that work at the moment.
+import {useEffect} from "./html.js";
+import {createStore} from "./store.js";
+
+export const keys = createStore([]);
+const NAMES = {" ": "Space"};
+
+// `bindings`: {key: [what it does, function]}; a function that returns false leaves the key to others.
+export function useKeys(section, bindings) {
+  useEffect(() => {
+    const entry = {section, bindings};
+    keys.set((all) => [...all, entry]);
+    return () => keys.set((all) => all.filter((one) => one !== entry));
+  }, Object.values(bindings).map(([, work]) => work));
+}
+
+export function keyName(key) {
+  return NAMES[key] ?? key;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isTyping(event.target) && event.key !== "Escape") return;
+  if (event.key === " " && event.target.closest?.("button, a, summary, [role=tab]")) return;
+  for (const {bindings} of [...keys.get()].reverse()) {
+    const work = bindings[event.key]?.[1];
+    if (work && work(event) !== false) {
+      event.preventDefault();
+      return;
+    }
+  }
+});
+
+function isTyping(element) {
+  return element.isContentEditable || element.matches?.("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");
+}

@@ -1,0 +1,107 @@
+"""A real Chromium that visits the page, and notices whatever a person would not see."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
+
+PHONE = 390
+DESK = 1440
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--autoplay-policy=no-user-gesture-required",
+)
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+NOTE_VIOLATIONS = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) =>
+  window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+"""
+
+
+def find_chromium() -> str | None:
+    """Return the Chromium of this machine: PINAKES_CHROMIUM, else the one that is installed."""
+    named = os.environ.get("PINAKES_CHROMIUM")
+    return named or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Start Chromium without a window, and without connections of its own."""
+    return playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=list(ARGUMENTS))
+
+
+@dataclass(kw_only=True)
+class Visit:
+    """A person's visit to a server's page: a browser with nothing kept from earlier visits."""
+
+    page: Page
+    origin: str
+    problems: list[str] = field(default_factory=list)
+    """Errors on the console, failed scripts, and requests to any other server."""
+    allowed: tuple[str, ...] = ()
+    """Parts of problems that the visit is meant to have, such as the line for a refused password."""
+
+    def open(self, path: str) -> Page:
+        """Go to an address of the server."""
+        self.page.goto(f"{self.origin}{path}")
+        return self.page
+
+    def found_problems(self) -> list[str]:
+        """Return the problems so far that are not meant, and what the policy of the page has refused."""
+        refused = self.page.evaluate("window.violations ?? []") if not self.page.is_closed() else []
+        return [one for one in [*self.problems, *refused] if not any(part in one for part in self.allowed)]
+
+    def check_access(self, *, without: tuple[str, ...] = ()) -> None:
+        """Fail where axe finds something that keeps people out."""
+        self.page.evaluate(f"() => {{ {AXE_SCRIPT}; window.axe = axe; }}")
+        options = {"runOnly": list(RULES), "rules": {name: {"enabled": False} for name in without}}
+        found: Mapping[str, Any] = self.page.evaluate("(options) => window.axe.run(document, options)", options)
+        told = [
+            f"{one['id']}: {node['target']} {node['html'][:160]}"
+            for one in found["violations"]
+            for node in one["nodes"]
+        ]
+        assert told == [], "\n".join(told)
+
+    def note_console(self, message: ConsoleMessage) -> None:
+        """Keep an error or a warning of the console."""
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
+
+    def note_request(self, request: Request) -> None:
+        """Keep a request that does not go to the server, or to an address that the visit allows."""
+        if not request.url.startswith((self.origin, "data:", "blob:", self.origin.replace("http", "ws", 1))):
+            self.problems.append(f"request: {request.url}")
+
+
+def start_visit(
+    browser: Browser, origin: str, *, width: int = DESK, scheme: str = "light", allowed: tuple[str, ...] = ()
+) -> Visit:
+    """Open an empty window of a browser, as wide as a phone or a desk, light or dark."""
+    context: BrowserContext = browser.new_context(
+        viewport={"width": width, "height": 844 if width == PHONE else 900},
+        color_scheme="dark" if scheme == "dark" else "light",
+        has_touch=width == PHONE,
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    visit = Visit(page=page, origin=origin, allowed=allowed)
+    page.add_init_script(NOTE_VIOLATIONS)
+    page.on("console", visit.note_console)
+    page.on("pageerror", lambda error: visit.problems.append(f"script: {error}"))
+    page.on("request", visit.note_request)
+    return visit

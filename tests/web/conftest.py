@@ -1,0 +1,78 @@
+"""What the tests of the page share: a served sample library, a real browser, and visits that notice every problem."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.settings import Settings
+from support.browsing import Visit, find_chromium, launch, start_visit
+from support.libraries import kept_library
+from support.processes import ServerProcess
+
+Start = Callable[..., Visit]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything here, so that it runs apart from the tests that need no browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.web)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real Chromium."""
+    if find_chromium() is None:
+        pytest.skip("no Chromium is installed, so nobody looks at the page (Debian: apt install chromium)")
+    with sync_playwright() as playwright:
+        started = launch(playwright)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def page_home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with every sample, one of them with vectors."""
+    home = tmp_path_factory.mktemp("page")
+    shutil.copytree(kept_library("page", build_others), home, dirs_exist_ok=True)
+    shutil.copytree(sample_home, home, dirs_exist_ok=True, symlinks=True)
+    return home
+
+
+def build_others(home: Path) -> None:
+    """Build every sample but the one that the tests have with vectors."""
+    app = App(Settings(home=home))
+    for _package, one in app.packages.iter_samples():
+        if one.name != "anime":
+            add_sample(app, one.name, progress=lambda _report: None, embed=False)
+    app.close()
+
+
+@pytest.fixture(scope="session")
+def open_server(page_home: Path, start_server: Callable[..., ServerProcess]) -> ServerProcess:
+    """A server without accounts, whose visitors may do everything."""
+    return start_server(page_home, "--no-accounts")
+
+
+@pytest.fixture
+def visit(browser: Browser, open_server: ServerProcess) -> Iterator[Start]:
+    """Start visits to the open server, or to another origin; at the end none may have met a problem."""
+    visits: list[Visit] = []
+
+    def start(
+        origin: str | None = None, *, width: int = 1440, scheme: str = "light", allowed: tuple[str, ...] = ()
+    ) -> Visit:
+        visits.append(start_visit(browser, origin or open_server.url, width=width, scheme=scheme, allowed=allowed))
+        return visits[-1]
+
+    yield start
+    problems = [problem for one in visits for problem in one.found_problems()]
+    for one in visits:
+        one.page.context.close()
+    assert problems == []
