@@ -64,7 +64,7 @@ from pinakes.tools.endpoint import (
 )
 from pinakes.tools.explain.search_path import SearchPath, Shown, reach_of, show_first, usual_path
 from pinakes.tools.explain.why import Explained, ExplainParams, shape_why, why_lines
-from pinakes.tools.filters import parse_exclusions, require_excludable
+from pinakes.tools.filters import parse_exclusions, parse_filters, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import (
@@ -251,6 +251,7 @@ __all__ = [
     "merge",
     "merge_facets",
     "parse_exclusions",
+    "parse_filters",
     "preference_vocabulary",
     "query_tokens",
     "reach_of",

@@ -42,7 +42,7 @@ class MusicLibrary:
         self.view = view
         self._conditions = tuple(conditions)
         self.catalogue = view.catalogue
-        self._visibility = principal.visibility
+        self.principal = principal
         self.notes: list[str] = []
         """What was taken for a name that is not exactly a record's, and what else it could be."""
 
@@ -54,7 +54,11 @@ class MusicLibrary:
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
         """Return the scope of a kind, or of all kinds, that the caller may see."""
         of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
-        return Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self._visibility)
+        return Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self.principal.visibility)
+
+    def narrowed(self, conditions: Sequence[Condition]) -> "MusicLibrary":
+        """Return the same snapshot, of it the records that meet further conditions."""
+        return MusicLibrary(self.view, self.principal, conditions=(*self._conditions, *conditions))
 
     def count(self, kind: str, *conditions: Condition) -> int:
         """Count records."""

@@ -8,6 +8,7 @@ from pinakes_catalogues.music.grouping import KINDS
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.player.items import Playlist
 from pinakes_catalogues.music.player.own import OwnStore, get_own
+from pinakes_catalogues.music.player.rules import run_rule
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
@@ -61,7 +62,13 @@ class OwnQueries:
         kept, total = self._store.list_playlists(user)
         end = params.offset + params.limit
         shown = [
-            KeptPlaylist(id=one.id, name=one.name, tracks=len(one.tracks), updated_at=one.updated_at)
+            KeptPlaylist(
+                id=one.id,
+                name=one.name,
+                tracks=len(one.tracks),
+                rule=dict(one.rule) if one.rule else None,
+                updated_at=one.updated_at,
+            )
             for one in kept[params.offset : end]
         ]
         return GetResult(
@@ -74,10 +81,13 @@ class OwnQueries:
         playlist: Playlist = get_own(kept, params.id or "")
         found = self._find(playlist.tracks)
         entries = [found[one] for one in playlist.tracks if one in found]
+        rule = {"rule": dict(playlist.rule)} if playlist.rule else {}
+        if playlist.rule:
+            entries = [self._entry(record, name) for record, name in run_rule(self._libraries, playlist.rule)]
         limit = params.limit if "limit" in params.model_fields_set else MOST
         return GetResult(
             query_type="playlist",
-            item={"id": playlist.id, "kind": "playlist", "name": playlist.name},
+            item={"id": playlist.id, "kind": "playlist", "name": playlist.name, **rule},
             tracks=page_of(entries, offset=params.offset, limit=limit),
             seconds=round(sum(one.seconds or 0.0 for one in entries), 1),
             notes=_gone(playlist.tracks, found),

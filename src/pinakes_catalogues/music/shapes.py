@@ -91,7 +91,7 @@ class GetParams(OffsetParams, MusicParams):
     about: QueryText | None = Field(default=None, description="For playlist: calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: Listed | None = Field(
-        default=None, max_length=1000, description="For gaps of an artist: its albums, or musicbrainz"
+        default=None, max_length=1000, description="For gaps: an artist's albums, or musicbrainz"
     )
 
 
@@ -219,11 +219,12 @@ def sum_totals(*groups: Page | None) -> int | None:
 
 
 class KeptPlaylist(MusicResult):
-    """A playlist of the caller's, and how many tracks it has."""
+    """A playlist of the caller's, and how many tracks it has, or its rule: then it has those that this finds."""
 
     id: str
     name: str
     tracks: int
+    rule: dict[str, Any] | None = _left_out()
     updated_at: datetime
 
 

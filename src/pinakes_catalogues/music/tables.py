@@ -4,6 +4,8 @@
 not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
 `claim_token` is that of the worker that holds the download until `claimed_until`.
 
+`playlist_rules` has the saved search of a playlist that has one instead of tracks, as JSON.
+
 `own_changes` has the last changes of a user's likes, playlists and plays by the id of the call, so that they can be
 undone: what each was `before` and `after`, as JSON, and the call that it `undoes`.
 """
@@ -94,6 +96,13 @@ play_counts = Table(
     Column("plays", Integer, nullable=False),
     Column("seconds", BigInteger, nullable=False),
     Column("played_at", Moment, nullable=False),
+)
+
+playlist_rules = Table(
+    "playlist_rules",
+    METADATA,
+    Column("playlist_id", Text, ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
+    Column("rule", Text, nullable=False),
 )
 
 own_changes = Table(

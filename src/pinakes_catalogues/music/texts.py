@@ -140,7 +140,8 @@ def _playlist_lines(playlists: PlaylistGroup, result: GetResult) -> list[str]:
     lines = [f"playlists ({_counted(playlists, result)}):"]
     for one in playlists.items:
         changed_at = one.model_dump(mode="json")["updated_at"]
-        lines.append(f"- {_on_one_line(one.name)} (tracks: {one.tracks}; updated_at: {changed_at}) [{one.id}]")
+        rule = f"; rule: {json_text(one.rule)}" if one.rule else ""
+        lines.append(f"- {_on_one_line(one.name)} (tracks: {one.tracks}{rule}; updated_at: {changed_at}) [{one.id}]")
     return lines
 
 

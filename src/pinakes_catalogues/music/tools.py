@@ -305,7 +305,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             name="catalog.get",
             description=(
                 "Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, "
-                "a playlist; your likes and plays."
+                "playlist; your likes and plays."
             ),
             params=GetParams,
             result=GetResult,

@@ -81,6 +81,27 @@ def test_a_playlist_of_a_sentence_is_made_and_kept_in_one_call_as_it_is_shown(ow
     assert kept["notes"] == shown["notes"]
 
 
+def test_a_playlist_with_a_rule_has_what_its_search_finds_at_the_time(own: Any) -> None:
+    rule = {"query": "gymnopédie", "exclude": {"artists": ["Somebody Else"]}}
+    assert "'rule': " in keep_refusal(own, name="Slow", rule=rule)
+    rule = {"query": "gymnopédie", "filters": {"genres": ["piano"]}}
+    kept = keep(own, name="Slow", rule=rule)
+    shown = own.ask("get", query_type="playlist", id="Slow")
+    assert (shown["item"]["rule"], SATIE in ids_in(shown)) == (rule, True)
+    assert own.ask("get", query_type="playlists")["playlists"]["items"][0]["rule"] == rule
+    found = own.ask("search", query="gymnopédie", kind="track", limit=100)
+    assert ids_in(shown) == [one for one in ids_in(found) if one in ids_in(shown)]
+    own.ask("mutate", action="update", kind="track", id=SATIE, fields={"genres": ["fado"]})
+    assert SATIE not in ids_in(own.ask("get", query_type="playlist", id="Slow"))
+    slow = kept["changes"][0]["id"]
+    own.ask("mutate", action="update", kind="playlist", id=slow, fields={"rule": {"filters": {"genres": ["fado"]}}})
+    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [SATIE]
+    listed = own.ask("mutate", action="update", kind="playlist", id=slow, fields={"tracks": [RAG]})
+    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [RAG]
+    own.ask("mutate", action="undo", id=listed["call_id"])
+    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [SATIE]
+
+
 def test_nothing_is_kept_of_a_sentence_that_nothing_fits(own: Any) -> None:
     assert "nothing here fits 'zydeco dubstep'" in keep_refusal(own, name="Gym", about="zydeco dubstep")
     assert own.ask("get", query_type="playlists")["playlists"]["total"] == 0
@@ -155,6 +176,10 @@ def test_several_are_kept_in_one_call_and_undone_together_but_not_with_records(o
         ({"kind": "playlist", "fields": {"name": "x", "tracks": "all"}}, "must be a list of ids or names"),
         ({"kind": "playlist", "fields": {"name": "x", "minutes": 5}}, "give 'about' too"),
         ({"kind": "playlist", "fields": {"name": "x", "about": "piano", "minutes": -1}}, "'minutes' must be a number"),
+        ({"kind": "playlist", "fields": {"name": "x", "rule": {}}}, "'rule' is empty: give a 'query'"),
+        ({"kind": "playlist", "fields": {"name": "x", "rule": "piano"}}, "'rule' must be a search"),
+        ({"kind": "playlist", "fields": {"name": "x", "rule": {"filters": {"yaer": 1}}}}, "'rule': "),
+        ({"kind": "playlist", "fields": {"name": "x", "rule": {"query": "a"}, "tracks": []}}, "give either 'rule'"),
         ({"kind": "like"}, "'id' is missing: for a like it is the id or name of an artist, album or track"),
         ({"kind": "like", "id": SATIE, "fields": {"stars": 5}}, "a like has no 'stars'"),
         ({"kind": "like", "id": SATIE, "cascade": True}, "'cascade' is not for the kind 'like'"),

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, select
 
 from pinakes.api import ConflictError, NotFoundError, OwnCall, OwnChange, OwnDatabase, OwnOutcome
 from pinakes.api.server import users, utc_now
-from pinakes_catalogues.music.player import store
+from pinakes_catalogues.music.player import own, store
 from pinakes_catalogues.music.player.items import PlayCount, Playlist
 from pinakes_catalogues.music.player.own import LIKE, NEW, PLAY, PLAYLIST, Value, Wanted
 from pinakes_catalogues.music.tables import own_changes as _log
@@ -174,7 +174,7 @@ def _load_like(connection: Connection, user_id: int, subject: str) -> Value | No
 
 def _load_playlist(connection: Connection, user_id: int, subject: str) -> Value | None:
     found = store.find_playlist(connection, user_id, subject)
-    return None if found is None else {"name": found.name, "tracks": list(found.tracks)}
+    return None if found is None else own.value_of(found)
 
 
 def _load_plays(connection: Connection, user_id: int, subject: str) -> Value | None:
@@ -206,9 +206,9 @@ def _write_playlist(connection: Connection, user_id: int, change: OwnChange, now
     if change.after is None:
         store.drop_playlist(connection, change.id)
         return change
-    name, tracks = str(change.after["name"]), tuple(change.after["tracks"])
+    name, tracks, rule = str(change.after["name"]), tuple(change.after["tracks"]), change.after.get("rule")
     playlist_id = store.new_playlist_id() if change.id.startswith(NEW) else change.id
-    playlist = Playlist(id=playlist_id, name=name, updated_at=now, tracks=tracks)
+    playlist = Playlist(id=playlist_id, name=name, updated_at=now, tracks=tracks, rule=rule)
     put = store.insert_playlist if change.before is None else store.update_playlist
     put(connection, user_id, playlist)
     return replace(change, id=playlist_id)

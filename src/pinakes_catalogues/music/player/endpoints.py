@@ -25,9 +25,11 @@ from pinakes.api import (
     UnknownResourceError,
     WholeNumber,
 )
+from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.player.items import Playlist
 from pinakes_catalogues.music.player.opened import open_player
 from pinakes_catalogues.music.player.own import ROUNDING_S
+from pinakes_catalogues.music.player.rules import read_rule
 from pinakes_catalogues.music.player.store import (
     LONGEST_NAME,
     MOST_LIKES,
@@ -42,11 +44,18 @@ SMALL_BODY = 16 * 1024
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
+RULE = Field(
+    default=None,
+    description="in place of tracks: a search, {query, filters, exclude}, whose tracks it has at any time",
+)
+
+
 class PlaylistParams(BodyParams):
     """A new playlist."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
     tracks: list[RecordName] = Field(default_factory=list, max_length=MOST_TRACKS, description="ids of tracks in order")
+    rule: dict[str, Any] | None = RULE
 
 
 class PlaylistChangeParams(BodyParams):
@@ -59,6 +68,7 @@ class PlaylistChangeParams(BodyParams):
         description="ids of tracks in order, in place of those it has, which may stay though their records are gone; "
         "without, the tracks stay as they are",
     )
+    rule: dict[str, Any] | None = RULE
 
 
 class PlayParams(BodyParams):
@@ -109,6 +119,9 @@ class PlaylistResult(EndpointResult):
     updated_at: datetime
     tracks: list[str]
     missing: list[str] = Field(description="ids whose records no longer exist")
+    rule: dict[str, Any] | None = Field(
+        default=None, exclude_if=lambda rule: rule is None, description="the search whose tracks it has"
+    )
 
 
 class PlaylistsResult(EndpointResult):
@@ -182,15 +195,17 @@ class PlayerEndpoints:
         """Create a playlist."""
         body = request.body
         _require_tracks(request.media, body.tracks)
-        made = self._player(request).create_playlist(request.principal.name, body.name, body.tracks)
+        rule = _rule_of(request)
+        made = self._player(request).create_playlist(request.principal.name, body.name, body.tracks, rule=rule)
         return _playlist_result(request.media, made)
 
     def put_playlist(self, request: EndpointRequest[None, PlaylistChangeParams]) -> PlaylistResult:
-        """Rename a playlist, and replace its tracks where they are given."""
+        """Rename a playlist, and replace its tracks or its rule where they are given."""
         name, playlist_id, body = request.principal.name, request.path["id"], request.body
         had = set(self._player(request).get_playlist(name, playlist_id).tracks)
         _require_tracks(request.media, [one for one in body.tracks or () if one not in had])
-        changed = self._player(request).put_playlist(name, playlist_id, body.name, body.tracks)
+        rule = _rule_of(request)
+        changed = self._player(request).put_playlist(name, playlist_id, body.name, body.tracks, rule=rule)
         return _playlist_result(request.media, changed)
 
     def delete_playlist(self, request: EndpointRequest[None, None]) -> None:
@@ -303,6 +318,19 @@ def show_cover(request: EndpointRequest[None, None]) -> MediaFile:
     return request.media.get_file(request.path["id"], MediaKind.COVER)
 
 
+def _rule_of(request: EndpointRequest[None, Any]) -> dict[str, Any] | None:
+    """Return the rule of a playlist in a body, checked; None where there is none."""
+    body = request.body
+    if body.rule is None:
+        return None
+    if body.tracks:
+        raise InputError("give either 'tracks' or 'rule', a search whose tracks the playlist has")
+    own = [one for one in request.catalogues if TRACK in one.spec.kinds]
+    if not own:
+        raise ForbiddenError("there is no catalogue here that you may see")
+    return read_rule({one.name: MusicLibrary(one.view(), request.principal) for one in own}, body.rule)
+
+
 def _require_tracks(media: CallerMedia, ids: Sequence[str]) -> None:
     for record_id in dict.fromkeys(ids):
         _get_track(media, record_id, field="tracks")
@@ -341,6 +369,7 @@ def _playlist_results(media: CallerMedia, playlists: Sequence[Playlist]) -> list
             updated_at=one.updated_at,
             tracks=list(one.tracks),
             missing=[track for track in dict.fromkeys(one.tracks) if track in missing],
+            rule=dict(one.rule) if one.rule else None,
         )
         for one in playlists
     ]

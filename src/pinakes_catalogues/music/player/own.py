@@ -26,6 +26,7 @@ from pinakes_catalogues.music.grouping import KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.player.items import Like, PlayCount, Playlist
 from pinakes_catalogues.music.player.meant import get_meant
+from pinakes_catalogues.music.player.rules import read_rule
 from pinakes_catalogues.music.playlist import MOST_MINUTES
 from pinakes_catalogues.music.playlist_request import plan_playlist
 
@@ -34,7 +35,7 @@ NEW = "new "
 """Begins the id of a playlist that is not made yet."""
 FIELDS: Mapping[str, tuple[str, ...]] = {
     LIKE: (),
-    PLAYLIST: ("name", "tracks", "about", "minutes"),
+    PLAYLIST: ("name", "tracks", "about", "minutes", "rule"),
     PLAY: ("seconds",),
 }
 LONGEST_PLAY_S = 86_400
@@ -206,11 +207,15 @@ def _wanted_playlist(libraries: Mapping[str, MusicLibrary], request: OwnRequest,
     known = get_own(mine, _required_id(request, "the id or name of a playlist of yours"))
     if request.action is EditAction.DELETE:
         return Wanted(kind=PLAYLIST, id=known.id, change=lambda _present: None)
-    if not {"name", "tracks", "about"} & request.fields.keys():
-        raise InputError("'fields' has nothing to change: give 'name', 'tracks' or 'about'")
+    if not {"name", "tracks", "about", "rule"} & request.fields.keys():
+        raise InputError("'fields' has nothing to change: give 'name', 'tracks', 'about' or 'rule'")
     tracks, notes = _chosen_tracks(libraries, request.fields, had=known.tracks)
+    rule = _rule_in(libraries, request.fields)
     name = _name_in(request.fields) if "name" in request.fields else known.name
-    changed = {"name": name, "tracks": list(known.tracks) if tracks is None else tracks}
+    kept = replace(known, name=name)
+    changed = value_of(
+        kept if tracks is None and rule is None else replace(kept, tracks=tuple(tracks or ()), rule=rule)
+    )
     return Wanted(kind=PLAYLIST, id=known.id, change=lambda _present: changed, notes=notes)
 
 
@@ -220,8 +225,24 @@ def _new_playlist(libraries: Mapping[str, MusicLibrary], request: OwnRequest, mi
     name = _name_in(request.fields)
     tracks, notes = _chosen_tracks(libraries, request.fields, had=())
     same = [f"there is one of this name already: {one.name} ({one.id})" for one in mine if one.name == name]
-    made = {"name": name, "tracks": tracks or []}
+    rule = _rule_in(libraries, request.fields)
+    made = {"name": name, "tracks": tracks or [], **({"rule": rule} if rule else {})}
     return Wanted(kind=PLAYLIST, id=None, change=lambda _present: made, notes=(*same, *notes))
+
+
+def value_of(playlist: Playlist) -> dict[str, Any]:
+    """Return a playlist as the value that changes are made of and logged as."""
+    rule = {"rule": dict(playlist.rule)} if playlist.rule else {}
+    return {"name": playlist.name, "tracks": list(playlist.tracks), **rule}
+
+
+def _rule_in(libraries: Mapping[str, MusicLibrary], fields: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the rule that fields give; None where they give none."""
+    if fields.get("rule") is None:
+        return None
+    if fields.get("tracks") is not None or fields.get("about") is not None:
+        raise InputError("give either 'rule', a search that is run again each time, or 'tracks' or 'about'")
+    return read_rule(libraries, fields["rule"])
 
 
 def _name_in(fields: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Likes, playlists and plays of users; those of other users are reported as unknown."""
 
+import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ from pinakes.api.server import users, utc_now
 from pinakes_catalogues.music.player.items import Like, PlayCount, Playlist
 from pinakes_catalogues.music.tables import likes as _likes
 from pinakes_catalogues.music.tables import play_counts as _counts
+from pinakes_catalogues.music.tables import playlist_rules as _rules
 from pinakes_catalogues.music.tables import playlist_tracks as _tracks
 from pinakes_catalogues.music.tables import playlists as _playlists
 
@@ -68,20 +70,32 @@ class Player:
             (found,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
             return found
 
-    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
-        """Create a playlist."""
-        made = Playlist(id=new_playlist_id(), name=name, updated_at=self._now(), tracks=tuple(tracks))
+    def create_playlist(
+        self, user: str, name: str, tracks: Sequence[str], *, rule: Mapping[str, Any] | None = None
+    ) -> Playlist:
+        """Create a playlist of tracks, or of a rule."""
+        made = Playlist(id=new_playlist_id(), name=name, updated_at=self._now(), tracks=tuple(tracks), rule=rule)
         with self._database.begin() as connection:
             insert_playlist(connection, hold_user(connection, user), made)
         return self.get_playlist(user, made.id)
 
-    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
-        """Rename a playlist and replace its tracks; None keeps them."""
+    def put_playlist(
+        self,
+        user: str,
+        playlist_id: str,
+        name: str,
+        tracks: Sequence[str] | None,
+        *,
+        rule: Mapping[str, Any] | None = None,
+    ) -> Playlist:
+        """Rename a playlist and replace its tracks or its rule, of which it has one; None of both keeps what it has."""
         with self._database.begin() as connection:
             user_id = hold_user(connection, user)
             (known,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
-            kept = known.tracks if tracks is None else tuple(tracks)
-            update_playlist(connection, user_id, replace(known, name=name, tracks=kept, updated_at=self._now()))
+            changed = replace(known, name=name, updated_at=self._now())
+            if tracks is not None or rule is not None:
+                changed = replace(changed, tracks=tuple(tracks or ()), rule=rule)
+            update_playlist(connection, user_id, changed)
         return self.get_playlist(user, playlist_id)
 
     def delete_playlist(self, user: str, playlist_id: str) -> None:
@@ -140,6 +154,7 @@ def insert_playlist(connection: Connection, user_id: int, playlist: Playlist) ->
     row = {"id": playlist.id, "user_id": user_id, "name": playlist.name, "updated_at": playlist.updated_at}
     connection.execute(_playlists.insert(), row)
     _put_tracks(connection, user_id, playlist)
+    _put_rule(connection, playlist)
 
 
 def update_playlist(connection: Connection, user_id: int, playlist: Playlist) -> None:
@@ -148,7 +163,9 @@ def update_playlist(connection: Connection, user_id: int, playlist: Playlist) ->
     changed = _playlists.update().where(_playlists.c.id == playlist.id)
     connection.execute(changed.values(name=playlist.name, updated_at=playlist.updated_at))
     connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist.id))
+    connection.execute(_rules.delete().where(_rules.c.playlist_id == playlist.id))
     _put_tracks(connection, user_id, playlist)
+    _put_rule(connection, playlist)
 
 
 def drop_playlist(connection: Connection, playlist_id: str) -> None:
@@ -212,12 +229,23 @@ def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
 
 
 def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
-    """Return the playlists of rows with their tracks, in the same order."""
+    """Return the playlists of rows with their tracks or rules, in the same order."""
     tracks: dict[str, list[str]] = {row.id: [] for row in rows}
     theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
     for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
         tracks[playlist_id].append(track_id)
-    return [Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tuple(tracks[row.id])) for row in rows]
+    wanted = select(_rules.c.playlist_id, _rules.c.rule).where(_rules.c.playlist_id.in_(list(tracks)))
+    rules = {playlist_id: json.loads(rule) for playlist_id, rule in connection.execute(wanted)}
+    return [
+        Playlist(
+            id=row.id,
+            name=row.name,
+            updated_at=row.updated_at,
+            tracks=tuple(tracks[row.id]),
+            rule=rules.get(row.id),
+        )
+        for row in rows
+    ]
 
 
 def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> None:
@@ -234,6 +262,12 @@ def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> Non
     rows = [{"playlist_id": playlist.id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
     if rows:
         connection.execute(_tracks.insert(), rows)
+
+
+def _put_rule(connection: Connection, playlist: Playlist) -> None:
+    """Insert the rule of a playlist that has none yet."""
+    if playlist.rule is not None:
+        connection.execute(_rules.insert(), {"playlist_id": playlist.id, "rule": json.dumps(dict(playlist.rule))})
 
 
 def _require_playlist(playlist: Playlist) -> None:

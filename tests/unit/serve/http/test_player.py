@@ -623,3 +623,19 @@ def test_without_accounts_likes_playlists_and_plays_are_the_local_user_s(local: 
         "total": 1,
         "has_more": False,
     }
+
+
+def test_a_playlist_can_have_a_rule_in_place_of_tracks(music: Any, ada: dict[str, str]) -> None:
+    def send(method: str, path: str, **body: Any) -> Any:
+        return music.client.request(method, path, json=body, headers=ada)
+
+    made = send("POST", "/v1/playlists", name="Songs", rule={"query": "song", "filters": {}}).json()
+    assert (made["rule"], made["tracks"]) == ({"query": "song"}, [])
+    place = f"/v1/playlists/{made['id']}"
+    assert send("PUT", place, name="All songs").json()["rule"] == {"query": "song"}
+    assert "rule" not in send("PUT", place, name="All songs", tracks=["song"]).json()
+    both = send("POST", "/v1/playlists", name="Both", tracks=["song"], rule={"query": "song"})
+    assert error_of(both) == (400, "invalid_input")
+    wrong = send("POST", "/v1/playlists", name="Wrong", rule={"filters": {"yaer": 1850}})
+    assert "'rule': " in wrong.json()["error"]["message"]
+    assert music.client.get("/v1/playlists", headers=ada).json()["total"] == 1
