@@ -93,6 +93,7 @@ from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, Res
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import (
     NOTHING_ANSWERS,
+    AskedTaste,
     EvidenceName,
     FoundResult,
     NotedResult,
@@ -120,6 +121,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Asked",
+    "AskedTaste",
     "BodyParams",
     "BusyError",
     "CallerMedia",

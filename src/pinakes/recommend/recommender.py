@@ -72,6 +72,8 @@ class Request:
     preferences: str = ""
     exclude: tuple[str, ...] = ()
     limit: int = 8
+    may_describe: bool = False
+    """Whether preferences without a title will do: then they describe what is wanted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +92,15 @@ class Recommender:
         return self.recommend_for(reader, choices, request, scope=scope)
 
     def recommend_for(
-        self, reader: ShelfReader, choices: Sequence[NameChoice], request: Request, *, scope: Scope
+        self,
+        reader: ShelfReader,
+        choices: Sequence[NameChoice],
+        request: Request,
+        *,
+        scope: Scope,
+        disliked: Sequence[NameChoice] = (),
     ) -> Recommendations:
-        """Recommend for titles that are resolved already, with the rest of the request."""
+        """Recommend for liked and disliked titles that are resolved already, with the rest of the request."""
         spec = require_recommend(self.spec)
         if reader.model is None:
             raise ModelError(
@@ -102,14 +110,15 @@ class Recommender:
         preferences = self._understand(reader, request.preferences, scope)
         named = _Named(
             liked=(*choices, *(self._resolve(reader, title, scope) for title in preferences.like)),
-            disliked=tuple(self._resolve(reader, title, scope) for title in preferences.unlike),
+            disliked=(*disliked, *(self._resolve(reader, title, scope) for title in preferences.unlike)),
             excluded=tuple(self._resolve(reader, title, scope) for title in request.exclude),
         )
         liked = _found(named.liked)
-        if not liked:
+        if not liked and not (request.may_describe and request.preferences.strip()):
             raise InputError(_nothing_found(choices))
-        vectors, disliked = reader.vectors(list(liked)), reader.vectors(list(_found(named.disliked)))
-        taste = build_taste(reader, vectors, disliked, preferences, embedder=self.embedder)
+        vectors = reader.vectors(list(liked)) if liked else self._described(reader, preferences, request.preferences)
+        refused = reader.vectors(list(_found(named.disliked)))
+        taste = build_taste(reader, vectors, refused, preferences, embedder=self.embedder)
         left_out = {*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded)}
         within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), taste))
         near = _candidates(reader, taste, left_out, within, spec.neighbours)
@@ -158,6 +167,16 @@ class Recommender:
             return Preferences()
         words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
         return understand(preferences, words)
+
+    def _described(self, reader: ShelfReader, preferences: Preferences, sentence: str) -> Vector:
+        """Return the vector of a sentence that says what is wanted, without what it does not want."""
+        wanted = ", ".join((*preferences.towards, *preferences.not_understood)) or sentence
+        if self.embedder is None or self.embedder.model != reader.model:
+            raise ModelError(
+                "there is no embedder for this catalogue, so a sentence alone is not enough; like a record"
+            )
+        described: Vector = self.embedder.embed_query(wanted)[None, :]
+        return described
 
     def _diverse(
         self,

@@ -131,6 +131,16 @@ class FoundResult(NotedResult):
         return f"{NOTHING_ANSWERS}\n{text}" if self.evidence is Evidence.NONE else text
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTaste:
+    """Records that somebody likes and dislikes, by title, and a sentence about what they want."""
+
+    likes: tuple[str, ...] = ()
+    dislikes: tuple[str, ...] = ()
+    preferences: str = ""
+    limit: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """A tool. It cannot be declared without its action and its cost."""
@@ -170,6 +180,8 @@ class ToolSpec:
     searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
     """Returns how a call with these params searches one catalogue, by its name, for records of a kind; for explanations
     of what it finds. None where it does not search."""
+    recommends: Callable[[AskedTaste], Mapping[str, Any]] | None = None
+    """Returns the arguments that ask this tool for records like some; None where it does not recommend."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """The definitions that those schemas refer to."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pinakes.api import (
     Asked,
+    AskedTaste,
     CatalogueView,
     FacetCount,
     FoundRecord,
@@ -60,6 +61,7 @@ from pinakes_catalogues.anime.shapes import (
 )
 from pinakes_catalogues.anime.texts import browse_text, details_text, recommend_text, search_text
 
+MOST_RECOMMENDED = 20
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 
@@ -229,6 +231,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RecommendParams,
             result=RecommendResult,
             run=anime.recommend,
+            recommends=_asked_taste,
             text=recommend_text,
         ),
         catalogue_tool(
@@ -249,6 +252,17 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
     ]
     return layout.declare(every)
+
+
+def _asked_taste(asked: AskedTaste) -> dict[str, Any]:
+    """Return the arguments of `recommend_similar` for a taste; a dislike is a preference there."""
+    unlike = "; ".join(f"not like {title}" for title in asked.dislikes)
+    preferences = "; ".join(part for part in (asked.preferences, unlike) if part)
+    return {
+        "titles": list(asked.likes),
+        **({"preferences": preferences} if preferences else {}),
+        "limit": min(asked.limit, MOST_RECOMMENDED),
+    }
 
 
 def _asked(principal: Principal, params: SearchParams) -> Asked:

@@ -22,6 +22,7 @@ from pinakes.serve.http.health import health_endpoints
 from pinakes.serve.http.invalid_requests import INVALID
 from pinakes.serve.http.openapi import openapi_endpoint
 from pinakes.serve.http.page import page_endpoints
+from pinakes.serve.http.records import record_endpoints
 from pinakes.serve.http.replies import model_reply, with_error_replies
 from pinakes.serve.http.rest import rest_endpoints
 from pinakes.serve.http.service import Service
@@ -48,6 +49,7 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *account_endpoints(service),
         *admin_endpoints(service),
         *rest_endpoints(service),
+        *record_endpoints(service),
         *service.endpoints,
     ]
     return [*endpoints, openapi_endpoint(service, endpoints)]

@@ -26,6 +26,7 @@ from pinakes.tools.edits.shapes import MutateInCatalogueParams, MutateParams, Mu
 from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.spec import ToolSpec
 
+EDIT_TOOL = "catalog.mutate"
 LONGEST_GUIDE = 220
 """The most characters of the names of fields in the tool's description."""
 
@@ -135,7 +136,7 @@ def edit_tools(
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
     return [
         ToolSpec(
-            name="catalog.mutate",
+            name=EDIT_TOOL,
             description="Create, update, delete records; undo; preview first.",
             params=MutateInCatalogueParams if several else MutateParams,
             result=MutateResult,

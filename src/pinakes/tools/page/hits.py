@@ -65,7 +65,7 @@ def find_media(catalogue: OpenCatalogue, record: Record, media: CallerMedia, kin
     """Return the address of a file of a record on this server; None where it has none."""
     if media.find_file_in(catalogue.name, record.id, kind) is None:
         return None
-    return f"{MEDIA_PATH}/{kind}/{quote(catalogue.name, safe='')}/{quote(record.id)}"
+    return f"{MEDIA_PATH}/{quote(catalogue.name, safe='')}/{kind}/{quote(record.id)}"
 
 
 def with_signals(hit: Mapping[str, Any], signals: Mapping[str, float]) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""`GET /c/CATALOGUE/ID` and `POST /v1/taste`: records and recommendations as the page shows them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.tools.edits.tool import edit_tools
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.toolbox import Toolbox
+from support.stories import open_stories
+
+
+@pytest.fixture
+def stories(make_site: Callable[..., Any]) -> Any:
+    """A server of a few stories, with a reader and an editor."""
+    catalogue = open_stories()
+    tools = [*generic_tools([catalogue]), *edit_tools([catalogue])]
+    site = make_site(toolboxes=Toolbox(tools, catalogues=[catalogue]))
+    site.add_user("ada")
+    site.add_user("ed", "editor")
+    return site
+
+
+def show(site: Any, record_id: str, user: str = "ada", **query: str) -> Any:
+    return site.client.get(f"/c/stories/{record_id}", params=query, headers=site.token(user))
+
+
+def taste(site: Any, user: str = "ada", **body: Any) -> Any:
+    return site.client.post("/v1/taste", json={"catalogue": "stories", **body}, headers=site.token(user))
+
+
+def titles(reply: Any) -> list[str]:
+    assert reply.status_code == 200, reply.text
+    return [hit["title"] for hit in reply.json()["hits"]]
+
+
+def test_a_record_is_shown_with_its_fields_by_role_and_the_call_that_fetches_it(stories: Any) -> None:
+    shown = show(stories, "Winter Road").json()
+    assert (shown["hit"]["title"], shown["hit"]["subtitle"]) == ("Winter Road", "Story · Ida · 1998")
+    fields = {field["field"]: field for field in shown["fields"]}
+    assert fields["text"]["role"] == "body"
+    assert (fields["moods"]["filter"], fields["moods"]["text"]) == ("values", "cold, calm")
+    assert fields["year"]["filter"] == "range"
+    assert "author_ids" not in fields, "the records that it names are shown themselves"
+    assert shown["call"] == {"name": "fetch", "arguments": {"id": "stories/Winter Road"}}
+    assert stories.last_note().operation == "page/record"
+
+
+def test_relations_are_shown_from_both_sides_without_what_the_caller_may_not_see(stories: Any) -> None:
+    (wrote,) = show(stories, "Winter Road").json()["relations"]
+    assert (wrote["name"], [hit["id"] for hit in wrote["hits"]]) == ("Authors", ["ida"])
+    (by,) = show(stories, "ida").json()["relations"]
+    assert (by["name"], [hit["id"] for hit in by["hits"]], by["total"]) == ("Stories", ["Snow House", "Winter Road"], 2)
+    assert show(stories, "Secret Snow").status_code == 404
+
+
+def test_similar_records_are_those_of_the_tool_that_is_named(stories: Any) -> None:
+    shown = show(stories, "Winter Road", parts="similar")
+    call = shown.json()["call"]
+    asked = stories.client.post(f"/v1/tools/{call['name']}", json=call["arguments"], headers=stories.token("ada"))
+    assert [hit["key"] for hit in shown.json()["hits"]] == [one["id"] for one in asked.json()["results"]]
+    assert "Secret Snow" not in titles(shown)
+
+
+def test_an_edit_form_is_for_those_who_may_edit_and_its_call_previews_applies_and_undoes(stories: Any) -> None:
+    assert show(stories, "Ice Lake").json()["edit"] is None
+    form = show(stories, "Ice Lake", "ed").json()["edit"]
+    assert {"field": "year", "value": 2012}.items() <= next(
+        one for one in form["fields"] if one["field"] == "year"
+    ).items()
+
+    def mutate(**arguments: Any) -> Any:
+        return stories.client.post(f"/v1/tools/{form['name']}", json=arguments, headers=stories.token("ed")).json()
+
+    change = {**form["arguments"], "action": "update", "fields": {"year": 2013}}
+    preview = mutate(**change, preview=True)
+    assert preview["changes"][0]["fields"] == [{"field": "year", "before": 2012, "after": 2013}]
+    applied = mutate(**change, plan=preview["plan"])
+    assert show(stories, "Ice Lake").json()["hit"]["subtitle"] == "Story · 2013"
+    mutate(action="undo", id=applied["call_id"])
+    assert show(stories, "Ice Lake").json()["hit"]["subtitle"] == "Story · 2012"
+
+
+def test_likes_find_more_of_the_kind_and_say_what_each_signal_says(stories: Any) -> None:
+    reply = taste(stories, likes=["Winter Road"])
+    assert titles(reply)[:2] == ["Snow House", "Ice Lake"]
+    answer = reply.json()
+    assert {hit["kind"] for hit in answer["hits"]} == {"story"}
+    assert "Secret Snow" not in titles(reply)
+    signals = {one["name"]: one["weight"] for one in answer["signals"]}
+    assert signals == {"semantic": 0.5, "taxonomy": 0.0, "temporal": 0.0, "wish": 0.5}
+    assert answer["hits"][0]["signals"]["taxonomy"] == 0.5
+    assert answer["call"] == {"name": "similar", "arguments": {"id": "stories/Winter Road", "limit": 12}}
+
+
+def test_weights_change_the_order_by_name(stories: Any) -> None:
+    by_meaning = titles(taste(stories, likes=["River of Fire"]))
+    by_time = titles(taste(stories, likes=["River of Fire"], weights={"semantic": 0, "temporal": 1}))
+    assert by_meaning[0] == by_time[0] == "Fire Island"
+    assert by_time[1:] == ["Snow House", "Ice Lake", "Winter Road"], "by the distance of their years from 2005"
+
+
+def test_what_is_disliked_is_left_out_and_moves_others_down(stories: Any) -> None:
+    assert titles(taste(stories, likes=["Winter Road"]))[0] == "Snow House"
+    spoilt = titles(
+        taste(stories, likes=["Winter Road", "River of Fire"], dislikes=["Snow House"], weights={"wish": 1})
+    )
+    assert "Snow House" not in spoilt
+    assert spoilt[0] == "Fire Island", "Ice Lake is like what is disliked"
+
+
+def test_a_sentence_is_understood_and_will_do_without_a_like(stories: Any) -> None:
+    answer = taste(stories, preferences="snow and ice, after 2010")
+    assert titles(answer) == ["Ice Lake"]
+    assert {"phrase": "after 2010", "text": "year ≥ 2011"} in answer.json()["understood"]
+    assert {"phrase": "snow", "text": "by its meaning"} in answer.json()["understood"]
+    assert answer.json()["not_understood"] == []
+    assert answer.json()["call"]["name"] == "search"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        ({}, 400, "'likes' and 'preferences' are empty"),
+        ({"likes": ["Nothing"]}, 400, "'likes': none of these is in the catalogue"),
+        ({"likes": ["Secret Snow"]}, 400, "'likes': none of these is in the catalogue"),
+        ({"likes": ["Ice Lake"], "weights": {"semantics": 1}}, 400, "did you mean 'semantic'"),
+        ({"likes": ["Ice Lake"], "weights": {"wish": 2}}, 400, "'weights.wish' is 2"),
+        ({"likes": ["Ice Lake"], "limit": 0}, 400, "'limit'"),
+        ({"likes": ["Ice Lake"], "catalogue": "storys"}, 404, "did you mean 'stories'"),
+    ],
+)
+def test_a_taste_that_cannot_be_answered_says_why(stories: Any, body: dict[str, Any], status: int, says: str) -> None:
+    reply = taste(stories, **body)
+    assert reply.status_code == status
+    assert says in reply.json()["error"]["message"]
+
+
+def test_a_record_that_is_gone_from_a_tray_is_noted_and_the_rest_counts(stories: Any) -> None:
+    answer = taste(stories, likes=["Winter Road", "Gone"]).json()
+    assert answer["hits"]
+    assert answer["notes"] == ["'Gone' is not in the catalogue any more"]
