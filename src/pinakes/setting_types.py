@@ -1,5 +1,6 @@
 """The form of settings: a section with its fields, their environment variables, and the types of their values."""
 
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -29,6 +30,13 @@ def require_http(address: str) -> str:
     if not address.startswith(("http://", "https://")):
         raise ValueError("does not begin with http:// or https://")
     return address
+
+
+def require_origin(address: str) -> str:
+    """Refuse anything but the scheme, host and port of a web server: it becomes part of a header."""
+    if not re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?/?", address):
+        raise ValueError("is not a scheme, a host and a port, such as https://models.example.org")
+    return address.rstrip("/")
 
 
 def refuse_address(path: str) -> str:

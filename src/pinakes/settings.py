@@ -35,6 +35,7 @@ from pinakes.setting_types import (
     Texts,
     Whole,
     require_http,
+    require_origin,
     setting,
     split_list,
 )
@@ -67,6 +68,7 @@ ToolNames = Literal["dotted", "plain"]
 Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
 ShelfKind = Annotated[str, AfterValidator(require_shelf)]
+WebOrigin = Annotated[str, AfterValidator(require_origin)]
 
 
 SectionT = TypeVar("SectionT", bound=SettingsSection)
@@ -183,6 +185,17 @@ class McpSettings(SettingsSection):
     """Further clients, by the name that they give themselves, for which tools are listed with plain names."""
 
 
+class WebSettings(SettingsSection):
+    """The page for people that `pinakes serve --http` serves at `/`."""
+
+    page: bool = setting(True, "PINAKES_WEB_PAGE")
+    """Whether there is a page; if not, browsers get JSON as programs do."""
+    chat: bool = setting(True, "PINAKES_WEB_CHAT")
+    """Whether the page has a chat; if not, its browser may connect to nothing but this server."""
+    connect: Annotated[tuple[WebOrigin, ...], BeforeValidator(split_list)] = setting((), "PINAKES_WEB_CONNECT")
+    """Further servers of language models that the chat may call, such as `https://models.example.org`."""
+
+
 class RateLimitSettings(SettingsSection):
     """Calls per minute of a user, over all connections; a role may have its own limits."""
 
@@ -267,6 +280,8 @@ class Settings(SettingsSection):
     """The section `[mcp]`."""
     rate_limit: RateLimitSettings = RateLimitSettings()
     """The section `[mcp.rate_limit]`."""
+    web: WebSettings = WebSettings()
+    """The section `[web]`."""
     auth: AuthSettings = AuthSettings()
     """The section `[auth]`."""
     sources: SourcesSettings = SourcesSettings()
@@ -310,6 +325,7 @@ SECTIONS: dict[str, type[SettingsSection]] = {
     "control": ControlSettings,
     "mcp": McpSettings,
     "mcp.rate_limit": RateLimitSettings,
+    "web": WebSettings,
     "auth": AuthSettings,
     "sources": SourcesSettings,
     "updates": UpdatesSettings,

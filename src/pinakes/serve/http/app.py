@@ -15,12 +15,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.serve.http.authenticate import Authenticated, Authenticator
 from pinakes.serve.http.bodies import Bodies, WithBody
+from pinakes.serve.http.error_pages import ErrorPages
 from pinakes.serve.http.guard import Guard, refuse_upgrade
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
+from pinakes.serve.http.page_paths import DOCUMENT, PagePaths
 from pinakes.serve.http.replies import status_reply
+from pinakes.serve.http.site_files import load_site_files
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
+from pinakes.settings import WebSettings
 
 logger = logging.getLogger(__name__)
 
@@ -40,10 +44,12 @@ def build_app(
     routes: Sequence[BaseRoute] = (),
     tasks: Sequence[Task] = (),
     most_sessions: int = 4000,
+    web: WebSettings | None = None,
 ) -> ASGIApp:
     """Return the application that serves an MCP server on every transport, and these routes beside it.
 
-    `bodies` bounds the memory of request bodies together with the routes; `tasks` run as long as the application does.
+    `web` are the settings of the page for people; without them there is none. `bodies` bounds the memory of request
+    bodies together with the routes; `tasks` run as long as the application does.
     """
     bodies = bodies or Bodies()
     streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
@@ -58,12 +64,21 @@ def build_app(
         Route(MESSAGES_PATH, authenticated(sse.messages, via="sse"), methods=["POST"]),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
     ]
-    return Guard(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts)
+    return _build_outside(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts, web)
 
 
-def build_rest_app(hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequence[Task] = ()) -> ASGIApp:
+def build_rest_app(
+    hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequence[Task] = (), *, web: WebSettings | None = None
+) -> ASGIApp:
     """Return the application without MCP."""
-    return Guard(build_router(routes, lifespan=_lifespan([], tasks)), hosts)
+    return _build_outside(build_router(routes, lifespan=_lifespan([], tasks)), hosts, web)
+
+
+def _build_outside(app: ASGIApp, hosts: KnownHosts, web: WebSettings | None) -> ASGIApp:
+    """Return the application with what surrounds it: the page, the guard, and errors that people can read."""
+    if web and load_site_files().has(DOCUMENT):
+        app = PagePaths(app, load_site_files(), web)
+    return ErrorPages(Guard(app, hosts))
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:

@@ -4,6 +4,7 @@ It reads no body: that is done when the caller is known (`bodies`).
 """
 
 import logging
+from collections.abc import Iterable
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,7 +18,10 @@ SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
 )
+NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+"""The policy of an answer that has none of its own."""
 
 
 class Guard:
@@ -67,8 +71,15 @@ class _WithSecurityHeaders:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            message["headers"] = secure(message.get("headers", ()))
         await self._send(message)
+
+
+def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return a response's headers with those that every response has."""
+    given = list(headers)
+    has_policy = any(name == NOTHING_RUNS[0] for name, _value in given)
+    return [*given, *SECURITY_HEADERS, *(() if has_policy else (NOTHING_RUNS,))]
 
 
 async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +88,6 @@ async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send:
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008})
         return
-    headers = [*reply.raw_headers, *SECURITY_HEADERS]
+    headers = secure(reply.raw_headers)
     await send({"type": "websocket.http.response.start", "status": reply.status_code, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": reply.body})

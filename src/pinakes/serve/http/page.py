@@ -48,6 +48,7 @@ class ServerDescription(EndpointResult):
     docs: str
     authorization: str | None = Field(exclude_if=is_none, default=None)
     accounts: bool
+    chat: bool
     user: str | None
 
 
@@ -119,6 +120,7 @@ def describe_server(
         docs=f"{base}/",
         authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
         accounts=has_accounts,
+        chat=settings.web.page and settings.web.chat,
         user=identity.principal.name if identity else None,
     )
 

@@ -14,6 +14,7 @@ from pinakes.errors import OverloadedError
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.bodies import Share
 from pinakes.serve.http.chunk_sizes import ChunkSizes
+from pinakes.serve.http.guard import secure
 from pinakes.serve.http.unfinished import Unfinished
 
 HEAD_TIMEOUT_S = 15.0
@@ -291,7 +292,8 @@ def bounded_http(unfinished: Unfinished) -> type[BoundedHttp]:
 
 
 def _plain_refusal(status: bytes, header: bytes = b"") -> bytes:
-    return b"HTTP/1.1 " + status + b"\r\n" + header + b"content-length: 0\r\nconnection: close\r\n\r\n"
+    usual = b"".join(name + b": " + value + b"\r\n" for name, value in secure(()))
+    return b"HTTP/1.1 " + status + b"\r\n" + header + usual + b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 def _cut_off_when_unread(transport: asyncio.Transport) -> None:

@@ -115,7 +115,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
     routes = build_routes(service)
     if not service.settings.mcp.enabled:
-        return build_rest_app(hosts, routes, tasks)
+        return build_rest_app(hosts, routes, tasks, web=service.settings.web)
     return build_app(
         Handlers(service.gate, caller_of, naming=ToolNaming.of(service.settings.mcp), lists=lists).build_server(),
         hosts=hosts,
@@ -125,6 +125,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         routes=routes,
         tasks=tasks,
         most_sessions=server.streams,
+        web=service.settings.web,
     )
 
 

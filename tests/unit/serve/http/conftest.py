@@ -261,7 +261,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         )
         hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
         routes = build_routes(service)
-        client = TestClient(build_rest_app(hosts, routes), base_url=BASE)
+        client = TestClient(build_rest_app(hosts, routes, web=configured.web), base_url=BASE)
         watch_answers(client, lambda: _document(service, gate))
         return Site(
             client=client,

@@ -1,0 +1,220 @@
+"""The page's document and files: sent small, kept by browsers, and apart from the JSON at the same paths."""
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from pinakes.serve.http.app import build_router
+from pinakes.serve.http.error_pages import ErrorPages
+from pinakes.serve.http.guard import Guard
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.page_paths import PagePaths
+from pinakes.serve.http.site_files import ENCODINGS, MEDIA_TYPES, SiteFiles, load_site_files
+from pinakes.settings import WebSettings, load_settings
+
+pytestmark = pytest.mark.row("T6")
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+SCRIPT = b"export const words = 'catalogue of catalogues'; " * 40
+PAGE = (
+    b"""<!doctype html><title>Page</title><script type="importmap">{"imports": {"x": "{{site}}/x.js"}}</script>
+<script type="module" src="{{site}}/app.js"></script>"""
+    + b" " * 300
+)
+PATHS = json.dumps(["/", "/c/*", "/search"]).encode()
+FILES = {"index.html": PAGE, "paths.json": PATHS, "app.js": SCRIPT, "views/map.css": b"a{}", "odd.svg": b"<svg/>"}
+
+
+async def answer_json(request: Any) -> JSONResponse:
+    return JSONResponse({"path": request.url.path}, headers={"Vary": "Cookie"})
+
+
+async def fail(request: Any) -> JSONResponse:
+    raise RuntimeError("a bug with <b>a secret</b>")
+
+
+ROUTES = [Route("/c/{name}", answer_json), Route("/bug", fail), Route("/", answer_json)]
+HOSTS = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
+
+
+def serve(files: SiteFiles, **settings: Any) -> TestClient:
+    app = PagePaths(build_router(ROUTES, lifespan=None), files, WebSettings(**settings))
+    client = TestClient(ErrorPages(Guard(app, HOSTS)), base_url="http://localhost:8080", raise_server_exceptions=False)
+    client.headers["Accept-Encoding"] = "identity"
+    return client
+
+
+@pytest.fixture
+def files() -> SiteFiles:
+    return SiteFiles(FILES)
+
+
+@pytest.fixture
+def client(files: SiteFiles) -> TestClient:
+    return serve(files)
+
+
+def test_browsers_get_the_page_at_its_paths_and_programs_get_the_json_there(client: TestClient) -> None:
+    for path in ("/", "/c/games", "/c/games/1", "/search"):
+        reply = client.get(path, headers=BROWSER)
+        assert (reply.status_code, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert "Accept" in reply.headers["vary"]
+    for accept in ("*/*", "application/json", "application/json, text/html;q=0.5"):
+        reply = client.get("/c/games", headers={"Accept": accept})
+        assert reply.json() == {"path": "/c/games"}
+        assert reply.headers["vary"] == "Cookie, Accept"
+
+
+def test_the_page_names_its_files_by_an_address_that_is_another_when_one_of_them_changes(files: SiteFiles) -> None:
+    page = serve(files).get("/", headers=BROWSER).text
+    assert f'src="{files.address}/app.js"' in page
+    assert SiteFiles({**FILES, "app.js": SCRIPT + b"1"}).address != files.address
+    assert SiteFiles(FILES).address == files.address
+
+
+def test_files_are_kept_for_ever_and_of_other_versions_there_are_none(client: TestClient, files: SiteFiles) -> None:
+    reply = client.get(f"{files.address}/app.js")
+    assert reply.content == SCRIPT
+    assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert reply.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert client.get(f"{files.address}/views/map.css").headers["content-type"] == "text/css; charset=utf-8"
+    for wrong in ("/site/0123456789abcdef/app.js", f"{files.address}/none.js", f"{files.address}/../app.js", "/site/"):
+        assert client.get(wrong).status_code == 404
+
+
+def test_a_browser_that_has_a_file_already_is_not_sent_it_again(client: TestClient, files: SiteFiles) -> None:
+    for path, accept in ((f"{files.address}/app.js", "*/*"), ("/", "text/html")):
+        for encoding in ("gzip", "identity"):
+            wanted = {"Accept": accept, "Accept-Encoding": encoding}
+            first = client.get(path, headers=wanted)
+            again = client.get(path, headers={**wanted, "If-None-Match": f'"x", W/{first.headers["etag"]}'})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+            assert client.get(path, headers={**wanted, "If-None-Match": '"other"'}).status_code == 200
+
+
+def test_files_are_sent_compressed_to_those_who_take_it(client: TestClient, files: SiteFiles) -> None:
+    path = f"{files.address}/app.js"
+    with client.stream("GET", path, headers={"Accept-Encoding": "gzip, deflate, br"}) as reply:
+        sent = b"".join(reply.iter_raw())
+        assert (reply.headers["content-encoding"], reply.headers["vary"]) == ("gzip", "Accept-Encoding")
+    assert gzip.decompress(sent) == SCRIPT
+    assert len(sent) < len(SCRIPT) / 5
+    assert reply.headers["content-length"] == str(len(sent))
+    for refused in ("identity", "gzip;q=0", "compress"):
+        plain = client.get(path, headers={"Accept-Encoding": refused})
+        assert "content-encoding" not in plain.headers
+        assert plain.headers["etag"] != reply.headers["etag"]
+
+
+def test_when_every_form_is_made_the_best_is_sent(client: TestClient, files: SiteFiles) -> None:
+    files.compress_all()
+    with client.stream("GET", f"{files.address}/app.js", headers={"Accept-Encoding": "gzip, br"}) as reply:
+        assert reply.headers["content-encoding"] == ENCODINGS[0]
+
+
+def test_opening_the_page_has_its_files_compressed_beside(
+    client: TestClient, files: SiteFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Callable[[], None]] = []
+    monkeypatch.setattr(files, "compress_all", lambda: begun.append(files.compress_all))
+    client.get("/", headers={"Accept": "application/json"})
+    client.get("/", headers=BROWSER)
+    client.get("/search", headers=BROWSER)
+    assert files._compressing is not None
+    files._compressing.join(10)
+    assert len(begun) == 1
+
+
+def test_a_head_request_is_told_the_size_alone(client: TestClient, files: SiteFiles) -> None:
+    for path, headers in (("/", BROWSER), (f"{files.address}/app.js", {})):
+        whole, head = client.get(path, headers=headers), client.head(path, headers=headers)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == str(len(whole.content))
+
+
+def policy_of(client: TestClient) -> dict[str, str]:
+    header = client.get("/", headers=BROWSER).headers["content-security-policy"]
+    return dict(rule.split(" ", 1) for rule in header.split("; "))
+
+
+def test_the_page_runs_its_own_files_and_calls_the_models_that_the_chat_knows(files: SiteFiles) -> None:
+    policy = policy_of(serve(files, connect=("https://models.example.org",)))
+    assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
+    assert policy["script-src"].startswith("'self' 'sha256-")
+    assert "unsafe" not in str(policy)
+    assert "https://api.anthropic.com" in policy["connect-src"]
+    assert policy["connect-src"].endswith(" https://models.example.org")
+    assert policy_of(serve(files, chat=False, connect=("https://a.example",)))["connect-src"] == "'self'"
+
+
+@pytest.mark.parametrize("wrong", ["models.example.org", "https://a.example; script-src *", "https://a b", "ftp://a.b"])
+def test_an_address_that_is_no_origin_is_refused_with_its_name(tmp_path: Any, wrong: str) -> None:
+    with pytest.raises(Exception, match=r"setting 'web\.connect'.*is not a scheme, a host and a port"):
+        load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_WEB_CONNECT": wrong})
+
+
+def test_without_the_page_there_is_json_for_everybody(files: SiteFiles) -> None:
+    client = serve(files, page=False)
+    assert client.get("/", headers=BROWSER).json() == {"path": "/"}
+    assert client.get(f"{files.address}/app.js").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status", "words"),
+    [
+        ("GET", "/nope", {}, 404, "There is nothing at this path"),
+        ("PATCH", "/c/games", {}, 405, "PATCH is not allowed on this path"),
+        ("GET", "/", {"Host": "evil.example"}, 421, "does not name this server"),
+        ("GET", "/bug", {}, 500, "Internal error"),
+        ("GET", "/site/x/app.js", {}, 404, "of another version"),
+    ],
+)
+def test_a_browser_that_errs_gets_a_page_and_a_program_json(
+    client: TestClient, method: str, path: str, headers: dict[str, str], status: int, words: str
+) -> None:
+    page = client.request(method, path, headers={**headers, **BROWSER})
+    assert (page.status_code, page.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert words in page.text
+    assert "secret" not in page.text
+    assert "script-src" not in page.headers["content-security-policy"]
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+    program = client.request(method, path, headers=headers)
+    assert (program.status_code, program.headers["content-type"]) == (status, "application/json")
+    assert set(program.json()["error"]) == {"code", "message"}
+
+
+def test_the_message_of_an_error_is_text(client: TestClient) -> None:
+    page = client.request("<B>X", "/c/games", headers=BROWSER)
+    assert "&lt;B&gt;X is not allowed" in page.text
+
+
+@pytest.mark.parametrize("path", ["/favicon.ico", "/favicon.svg"])
+def test_there_is_an_icon_for_browsers(client: TestClient, path: str) -> None:
+    reply = client.get(path)
+    assert (reply.status_code, reply.headers["content-type"]) == (200, "image/svg+xml")
+
+
+@pytest.mark.parametrize("path", ["/", "/nope", "/bug", "/c/games", "/favicon.ico"])
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_every_answer_has_the_headers_that_keep_browsers_safe(client: TestClient, path: str, accept: str) -> None:
+    headers = client.get(path, headers={"Accept": accept}).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers.get_list("content-security-policy")[0].startswith("default-src 'none'")
+    assert len(headers.get_list("content-security-policy")) == 1
+
+
+def test_the_installed_files_are_all_of_known_types_and_none_is_large() -> None:
+    files = load_site_files()
+    assert json.loads(files.get("paths.json"))[0] == "/"
+    assert load_site_files() is files
+    assert {".js", ".css", ".html"} <= set(MEDIA_TYPES)
