@@ -109,5 +109,5 @@ def test_the_extension_is_declared_and_the_icon_is_sent_to_those_who_connect_and
 
 
 def test_the_icon_is_that_of_the_page() -> None:
-    page = (files("pinakes.serve.http") / "site" / "page.html").read_text(encoding="utf-8")
+    page = (files("pinakes.serve.http") / "site" / "index.html").read_text(encoding="utf-8")
     assert f'href="data:image/svg+xml,{PICTURE}"' in unquote(page)

@@ -91,13 +91,8 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         "hub_url": "https://hub.example",
     }
     lists = {"connect": "https://a.example,http://b.example:8000"}
-    by_type = {
-        bool: str(not default),
-        int: "12",
-        float: "3.0",
-        tuple: lists.get(key, "RS256,ES256"),
-        str: words.get(key, "given"),
-    }
+    texts = lists.get(key, "RS256,ES256")
+    by_type = {bool: str(not default), int: "12", float: "3.0", tuple: texts, str: words.get(key, "given")}
     given = by_type[type(default)]
     environment = {**ISSUER, variable: given} if section == "auth" else {variable: given}
     held = getattr(section_of(load(tmp_path, **environment), section), key)

@@ -19,7 +19,7 @@ from pinakes.serve.http.error_pages import ErrorPages
 from pinakes.serve.http.guard import Guard, refuse_upgrade
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
-from pinakes.serve.http.page_paths import DOCUMENT, PagePaths
+from pinakes.serve.http.page_paths import PagePaths
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.site_files import load_site_files
 from pinakes.serve.http.streams import Streams
@@ -76,7 +76,7 @@ def build_rest_app(
 
 def _build_outside(app: ASGIApp, hosts: KnownHosts, web: WebSettings | None) -> ASGIApp:
     """Return the application with what surrounds it: the page, the guard, and errors that people can read."""
-    if web and load_site_files().has(DOCUMENT):
+    if web:
         app = PagePaths(app, load_site_files(), web)
     return ErrorPages(Guard(app, hosts))
 

@@ -1,12 +1,5 @@
-"""`GET /`: addresses for programs, a page for people; and the OAuth metadata beside it.
+"""`GET /` for programs: the addresses of the server; and the OAuth metadata beside it. Browsers get `page_paths`."""
 
-The page is one file that never changes while the server runs: style and script are within it, allowed by their hashes
-alone, and all that it shows comes as JSON and is inserted as text.
-"""
-
-import base64
-import hashlib
-import importlib.resources
 from functools import partial
 
 from pydantic import Field
@@ -16,16 +9,12 @@ from pinakes import __version__
 from pinakes.model.principal import Action, Identity
 from pinakes.serve.http.authenticate import METADATA_PATH
 from pinakes.serve.http.endpoints import ServerRequest, base_url
-from pinakes.serve.http.replies import PRIVATE, is_none, model_reply
+from pinakes.serve.http.replies import is_none, model_reply
 from pinakes.serve.http.service import Service
 from pinakes.settings import AuthSettings, Settings
 from pinakes.tools.endpoint import EndpointResult, EndpointSpec
 
-SITE = "site"
-STYLE_PLACE = "/* style */"
-SCRIPT_PLACE = "/* script */"
 RESOURCE_NAME = "Pinakes"
-VARY = {"Vary": "Accept, Authorization, Cookie"}
 
 
 class McpAddresses(EndpointResult):
@@ -78,25 +67,16 @@ class PageEndpoints:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._page, self._policy = build_page()
 
     async def show_server(self, request: ServerRequest) -> Response:
         """Describe this server and where its parts are; a page for browsers."""
-        if "text/html" in request.http.headers.get("accept", ""):
-            headers = {
-                **VARY,
-                "Cache-Control": "no-cache",
-                "Content-Security-Policy": self._policy,
-                "Cross-Origin-Opener-Policy": "same-origin",
-            }
-            return Response(self._page, media_type="text/html", headers=headers)
         identity = await self._service.authenticator.identify(request.http.headers)
         settings = self._service.settings
         has_accounts = self._service.control is not None
         description = describe_server(
             settings, base_url(settings, request.http.scope), identity=identity, has_accounts=has_accounts
         )
-        return model_reply(description, headers={**PRIVATE, **VARY})
+        return model_reply(description)
 
     async def show_metadata(self, request: ServerRequest) -> Response:
         """Tell who issues the tokens that are accepted here (RFC 9728)."""
@@ -129,25 +109,3 @@ def build_metadata(base: str, auth: AuthSettings) -> ResourceMetadata:
     """Return the metadata of the server at this address."""
     issuers = [auth.issuer] if auth.issuer else None
     return ResourceMetadata(resource=f"{base}/mcp", authorization_servers=issuers, scopes_supported=sorted(Action))
-
-
-def build_page() -> tuple[bytes, str]:
-    """Return the page, and the policy that lets nothing run in it but its own style and script."""
-    folder = importlib.resources.files(__package__) / SITE
-    page, style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "page.js"))
-    whole = page.replace(STYLE_PLACE, style).replace(SCRIPT_PLACE, script)
-    rules = {
-        "default-src": "'none'",
-        "style-src": _hash_of(style),
-        "script-src": _hash_of(script),
-        "connect-src": "'self'",
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }
-    return whole.encode(), "; ".join(f"{name} {value}" for name, value in rules.items())
-
-
-def _hash_of(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -98,9 +98,9 @@ class SiteFiles:
         """Return the content of a file."""
         return self._files[name].content
 
-    def has(self, name: str) -> bool:
-        """Tell whether there is such a file."""
-        return name in self._files
+    def names(self) -> list[str]:
+        """Return the names of all files."""
+        return list(self._files)
 
     def compress_beside(self) -> None:
         """Make every compressed form of every file, in a thread of its own; the first call begins it."""
