@@ -1,0 +1,110 @@
+// The conversation: ask the model, run the tools that it calls, ask again, until it has answered.
+//
+// turns: [{text, rounds, state: "working"|"done"|"stopped"|"failed"|"paused", error}]
+// round: {source, parts, native, usage, stop}; part: {kind: "text"|"thought", text} or a call
+// call: {kind: "call", id, name, wireName, args, state: "ready"|"asking"|"running"|"done"|"failed"|"declined", output, …}
+import {createStore} from "../../core/store.js";
+import {nameTable} from "./names.js";
+
+export const MOST_ROUNDS = 10;
+
+export function createChat({openProvider, openTools, systemOf}) {
+  const store = createStore({turns: [], busy: false});
+  let stopper = null;
+
+  const touch = () => store.set(({turns}) => ({turns: [...turns]}));
+
+  function send(text) {
+    return begin([...store.get().turns, newTurn(text)]);
+  }
+
+  function edit(index, text) {
+    return begin([...store.get().turns.slice(0, index), newTurn(text)]);
+  }
+
+  // After an error only the round that failed is asked again; a complete answer is asked for anew.
+  function retry() {
+    const turns = store.get().turns;
+    const last = turns.at(-1);
+    if (!last) return undefined;
+    const isWhole = last.state === "done";
+    last.rounds = isWhole ? [] : last.rounds.filter((round) => round.native);
+    return begin(turns);
+  }
+
+  function begin(turns) {
+    if (store.get().busy) return undefined;
+    const turn = turns.at(-1);
+    Object.assign(turn, {state: "working", error: null, allowed: turn.rounds.length + MOST_ROUNDS});
+    stopper = new AbortController();
+    store.set({turns, busy: true});
+    return work(turn, stopper.signal).finally(() => { store.set({busy: false}); touch(); });
+  }
+
+  async function work(turn, signal) {
+    try {
+      const [provider, tools] = await Promise.all([openProvider(), openTools()]);
+      const last = turn.rounds.at(-1);
+      if (last?.native) await runCalls(last, tools, signal);
+      while (!turn.rounds.at(-1)?.native || goesOn(turn.rounds.at(-1))) {
+        if (turn.rounds.length >= turn.allowed) { turn.state = "paused"; return; }
+        await ask(turn, provider, tools, signal);
+        await runCalls(turn.rounds.at(-1), tools, signal);
+      }
+      turn.state = "done";
+    } catch (error) {
+      turn.state = signal.aborted ? "stopped" : "failed";
+      if (!signal.aborted) turn.error = error;
+      settle(turn);
+    }
+  }
+
+  async function ask(turn, provider, tools, signal) {
+    const round = {source: provider.source, parts: [], native: null, usage: null, stop: null};
+    turn.rounds.push(round);
+    const list = await tools.list();
+    const names = nameTable(list.map((tool) => tool.name));
+    const offered = list.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
+    const turns = store.get().turns.slice(0, -1).concat({...turn, rounds: turn.rounds.slice(0, -1)});
+    const outcome = await provider.round({source: provider.source, system: await systemOf(list), turns, tools: offered}, {
+      signal,
+      on: (piece) => { add(round.parts, piece); touch(); },
+    });
+    for (const call of outcome.calls) round.parts.push({kind: "call", ...call, wireName: call.name, name: names.fromWire(call.name) ?? call.name, state: "ready"});
+    Object.assign(round, {native: outcome.native, usage: outcome.usage, stop: outcome.stop});
+    touch();
+  }
+
+  async function runCalls(round, tools, signal) {
+    for (const call of round.parts.filter((part) => part.kind === "call" && part.output === undefined)) {
+      signal.throwIfAborted();
+      const change = (patch) => { Object.assign(call, patch); touch(); };
+      if (call.problem) change({state: "failed", output: call.problem, isError: true});
+      else await tools.run(call, change, signal);
+    }
+  }
+
+  return {store, send, edit, retry, stop: () => stopper?.abort(new DOMException("stopped", "AbortError")), clear: () => !store.get().busy && store.set({turns: []})};
+}
+
+const newTurn = (text) => ({text, rounds: [], state: "working", error: null, allowed: MOST_ROUNDS});
+
+const goesOn = (round) => round.stop === "paused" || round.parts.some((part) => part.kind === "call");
+
+function add(parts, {kind, text}) {
+  const last = parts.at(-1);
+  if (last?.kind === kind) last.text += text;
+  else parts.push({kind, text});
+}
+
+// After a stop or an error: text stays, calls that were not done are told as such.
+function settle(turn) {
+  for (const part of turn.rounds.at(-1)?.parts ?? []) {
+    if (part.kind === "call" && part.output === undefined) Object.assign(part, {state: "stopped", ask: null});
+  }
+}
+
+export function usageOf(turns) {
+  const rounds = turns.flatMap((turn) => turn.rounds).filter((round) => round.usage);
+  return rounds.reduce((sum, {usage}) => ({input: sum.input + usage.input, output: sum.output + usage.output, rounds: sum.rounds + 1}), {input: 0, output: 0, rounds: 0});
+}

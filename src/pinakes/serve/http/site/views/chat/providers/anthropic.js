@@ -1,0 +1,95 @@
+// Anthropic's Messages, streamed: named events, content blocks by index, arguments in pieces.
+import {messages, outputOf, parseArguments} from "./history.js";
+import {cutOff, explain, getJson, post} from "./request.js";
+import {jsonEvents} from "./sse.js";
+
+const NAME = "Anthropic";
+const MAX_TOKENS = 8192;
+const STOPS = {max_tokens: "length", model_context_window_exceeded: "context", refusal: "refused", pause_turn: "paused", tool_use: "tools"};
+
+const headersOf = (config) => ({
+  "x-api-key": config.key,
+  "anthropic-version": "2026-10-21",
+  "anthropic-dangerous-direct-browser-access": "true",
+});
+
+export async function models(config, signal) {
+  const {data} = await getJson(NAME, `${config.address}/v1/models?limit=1000`, headersOf(config), signal);
+  return data.map(({id, display_name}) => ({id, title: display_name ?? id}));
+}
+
+export async function round(config, {system, tools, ...asked}, {signal, on}) {
+  const body = {
+    model: config.model,
+    max_tokens: MAX_TOKENS,
+    stream: true,
+    system,
+    messages: joined([...messages(asked)].flatMap(asMessages)),
+    tools: tools.map(({name, description, schema}) => ({name, description, input_schema: schema})),
+  };
+  if (!tools.length) delete body.tools;
+  const response = await post(NAME, `${config.address}/v1/messages`, headersOf(config), body, signal);
+  return read(response, signal, on);
+}
+
+async function read(response, signal, on) {
+  const blocks = [], pieces = [], calls = [], usage = {input: 0, output: 0};
+  let stop = null;
+  for await (const event of jsonEvents(response, signal)) {
+    if (event?.type === "message_start") addUsage(usage, event.message.usage);
+    else if (event?.type === "content_block_start") {
+      blocks[event.index] = event.content_block;
+      pieces[event.index] = "";
+    } else if (event?.type === "content_block_delta") take(blocks[event.index], event, pieces, on);
+    else if (event?.type === "content_block_stop") finish(blocks[event.index], pieces[event.index], calls);
+    else if (event?.type === "message_delta") {
+      stop = event.delta.stop_reason ?? stop;
+      addUsage(usage, event.usage);
+    } else if (event?.type === "error") throw explain(NAME, {code: event.error.type, said: event.error.message});
+    else if (event?.type === "message_stop") return {native: blocks, calls, usage, stop: STOPS[stop] ?? "end"};
+  }
+  throw cutOff(NAME);
+}
+
+function take(block, {index, delta}, pieces, on) {
+  if (delta.type === "text_delta") {
+    block.text += delta.text;
+    on({kind: "text", text: delta.text});
+  } else if (delta.type === "input_json_delta") pieces[index] += delta.partial_json;
+  else if (delta.type === "thinking_delta") {
+    block.thinking += delta.thinking;
+    on({kind: "thought", text: delta.thinking});
+  } else if (delta.type === "signature_delta") block.signature = (block.signature ?? "") + delta.signature;
+}
+
+function finish(block, text, calls) {
+  if (block?.type !== "tool_use") return;
+  const {args, problem} = parseArguments(text);
+  block.input = args;
+  calls.push({id: block.id, name: block.name, args, problem});
+}
+
+function addUsage(usage, given = {}) {
+  if (given.input_tokens) usage.input = given.input_tokens + (given.cache_read_input_tokens ?? 0) + (given.cache_creation_input_tokens ?? 0);
+  if (given.output_tokens) usage.output = given.output_tokens;
+}
+
+function asMessages({role, text, native, calls}) {
+  if (role !== "native") return [{role, content: [{type: "text", text}]}];
+  const results = calls.map((call) => {
+    const {text: content, isError} = outputOf(call);
+    return {type: "tool_result", tool_use_id: call.id, content, ...(isError && {is_error: true})};
+  });
+  const said = native.filter((block) => block.type !== "text" || block.text);
+  return [...(said.length ? [{role: "assistant", content: said}] : []), ...(results.length ? [{role: "user", content: results}] : [])];
+}
+
+function joined(list) { // results of tools and what the user said next are one message, results first
+  const out = [];
+  for (const message of list) {
+    const last = out.at(-1);
+    if (last?.role === message.role) last.content = [...last.content, ...message.content];
+    else out.push(message);
+  }
+  return out;
+}

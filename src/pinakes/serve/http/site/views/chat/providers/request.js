@@ -1,0 +1,91 @@
+// Requests to a provider, and what went wrong with one in plain words.
+
+export class ProviderError extends Error {
+  // kind: no_key, no_model, key, credit, busy, network, blocked, cut, refused, failed
+  constructor(kind, message, {status = null, retryAfter = null} = {}) {
+    super(message);
+    Object.assign(this, {kind, status, retryAfter});
+  }
+}
+
+export async function post(provider, url, headers, body, signal) {
+  return request(provider, url, {method: "POST", headers: {"content-type": "application/json", ...headers}, body: JSON.stringify(body), signal});
+}
+
+export async function getJson(provider, url, headers, signal) {
+  const response = await request(provider, url, {headers, signal});
+  try {
+    return await response.json();
+  } catch {
+    throw new ProviderError("failed", `${provider} did not answer with JSON: is ${new URL(url).origin} the right address?`);
+  }
+}
+
+async function request(provider, url, options) {
+  let blocked = false;
+  const note = (event) => { blocked ||= event.effectiveDirective === "connect-src"; };
+  document.addEventListener("securitypolicyviolation", note);
+  try {
+    const response = await fetch(url, {...options, credentials: "omit", referrerPolicy: "no-referrer", redirect: "error"});
+    if (!response.ok) throw await refusal(provider, response);
+    return response;
+  } catch (error) {
+    if (error instanceof ProviderError || error.name === "AbortError") throw error;
+    await new Promise((resolve) => setTimeout(resolve)); // the browser reports a blocked request after it fails
+    throw blocked ? notAllowed(url) : unreachable(provider, url);
+  } finally {
+    document.removeEventListener("securitypolicyviolation", note);
+  }
+}
+
+function notAllowed(url) {
+  const {origin} = new URL(url);
+  return new ProviderError("blocked", `This page may not reach ${origin}. Add "${origin}" to connect under [web] in the settings of the server, and restart it.`);
+}
+
+function unreachable(provider, url) {
+  const origins = provider === "Ollama" ? ` Start Ollama with OLLAMA_ORIGINS=${location.origin} so that it answers this page.` : "";
+  return new ProviderError("network", `${provider} did not answer at ${new URL(url).origin}: it is not reachable, or it does not let pages of ${location.origin} in.${origins}`);
+}
+
+async function refusal(provider, response) {
+  const text = await response.text().catch(() => "");
+  let body = {};
+  try { body = JSON.parse(text); } catch { /* not JSON: the status says enough */ }
+  if (Array.isArray(body)) body = body[0] ?? {};
+  const error = body.error ?? body;
+  const said = typeof error === "string" ? error : error.message ?? "";
+  return explain(provider, {status: response.status, said, retryAfter: waitOf(response.headers.get("retry-after"), error)});
+}
+
+function waitOf(header, error) {
+  const delay = (error.details ?? []).find?.((detail) => detail.retryDelay)?.retryDelay;
+  const seconds = Number.parseFloat(header ?? delay ?? "");
+  if (!Number.isNaN(seconds)) return Math.ceil(seconds);
+  const until = Date.parse(header ?? "");
+  return Number.isNaN(until) ? null : Math.max(0, Math.ceil((until - Date.now()) / 1000));
+}
+
+const KINDS = {
+  401: "key", 403: "key", 402: "credit", 429: "busy", 503: "busy", 529: "busy",
+  authentication_error: "key", permission_error: "key", billing_error: "credit", insufficient_quota: "credit",
+  rate_limit_error: "busy", overloaded_error: "busy", rate_limit_exceeded: "busy", server_is_overloaded: "busy",
+  invalid_api_key: "key", RESOURCE_EXHAUSTED: "busy", UNAVAILABLE: "busy", UNAUTHENTICATED: "key", PERMISSION_DENIED: "key",
+};
+
+const SENTENCES = {
+  key: (name) => `${name} does not accept the key. Check it in the settings of the chat.`,
+  credit: (name) => `${name} says that the account has no credit left.`,
+  busy: (name, wait) => `${name} has too many requests now. Try again ${wait === null ? "in a moment" : `in ${wait} second${wait === 1 ? "" : "s"}`}.`,
+  failed: (name, _wait, status) => `${name} could not answer${status ? ` (status ${status})` : ""}.`,
+};
+
+export function explain(provider, {status = null, code = null, said = "", retryAfter = null}) {
+  const kind = (/api[ _]key not valid/i.test(said) && "key") || KINDS[code] || KINDS[status] || "failed";
+  const sentence = SENTENCES[kind](provider, retryAfter, status);
+  return new ProviderError(kind, said ? `${sentence} It said: ${said}` : sentence, {status, retryAfter});
+}
+
+export function cutOff(provider) {
+  return new ProviderError("cut", `The connection to ${provider} was cut before the answer was complete.`);
+}
