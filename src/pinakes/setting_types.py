@@ -33,8 +33,8 @@ def require_http(address: str) -> str:
 
 
 def require_origin(address: str) -> str:
-    """Refuse anything but the scheme, host and port of a web server: it becomes part of a header."""
-    if not re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?/?", address):
+    """Refuse anything but the scheme, host and port (`*`: any) of a web server: it becomes part of a header."""
+    if not re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(:([0-9]{1,5}|\*))?/?", address):
         raise ValueError("is not a scheme, a host and a port, such as https://models.example.org")
     return address.rstrip("/")
 

@@ -193,7 +193,7 @@ class WebSettings(SettingsSection):
     chat: bool = setting(True, "PINAKES_WEB_CHAT")
     """Whether the page has a chat; if not, its browser may connect to nothing but this server."""
     connect: Annotated[tuple[WebOrigin, ...], BeforeValidator(split_list)] = setting((), "PINAKES_WEB_CONNECT")
-    """Further servers of language models that the chat may call, such as `https://models.example.org`."""
+    """Further servers of models that the chat may call, such as `https://models.example.org`; a port `*` means any."""
 
 
 class RateLimitSettings(SettingsSection):

@@ -145,12 +145,12 @@ def policy_of(client: TestClient) -> dict[str, str]:
 
 
 def test_the_page_runs_its_own_files_and_calls_the_models_that_the_chat_knows(files: SiteFiles) -> None:
-    policy = policy_of(serve(files, connect=("https://models.example.org",)))
+    policy = policy_of(serve(files, connect=("http://127.0.0.1:*", "https://models.example.org/")))
     assert policy["default-src"] == policy["base-uri"] == policy["frame-ancestors"] == "'none'"
     assert policy["script-src"].startswith("'self' 'sha256-")
     assert "unsafe" not in str(policy)
     assert "https://api.anthropic.com" in policy["connect-src"]
-    assert policy["connect-src"].endswith(" https://models.example.org")
+    assert policy["connect-src"].endswith(" http://127.0.0.1:* https://models.example.org")
     assert policy_of(serve(files, chat=False, connect=("https://a.example",)))["connect-src"] == "'self'"
 
 
