@@ -27,6 +27,8 @@ from pinakes.api import (
 )
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.player.items import Playlist
+from pinakes_catalogues.music.player.listed import ListenParams, ListenResult
+from pinakes_catalogues.music.player.listening import Listening, NameOrders
 from pinakes_catalogues.music.player.opened import open_player
 from pinakes_catalogues.music.player.own import ROUNDING_S
 from pinakes_catalogues.music.player.rules import read_rule
@@ -154,9 +156,14 @@ class PlayerEndpoints:
     def __init__(self, storage: Callable[[EndpointRequest[Any, Any]], OwnStorage]) -> None:
         """`storage` returns where a server keeps them."""
         self._storage = storage
+        self._orders = NameOrders()
 
     def _player(self, request: EndpointRequest[Any, Any]) -> Player:
         return open_player(self._storage(request))
+
+    def list_music(self, request: EndpointRequest[ListenParams, None]) -> ListenResult:
+        """List artists, albums and tracks, as a player shows them."""
+        return Listening(request, lambda: self._player(request), self._orders).answer()
 
     def list_likes(self, request: EndpointRequest[LikesParams, None]) -> LikesResult:
         """List what the caller likes, the newest first."""
@@ -270,6 +277,7 @@ def listener_endpoints(own: PlayerEndpoints) -> list[Endpoint]:
     like = partial(write, path_parameters={"id": "the record's id"}, target="id", status=204)
     playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
     return [
+        read("GET", "/v1/player", own.list_music, query=ListenParams, result=ListenResult, refusals=(404,)),
         read("GET", "/v1/likes", own.list_likes, query=LikesParams, result=LikesResult),
         like("PUT", "/v1/likes/{id:path}", own.like, refusals=(404, 409)),
         like("DELETE", "/v1/likes/{id:path}", own.unlike),

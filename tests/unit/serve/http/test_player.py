@@ -639,3 +639,66 @@ def test_a_playlist_can_have_a_rule_in_place_of_tracks(music: Any, ada: dict[str
     wrong = send("POST", "/v1/playlists", name="Wrong", rule={"filters": {"yaer": 1850}})
     assert "'rule': " in wrong.json()["error"]["message"]
     assert music.client.get("/v1/playlists", headers=ada).json()["total"] == 1
+
+
+def listed(site: Any, headers: dict[str, str], **query: Any) -> dict[str, Any]:
+    reply = site.client.get("/v1/player", params=query, headers=headers)
+    assert reply.status_code == 200, reply.text
+    return dict(reply.json())
+
+
+def ids_in(answer: dict[str, Any], group: str) -> list[str]:
+    return [one["id"] for one in answer[group]["items"]]
+
+
+def test_a_player_lists_everything_by_name_and_says_what_can_be_played(music: Any, ada: dict[str, str]) -> None:
+    albums = listed(music, ada, list="albums")["albums"]
+    assert [(one["id"], one["image"]) for one in albums["items"]] == [
+        ("album", "/v1/media/music/cover/album"),
+        ("bare", None),
+    ]
+    page = listed(music, ada, list="albums", limit=1, offset=1)["albums"]
+    assert ([one["id"] for one in page["items"]], page["total"], page["has_more"]) == (["bare"], 2, False)
+    album = listed(music, ada, list="album", id="album")
+    assert [(one["id"], one["playable"], one["image"]) for one in album["tracks"]["items"]] == [
+        ("cd 1/09 più", True, "/v1/media/music/cover/album"),
+        ("song", True, "/v1/media/music/cover/album"),
+    ]
+    tracks = ids_in(listed(music, ada, list="tracks", limit=200), "tracks")
+    playable = ids_in(listed(music, ada, list="tracks", playable=True, limit=200), "tracks")
+    assert set(tracks) - set(playable) == {"silent", "timed"}
+    assert ids_in(listed(music, ada, list="tracks", q="second"), "tracks")[0] == "second"
+
+
+def test_a_player_lists_what_its_caller_keeps_and_runs_a_rule_anew(
+    music: Any, ada: dict[str, str], bob: dict[str, str]
+) -> None:
+    music.client.put("/v1/likes/song", headers=ada)
+    music.client.post("/v1/plays", json={"track_id": "song", "seconds": 3}, headers=ada)
+    assert (ids_in(listed(music, ada, list="likes"), "tracks"), ids_in(listed(music, bob, list="likes"), "tracks")) == (
+        ["song"],
+        [],
+    )
+    assert listed(music, ada, list="plays")["tracks"]["items"][0]["plays"] == 1
+    made = music.client.post("/v1/playlists", json={"name": "Songs", "rule": {"query": "song"}}, headers=ada).json()
+    rule = listed(music, ada, list="playlist", id=made["id"])
+    assert (rule["name"], ids_in(rule, "tracks")) == ("Songs", ["song"])
+    refused = music.client.get("/v1/player", params={"list": "playlist", "id": made["id"]}, headers=bob)
+    assert refused.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ({"list": "alboms"}, 400, "'list'"),
+        ({}, 400, "'list' is missing"),
+        ({"list": "album", "id": "song"}, 404, "no album 'song'"),
+        ({"list": "albums", "catalogue": "nowhere"}, 400, "no 'nowhere'; there are: music"),
+        ({"list": "albums", "limit": "1000"}, 400, "'limit'"),
+    ],
+)
+def test_a_list_that_there_is_not_is_refused_with_those_that_there_are(
+    music: Any, ada: dict[str, str], query: dict[str, str], status: int, message: str
+) -> None:
+    reply = music.client.get("/v1/player", params=query, headers=ada)
+    assert (reply.status_code, message in reply.json()["error"]["message"]) == (status, True)
