@@ -6,6 +6,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from pinakes import __version__
+from pinakes.errors import OverloadedError
 from pinakes.model.principal import Action, Identity
 from pinakes.serve.http.authenticate import METADATA_PATH
 from pinakes.serve.http.endpoints import ServerRequest, base_url
@@ -38,6 +39,7 @@ class ServerDescription(EndpointResult):
     authorization: str | None = Field(exclude_if=is_none, default=None)
     accounts: bool
     chat: bool
+    audio: bool | None = Field(description="whether a catalogue that the caller sees has audio; null while they load")
     user: str | None
 
 
@@ -72,11 +74,25 @@ class PageEndpoints:
         """Describe this server and where its parts are; a page for browsers."""
         identity = await self._service.authenticator.identify(request.http.headers)
         settings = self._service.settings
-        has_accounts = self._service.control is not None
         description = describe_server(
-            settings, base_url(settings, request.http.scope), identity=identity, has_accounts=has_accounts
+            settings,
+            base_url(settings, request.http.scope),
+            identity=identity,
+            has_accounts=self._service.control is not None,
+            has_audio=await self._find_audio(identity),
         )
         return model_reply(description)
+
+    async def _find_audio(self, identity: Identity | None) -> bool | None:
+        """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
+        gate = self._service.gate
+        if identity is None or gate.find_loaded() is None:
+            return None
+        principal = identity.principal
+        try:
+            return await gate.run(principal, lambda loaded: bool(loaded.toolbox_of(principal).media))
+        except OverloadedError:
+            return None
 
     async def show_metadata(self, request: ServerRequest) -> Response:
         """Tell who issues the tokens that are accepted here (RFC 9728)."""
@@ -85,7 +101,7 @@ class PageEndpoints:
 
 
 def describe_server(
-    settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool
+    settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool, has_audio: bool | None
 ) -> ServerDescription:
     """Return the server's name, version and addresses, and the caller's name."""
     socket_base = base.replace("http", "ws", 1)
@@ -101,6 +117,7 @@ def describe_server(
         authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
         accounts=has_accounts,
         chat=settings.web.page and settings.web.chat,
+        audio=has_audio,
         user=identity.principal.name if identity else None,
     )
 

@@ -45,6 +45,7 @@ def test_programs_are_told_where_everything_is(site: Any, accept: str) -> None:
         "authorization": "http://localhost:8080/.well-known/oauth-protected-resource",
         "accounts": True,
         "chat": True,
+        "audio": None,
         "user": None,
     }
     assert "Accept" in reply.headers["vary"]

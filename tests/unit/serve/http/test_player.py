@@ -702,3 +702,12 @@ def test_a_list_that_there_is_not_is_refused_with_those_that_there_are(
 ) -> None:
     reply = music.client.get("/v1/player", params=query, headers=ada)
     assert (reply.status_code, message in reply.json()["error"]["message"]) == (status, True)
+
+
+def test_a_program_is_told_whether_a_catalogue_that_it_sees_has_audio(
+    music: Any, ada: dict[str, str], make_site: Callable[..., Any]
+) -> None:
+    assert music.client.get("/", headers=ada).json()["audio"] is True
+    assert music.client.get("/").json()["audio"] is None
+    without = make_site(toolboxes=ToolboxesByVisibility([], lambda _names: Toolbox([], catalogues=[], media=[])))
+    assert without.client.get("/", headers=ada).json()["audio"] is False

@@ -14,8 +14,9 @@ export function currentSession() {
 
 export async function reload() {
   try {
-    const server = await ask("GET", "/");
+    let server = await ask("GET", "/");
     const [me, tools] = server.user === null ? [null, []] : await loadUser();
+    if (me && server.audio === null) server = await ask("GET", "/"); // it was still loading its catalogues
     session.set({loading: false, problem: null, server, me, tools});
   } catch (error) {
     session.set({loading: false, problem: error});
