@@ -72,7 +72,14 @@ def test_the_wheel_has_the_files_of_both_packages_and_no_others(wheel: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["pinakes/py.typed", "pinakes/serve/http/site/index.html", "pinakes_catalogues/anime/sample.jsonl"]
+    "name",
+    [
+        "pinakes/py.typed",
+        "pinakes/serve/http/site/index.html",
+        "pinakes/serve/http/site/vendor/preact.js",
+        "pinakes/serve/http/site/vendor/licences/preact.txt",
+        "pinakes_catalogues/anime/sample.jsonl",
+    ],
 )
 def test_files_that_are_no_code_are_in_the_wheel(wheel: Path, name: str) -> None:
     assert name in zipfile.ZipFile(wheel).namelist()

@@ -15,7 +15,7 @@ from pinakes.serve.http.error_pages import ErrorPages
 from pinakes.serve.http.guard import Guard
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.page_paths import PagePaths
-from pinakes.serve.http.site_files import ENCODINGS, MEDIA_TYPES, SiteFiles, load_site_files
+from pinakes.serve.http.site_files import ENCODINGS, SiteFiles
 from pinakes.settings import WebSettings, load_settings
 
 pytestmark = pytest.mark.row("T6")
@@ -211,10 +211,3 @@ def test_every_answer_has_the_headers_that_keep_browsers_safe(client: TestClient
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers.get_list("content-security-policy")[0].startswith("default-src 'none'")
     assert len(headers.get_list("content-security-policy")) == 1
-
-
-def test_the_installed_files_are_all_of_known_types_and_none_is_large() -> None:
-    files = load_site_files()
-    assert json.loads(files.get("paths.json"))[0] == "/"
-    assert load_site_files() is files
-    assert {".js", ".css", ".html"} <= set(MEDIA_TYPES)

@@ -1,0 +1,109 @@
+"""The files of the page: within their budget, with every import they name, and libraries as they were published."""
+
+import gzip
+import hashlib
+import json
+import posixpath
+import re
+from importlib.resources import files as package_files
+
+import pytest
+
+from pinakes.serve.http.page_paths import DOCUMENT, PATHS
+from pinakes.serve.http.site_files import MEDIA_TYPES, load_site_files
+
+pytestmark = pytest.mark.row("Z16")
+
+SITE = package_files("pinakes.serve.http") / "site"
+FIRST_VIEW_BYTES = 30_000
+ALL_BYTES = 120_000
+ENTRIES = ("app.js", "views/home.js", "views/explore/explore.js")
+MOST_LINES = 300
+
+STATIC_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["']([^"']+)["']""", re.MULTILINE)
+STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
+
+
+def text_of(name: str) -> str:
+    return load_site_files().get(name).decode()
+
+
+def imported_by(name: str, pattern: re.Pattern[str] = STATIC_IMPORT) -> set[str]:
+    """Return the files that a module imports, as paths in the folder."""
+    found = pattern.findall(text_of(name))
+    return {
+        "vendor/preact.js" if one == "preact" else posixpath.normpath(posixpath.join(posixpath.dirname(name), one))
+        for one in found
+    }
+
+
+def modules() -> list[str]:
+    return [name for name in load_site_files().names() if name.endswith(".js")]
+
+
+def loaded_with(*entries: str) -> set[str]:
+    """Return what a browser loads for these modules: they, all that they import, and their styles."""
+    loaded: set[str] = set()
+    waiting = list(entries)
+    while waiting:
+        name = waiting.pop()
+        if name not in loaded:
+            loaded.add(name)
+            waiting += imported_by(name) if name.endswith(".js") else ()
+            waiting += STYLE.findall(text_of(name)) if name.endswith(".js") else ()
+    return loaded
+
+
+def sizes(names: set[str]) -> dict[str, int]:
+    return {name: len(gzip.compress(text_of(name).encode(), 9)) for name in names}
+
+
+def told(measured: dict[str, int]) -> str:
+    return "\n".join(f"{size:7} {name}" for name, size in sorted(measured.items(), key=lambda one: -one[1]))
+
+
+def test_the_first_view_is_small() -> None:
+    measured = sizes(loaded_with(*(one for one in ENTRIES if one in modules())) | {DOCUMENT, "style.css"})
+    assert sum(measured.values()) <= FIRST_VIEW_BYTES, told(measured)
+
+
+def test_the_whole_page_is_small() -> None:
+    measured = sizes(set(load_site_files().names()))
+    assert sum(measured.values()) <= ALL_BYTES, told(measured)
+
+
+def test_no_module_of_ours_is_long() -> None:
+    lengths = {name: len(text_of(name).splitlines()) for name in modules() if not name.startswith("vendor/")}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_the_paths_of_the_page_are_those_that_it_has_views_for() -> None:
+    patterns = [
+        re.compile(one.replace("(?<", "(?P<")) for one in re.findall(r"\[/(\^.+?)/u, \(\) =>", text_of("app.js"))
+    ]
+    paths = json.loads(text_of(PATHS))
+    tried = [path.replace("*", "x") for path in paths]
+    assert [path for path in tried if not any(one.search(path) for one in patterns)] == []
+    assert [one.pattern for one in patterns if not any(one.search(path) for path in tried)] == []
+
+
+def test_the_libraries_are_the_published_files_that_their_list_names() -> None:
+    listed = re.findall(
+        r"^\| `(.+?)` \| (\S+) \S+ \| .+? \| .+? \| `([0-9a-f]{64})` \|$", text_of_vendor(), re.MULTILINE
+    )
+    folder = SITE / "vendor"
+    assert {name for name, _package, _digest in listed} == {
+        entry.name for entry in folder.iterdir() if entry.is_file() and entry.name != "README.md"
+    }
+    for name, package, digest in listed:
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name
+        assert (folder / "licences" / f"{package}.txt").read_text(encoding="utf-8").strip(), package
+
+
+def text_of_vendor() -> str:
+    return (SITE / "vendor" / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_file_has_a_type_that_browsers_know() -> None:
+    for name in load_site_files().names():
+        assert posixpath.splitext(name)[1] in MEDIA_TYPES
