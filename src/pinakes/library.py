@@ -72,6 +72,8 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.removed: set[str] = set()
+        """Catalogues that this process removed, which servers that follow the library do not wait for."""
 
     def list_installed(self) -> list[Installed]:
         """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
@@ -214,6 +216,17 @@ class Library:
             _require_disposable(folder)
             shutil.rmtree(folder)  # left by a build that was stopped before its marker was written
         return _read(marker) if marker else None
+
+    def remove(self, name: str) -> None:
+        """Delete a catalogue, or what there is of its first build; stopped before its end, it is an unfinished one."""
+        folder = self.folder / name
+        if (marker := _find_marker(folder)) is None:
+            return
+        self.removed.add(name)
+        place = _read(marker)
+        if marker.name == INSTALLED_FILE:
+            os.replace(marker, folder / BUILDING_FILE)  # commit point: it is not installed from here on
+        self.abandon(place)
 
     def abandon(self, catalogue: Installed) -> None:
         """Delete a first build that failed; the marker is deleted last."""

@@ -158,6 +158,8 @@ class ServerSettings(SettingsSection):
     """How many streams (SSE, WebSocket, sessions) may be open."""
     shutdown_s: Number = setting(5.0, "PINAKES_SHUTDOWN_S", ge=0)
     """How many seconds running calls may take to finish at shutdown."""
+    max_upload_mb: Whole = setting(200, "PINAKES_MAX_UPLOAD_MB", ge=0)
+    """The largest table that can be added on the page, in megabytes; 0: none can."""
     log_format: Literal["text", "json"] = setting("text", "PINAKES_LOG_FORMAT")
     """`text` or `json`: one line per call, on standard error."""
 

@@ -106,13 +106,18 @@ class FollowedLibrary:
 
     def _list_removed(self) -> list[str]:
         """Return the catalogues that are gone for so long that they count as removed."""
-        now = self.monotonic()
-        gone = [name for name, since in self.absent.items() if name not in self.only and now - since >= GONE_S]
+        now, removed = self.monotonic(), self.library.removed
+        gone = [
+            name
+            for name, since in self.absent.items()
+            if name in removed or (name not in self.only and now - since >= GONE_S)
+        ]
         return [*gone, *(name for name in self.unserved if not (self.library.folder / name).is_dir())]
 
     def _give_up(self, name: str) -> bool:
         self.absent.pop(name, None)
         self.unserved.pop(name, None)
+        self.library.removed.discard(name)
         self.forget(name)
         logger.info("catalogue '%s' was removed", name)
         return True

@@ -14,6 +14,8 @@ from pinakes.assembly.damage_watch import DamageWatch
 from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
+from pinakes.assembly.tables.endpoints import table_endpoints
+from pinakes.assembly.tables.tables import Tables
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.serve.http.metrics import Metrics
@@ -44,12 +46,14 @@ def host(app: App, settings: Settings, load: Load) -> None:
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
     damage_watch, collections, releases = DamageWatch(app), CollectionWatch(settings), ReleaseWatch(app)
+    tables = Tables(app)
     try:
         gate = loader.submit(load, limiter, observers, tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: damage_watch.start())
         gate.add_done_callback(lambda _gate: collections.start())
         gate.add_done_callback(lambda _gate: releases.start())
+        gate.add_done_callback(lambda _gate: tables.start())
         serve_http(
             gate,
             settings=settings,
@@ -57,7 +61,10 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            endpoints=list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
+            endpoints=[
+                *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
+                *table_endpoints(tables),
+            ],
             health=admin.health if admin else ServerHealth(app, None),
             hide_places=app.hide_places,
             on_listening=lambda address: _print_address(address, settings),
@@ -67,6 +74,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         damage_watch.stop()
         collections.stop()
         releases.stop()
+        tables.stop()
         if admin:
             admin.stop()
         if control:

@@ -98,6 +98,8 @@ class EndpointSpec:
     """A description of each variable of the path."""
     query: type[QueryParams] | None = None
     body: type[BodyParams] | None = None
+    takes_bytes: bool = False
+    """Whether the body is given as it is, bytes of any kind, and not as JSON."""
     max_body_bytes: int | None = None
     """A smaller limit than the server's."""
     result: type[BaseModel] | type[MediaFile] | None = None
@@ -137,6 +139,8 @@ class Endpoint(EndpointSpec):
     cost: Cost = field(default=Cost.READ, kw_only=True)
     is_limited: bool = field(default=True, kw_only=True)
     """Whether requests count against the caller's rate limit."""
+    is_audited: bool = field(default=True, kw_only=True)
+    """Whether requests are audited: not those that follow one that was, to ask how far it is or to send its parts."""
 
     def __post_init__(self) -> None:
         """Refuse a declaration that no request could be answered by."""

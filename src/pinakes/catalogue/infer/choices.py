@@ -7,12 +7,14 @@ from pinakes.catalogue.column_template import parse_column_template
 from pinakes.catalogue.compiler import ROLE_TYPES
 from pinakes.catalogue.infer.fields import InferredField, field_of_type
 from pinakes.catalogue.profile import ColumnProfile
-from pinakes.catalogue.spec import FieldType, Role
+from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
 from pinakes.errors import InputError, did_you_mean
 
 NONE = "none"
 """The word for no column, and for no role."""
 COLUMNS_SHOWN = 12
+FILTERED_TYPES = NUMERIC_TYPES | {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS}
+"""The types of fields by which records can be filtered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,8 @@ class Choices:
     drop: frozenset[str] = frozenset()
     keep: frozenset[str] = frozenset()
     """The columns that are kept although they would be left out."""
+    filters: Mapping[str, bool] = field(default_factory=dict)
+    """Whether records can be filtered by a column."""
 
     def resolved(self, names: Mapping[str, str]) -> "Choices":
         """Return the choices with each column as the table names it; `names` has the field of each column."""
@@ -46,6 +50,7 @@ class Choices:
             roles={columns.find("role", column): role for column, role in self.roles.items()},
             drop=columns.find_all("drop", self.drop),
             keep=columns.find_all("keep", self.keep),
+            filters={columns.find("filter", column): wanted for column, wanted in self.filters.items()},
         )
 
     @property
@@ -108,7 +113,16 @@ def with_choices(
     roles = choices.all_roles
     taken = {role for role in roles.values() if role is not None}
     freed = [replace(one, role=None) if one.role in taken or _lost_body(one, choices) else one for one in typed]
-    return [_with_role(one, roles[one.column]) if one.column in roles else one for one in freed]
+    given = [_with_role(one, roles[one.column]) if one.column in roles else one for one in freed]
+    return [_filtered(one, choices.filters[one.column]) if one.column in choices.filters else one for one in given]
+
+
+def _filtered(field: InferredField, wanted: bool) -> InferredField:
+    """Return a field by which records can be filtered, or not; terms are browsed by as well."""
+    if wanted and field.type not in FILTERED_TYPES:
+        raise InputError(f"filter: '{field.column}' is {field.type}, which cannot be filtered by; choose another type")
+    is_term = field.type not in NUMERIC_TYPES
+    return replace(field, filtered=wanted, facet=wanted and is_term, reason=f"{field.reason}; your choice")
 
 
 def _lost_body(field: InferredField, choices: Choices) -> bool:

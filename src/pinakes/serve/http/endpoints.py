@@ -60,8 +60,11 @@ class ServerRequest:
 
 async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
     """Return a request with its body and query validated; refuse it where they are not as declared."""
-    body = query = None
-    if spec.body:
+    body: Any = None
+    query = None
+    if spec.takes_bytes:
+        body = await request.body()
+    elif spec.body:
         body = validate_body(spec.body, await read_object(request))
     if spec.query:
         query = _validate(spec.query, _read_query(request, spec.query.model_fields), _query_problem)

@@ -180,10 +180,15 @@ class _Operation:
             "tags": [spec.tag],
             "summary": (spec.run.__doc__ or "").partition("\n")[0],
             **({"parameters": parameters} if parameters else {}),
-            **({"requestBody": _json_body(self._references[spec.body, "validation"])} if spec.body else {}),
+            **({"requestBody": body} if (body := self._body()) else {}),
             "responses": {**self._answers(), **_refused(self._refusals())},
             **({"security": BEARER} if secured else {}),
         }
+
+    def _body(self) -> dict[str, Any]:
+        if self._spec.takes_bytes:
+            return {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
+        return _json_body(self._references[self._spec.body, "validation"]) if self._spec.body else {}
 
     def _parameters(self) -> list[dict[str, Any]]:
         spec = self._spec
@@ -206,7 +211,8 @@ class _Operation:
 
     def _refusals(self) -> set[int]:
         spec = self._spec
-        statuses = {*spec.refusals, *(BODY_REFUSALS if spec.body else ()), *((400,) if spec.query else ())}
+        has_body = spec.body or spec.takes_bytes
+        statuses = {*spec.refusals, *(BODY_REFUSALS if has_body else ()), *((400,) if spec.query else ())}
         if not spec.is_public:
             statuses |= {401, 429, 503}
         if spec.result is MediaFile:

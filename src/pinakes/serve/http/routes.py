@@ -69,14 +69,17 @@ class GateEndpoint:
             return await self._send_file(request, context)
         result = await self._gate.run(
             context.principal,
-            lambda gate: gate.perform(
-                context, lambda: self._run(gate, request, context), is_limited=endpoint.is_limited
-            ),
-            context,
+            lambda gate: self._perform(gate, request, context),
+            context if endpoint.is_audited else None,
         )
         if endpoint.result is None:
             return Response(status_code=endpoint.status)
         return model_reply(result, status=endpoint.status)
+
+    def _perform(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+        if not self._endpoint.is_audited:
+            return self._run(gate, request, context)
+        return gate.perform(context, lambda: self._run(gate, request, context), is_limited=self._endpoint.is_limited)
 
     async def _send_file(self, request: ServerRequest, context: CallContext) -> Response:
         def opened(gate: Gate) -> OpenedFile:

@@ -30,22 +30,32 @@ def shape_hit(
     catalogue: OpenCatalogue, record: Record, media: CallerMedia, *, strength: float | None = None
 ) -> dict[str, Any]:
     """Return a record as a hit; one that was searched for has the strength of the evidence that it answers."""
-    spec = catalogue.spec
+    return {
+        **shape_record(catalogue.spec, catalogue.name, record),
+        "image": find_media(catalogue, record, media, MediaKind.COVER),
+        "audio": find_media(catalogue, record, media, MediaKind.AUDIO) is not None,
+        "score": None if strength is None else round(strength, 4),
+        "evidence": None if strength is None else Evidence.of(strength),
+    }
+
+
+def shape_record(spec: CatalogueSpec, catalogue: str, record: Record) -> dict[str, Any]:
+    """Return a record as a hit without files; its catalogue need not exist yet."""
     line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
     told = [field for field in told_fields(record, spec) if field not in line]
     return {
-        "key": address_of(catalogue.name, record.id),
-        "catalogue": catalogue.name,
+        "key": address_of(catalogue, record.id),
+        "catalogue": catalogue,
         "id": record.id,
         "kind": record.kind,
         "title": spec.title_of(record),
         "subtitle": _line(record, spec, line),
         "text": shorten(" ".join(body_of(record, spec).split()), SNIPPET_CHARS),
         "fields": [shape_field(record, field) for field in told],
-        "image": find_media(catalogue, record, media, MediaKind.COVER),
-        "audio": find_media(catalogue, record, media, MediaKind.AUDIO) is not None,
-        "score": None if strength is None else round(strength, 4),
-        "evidence": None if strength is None else Evidence.of(strength),
+        "image": None,
+        "audio": False,
+        "score": None,
+        "evidence": None,
         "url": find_page(record, spec),
     }
 

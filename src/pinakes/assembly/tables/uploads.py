@@ -1,0 +1,131 @@
+"""The files of uploaded tables: one folder each in `HOME/tables`, private as the library is.
+
+TABLES/ID/FILE          the file; it stays as long as a catalogue has it for a source
+TABLES/ID/upload.json   the process that receives it, and the catalogue that is being built; gone when that is done
+"""
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import orjson
+
+from pinakes.errors import InputError, StorageError
+from pinakes.jobs.process import identity_of_this_process, is_certainly_gone
+from pinakes.library import Library, replace_file
+from pinakes.sources.archive import ARCHIVE
+from pinakes.sources.compressed import COMPRESSED
+from pinakes.sources.opener import ENDINGS, is_table_file
+
+FOLDER = "tables"
+UPLOAD_FILE = "upload.json"
+DAY_S = 86_400.0
+UNSAFE = re.compile(r"[^\w.-]+")
+LONGEST_NAME = 100
+ROOM = 3
+"""How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
+LEAST_FREE_BYTES = 200 * 2**20
+"""The bytes that stay free beside that."""
+SUFFIXES = [*ENDINGS, *(f"{one}{packed}" for one in ENDINGS for packed in COMPRESSED), ARCHIVE]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """The place of a file that is being received, or was."""
+
+    folder: Path
+    file: Path
+
+    def note(self, catalogue: str | None = None) -> None:
+        """Note which process receives it, and which catalogue is being built of it."""
+        known = {"process": identity_of_this_process(), "catalogue": catalogue}
+        replace_file(self.folder / UPLOAD_FILE, orjson.dumps(known))
+
+    def append(self, piece: bytes, *, offset: int) -> None:
+        """Write a piece at its place; nothing of it stays where that fails."""
+        try:
+            with self.file.open("ab") as file:
+                file.truncate(offset)
+                file.write(piece)
+        except OSError as error:
+            raise StorageError(
+                f"the file cannot be written: {error.strerror}; make room, and send the piece again"
+            ) from error
+
+    def keep(self) -> None:
+        """Keep the file: a catalogue was built of it."""
+        (self.folder / UPLOAD_FILE).unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def require_table(file: str) -> str:
+    """Return the safe form of a file's name; refuse one whose suffix is of no table."""
+    bare = PureWindowsPath(PurePosixPath(file).name).name
+    safe = UNSAFE.sub("_", bare).strip("._-")[-LONGEST_NAME:]
+    if not (is_table_file(Path(safe)) or safe.lower().endswith(ARCHIVE)):
+        raise InputError(
+            f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "
+            f"({', '.join(COMPRESSED)}, {ARCHIVE})"
+        )
+    return safe
+
+
+def make_upload(home: Path, upload_id: str, file: str, *, size_bytes: int) -> Upload:
+    """Make the folder of a file that is going to be received; refuse it where the disk has too little room."""
+    folder = home / FOLDER / upload_id
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+        free = shutil.disk_usage(folder).free
+        upload = Upload(folder=folder, file=folder / file)
+        if free < ROOM * size_bytes + LEAST_FREE_BYTES:
+            upload.remove()
+            raise StorageError(
+                f"'size_bytes': there is too little room on the server's disk for {size_bytes / 2**20:,.1f} MiB: "
+                f"{free / 2**20:,.0f} MiB are free, and {ROOM} times the file and "
+                f"{LEAST_FREE_BYTES >> 20} MiB are needed"
+            )
+        upload.file.touch(mode=0o600)
+        upload.note()
+    except OSError as error:
+        raise StorageError(f"the library cannot be written: {error.strerror}") from error
+    return upload
+
+
+def remove_left_over(home: Path, library: Library, *, now: Callable[[], float] = time.time) -> None:
+    """Delete the files that nobody waits for: of processes that have ended, and of catalogues that are gone."""
+    used = {source for installed in library.list_installed() for source in installed.sources}
+    for folder in _iter_folders(home):
+        is_old = now() - folder.stat().st_mtime >= DAY_S
+        noted = _read_note(folder)
+        if noted is None and is_old and not any(source.startswith(f"{folder.resolve()}/") for source in used):
+            shutil.rmtree(folder, ignore_errors=True)
+        if noted is not None and (is_old or is_certainly_gone(str(noted.get("process", "")))):
+            _remove_unfinished(library, noted.get("catalogue"))
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_unfinished(library: Library, catalogue: object) -> None:
+    if isinstance(catalogue, str) and catalogue in library.list_unfinished():
+        library.remove(catalogue)
+
+
+def _iter_folders(home: Path) -> Iterator[Path]:
+    folder = home / FOLDER
+    return (path for path in (folder.iterdir() if folder.is_dir() else ()) if path.is_dir() and not path.is_symlink())
+
+
+def _read_note(folder: Path) -> dict[str, object] | None:
+    """Return the note of a file that is being received; None where there is none."""
+    try:
+        known = orjson.loads((folder / UPLOAD_FILE).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -1,0 +1,65 @@
+"""`/v1/tables`: who may add tables, and what of it is audited."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.tables.endpoints import table_endpoints
+from pinakes.assembly.tables.tables import Tables
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("N13")
+
+BEGIN = {"file": "plays.csv", "size_bytes": 10}
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    return Tables(App(Settings(home=tmp_path)))
+
+
+def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
+    make_site: Callable[..., Any], tables: Tables
+) -> None:
+    site = make_site(endpoints=table_endpoints(tables))
+    site.add_user()
+    site.add_user("root", "admin")
+    refused = site.client.post("/v1/tables", json=BEGIN, headers=site.token())
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert site.client.get("/v1/tables").status_code == 401
+    assert site.client.get("/v1/tables", headers=site.token()).status_code == 403
+
+    root = site.token("root")
+    begun = site.client.post("/v1/tables", json=BEGIN, headers=root)
+    assert (begun.status_code, site.last_note().operation, site.last_note().target) == (
+        201,
+        "tables/begin_table",
+        "plays.csv",
+    )
+    noted, at = len(site.notes.entries), f"/v1/tables/{begun.json()['id']}"
+    sent = site.client.put(f"{at}/content?offset=0", content=b"a,b\n1", headers=root)
+    assert (sent.status_code, sent.json()["received"]) == (200, 5)
+    assert site.client.get(at, headers=root).json()["state"] == "receiving"
+    assert site.client.get("/v1/tables", headers=root).json()["max_bytes"] == 200_000_000
+    assert len(site.notes.entries) == noted
+    assert site.client.delete(at, headers=root).status_code == 204
+    assert site.last_note().operation == "tables/discard_table"
+    assert site.client.get(at, headers=root).status_code == 404
+
+
+def test_wrong_input_is_refused_by_the_name_of_its_field(make_site: Callable[..., Any], tables: Tables) -> None:
+    site = make_site(accounts=False, endpoints=table_endpoints(tables))
+    at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN).json()['id']}"
+    for method, path, body, says in (
+        ("POST", "/v1/tables", {"file": "plays.csv"}, "'size_bytes' is missing"),
+        ("PUT", f"{at}/proposal", {"columns": {"year": {"type": "number"}}}, "'columns.year.type'"),
+        ("PUT", f"{at}/proposal", {"name": "No Name"}, "'name'"),
+        ("PUT", f"{at}/proposal", {"colums": {}}, "unknown field 'colums' (did you mean 'columns'?)"),
+    ):
+        answer = site.client.request(method, path, json=body)
+        assert (answer.status_code, says in answer.json()["error"]["message"]) == (400, True), answer.text
+    missing = site.client.put(f"{at}/content", content=b"a")
+    assert (missing.status_code, "'offset' is missing" in missing.text) == (400, True)
