@@ -1,0 +1,1 @@
+"""Maps: the records of a catalogue as points in the plane, similar ones near each other."""

@@ -1,0 +1,105 @@
+"""A map that follows its catalogue: what is new lies beside its neighbours, and much that is new makes it anew."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.maps import following, making
+from pinakes.maps.following import CatalogueMap, follow
+from pinakes.maps.making import make_map
+from pinakes.maps.map_file import MAP_FILE, StoredMap, save_map
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.port import Delete
+
+Make = Callable[..., Record]
+TOPICS = ("robots in space with lasers", "a bakery with bread and cake", "a school by the winter sea")
+
+
+def filled(shelved: Any, anime: Make, each: int = 20) -> StoredMap:
+    """Fill a catalogue with three topics, and make its map."""
+    shelved.put(
+        *(anime(f"{place}-{number}", synopsis=topic) for place, topic in enumerate(TOPICS) for number in range(each))
+    )
+    made = make_map(shelved.shelf.reader())
+    assert made is not None
+    return made
+
+
+def place_of(placed: Any, shelved: Any, name: str) -> np.ndarray:
+    key = shelved.shelf.reader().find([RecordId(name)], scope=WHOLE)[RecordId(name)]
+    return placed.places[np.searchsorted(placed.keys, key)].astype(np.float64)
+
+
+def test_a_new_record_lies_among_its_neighbours(shelved: Any, anime: Make) -> None:
+    made = filled(shelved, anime)
+    shelved.put(anime("new bread", synopsis=TOPICS[1]))
+    placed = follow(made, shelved.shelf.reader())
+    assert (len(placed.keys), placed.changed, placed.is_due) == (61, 1, False)
+    middles = [
+        np.mean([place_of(placed, shelved, f"{topic}-{one}") for one in range(20)], axis=0) for topic in range(3)
+    ]
+    distances = [np.linalg.norm(place_of(placed, shelved, "new bread") - middle) for middle in middles]
+    assert int(np.argmin(distances)) == 1
+
+
+def test_a_changed_record_moves_and_a_deleted_one_is_gone(shelved: Any, anime: Make) -> None:
+    made = filled(shelved, anime)
+    before = follow(made, shelved.shelf.reader())
+    shelved.put(anime("0-0", synopsis=TOPICS[2]))
+    shelved.shelf.apply([Delete(RecordId("0-1"))])
+    after = follow(made, shelved.shelf.reader())
+    assert len(after.keys) == 59
+    assert after.changed == 2
+    other = np.mean([place_of(before, shelved, f"2-{one}") for one in range(20)], axis=0)
+    moved, was = place_of(after, shelved, "0-0"), place_of(before, shelved, "0-0")
+    assert np.linalg.norm(moved - other) < np.linalg.norm(was - other)
+
+
+def test_a_map_is_due_when_more_than_a_twentieth_is_new(shelved: Any, anime: Make) -> None:
+    made = filled(shelved, anime)
+    shelved.put(*(anime(f"more-{one}", synopsis=TOPICS[0]) for one in range(4)))
+    assert follow(made, shelved.shelf.reader()).is_due
+
+
+def test_records_without_a_vector_are_not_on_the_map(shelved: Any, anime: Make) -> None:
+    made = filled(shelved, anime)
+    shelved.put(anime("no vector"), embed=False)
+    assert len(follow(made, shelved.shelf.reader()).keys) == 60
+
+
+def test_of_many_records_a_sample_is_laid_out_and_the_others_lie_beside_it(
+    shelved: Any, anime: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "MOST_LAID_OUT", 50)
+    monkeypatch.setattr(making, "SAMPLE", 30)
+    placed = follow(filled(shelved, anime), shelved.shelf.reader())
+    groups = np.repeat(np.arange(3), 20)
+    distances = np.linalg.norm(placed.places[:, None].astype(float) - placed.places[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert np.mean(groups[np.argsort(distances, axis=1)[:, :5]] == groups[:, None]) > 0.9
+
+
+def test_a_small_catalogue_has_a_map_although_none_was_made(shelved: Any, anime: Make) -> None:
+    filled(shelved, anime)
+    placed = CatalogueMap().find(shelved.shelf.reader())
+    assert placed is not None
+    assert len(placed.keys) == 60
+
+
+def test_a_large_catalogue_has_no_map_until_one_is_made(
+    shelved: Any, anime: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "SMALL", 10)
+    served = CatalogueMap(tmp_path / MAP_FILE)
+    made = filled(shelved, anime)
+    assert served.find(shelved.shelf.reader()) is None
+    save_map(made, tmp_path / MAP_FILE)
+    placed = served.find(shelved.shelf.reader())
+    assert placed is not None
+    assert np.array_equal(placed.places, made.places)
+    (tmp_path / MAP_FILE).write_bytes(b"damaged")
+    assert served.find(shelved.shelf.reader()) is None

@@ -1,0 +1,56 @@
+"""The file of a map: written whole, read with its checksum."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pinakes.errors import StorageError
+from pinakes.maps.map_file import MAP_FILE, StoredMap, find_map, marks_of, save_map
+from pinakes.model.vectors import ModelId
+
+MODEL = ModelId(name="word-hash", dimension=4)
+
+
+def small_map() -> StoredMap:
+    places = np.array([[-32_767, 5], [0, 0], [32_767, -5]], dtype=np.int16)
+    marks = marks_of(np.eye(3, 4, dtype=np.float32))
+    return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places, marks=marks)
+
+
+def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
+    made = small_map()
+    save_map(made, tmp_path / MAP_FILE)
+    found = find_map(tmp_path / MAP_FILE)
+    assert found is not None
+    assert found.model == MODEL
+    for one, other in ((found.keys, made.keys), (found.places, made.places), (found.marks, made.marks)):
+        assert np.array_equal(one, other)
+
+
+def test_there_may_be_no_map(tmp_path: Path) -> None:
+    assert find_map(tmp_path / MAP_FILE) is None
+
+
+def test_each_flipped_bit_and_each_shorter_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / MAP_FILE
+    save_map(small_map(), path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(StorageError, match="damaged; make it anew"):
+            find_map(path)
+    for length in (0, 10, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(StorageError, match="damaged"):
+            find_map(path)
+
+
+def test_a_mark_differs_where_a_vector_does() -> None:
+    vectors = np.random.default_rng(1).normal(size=(500, 64)).astype(np.float32)
+    changed = vectors.copy()
+    changed[:, 7] += 1e-6
+    assert len(set(marks_of(vectors).tolist())) == 500
+    assert not np.any(marks_of(vectors) == marks_of(changed))
