@@ -63,6 +63,8 @@ class CallContext:
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
+    times_the_limit: int = 1
+    """How many times the caller's limit is allowed; calls with another number than 1 are counted apart."""
     call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
     """The id of the audit entry."""
 

@@ -67,8 +67,8 @@ ResultT = TypeVar("ResultT")
 class Limiter(Protocol):
     """Refuses calls beyond a caller's rate limit."""
 
-    def require(self, principal: Principal, cost: Cost) -> None:
-        """Count a call; raise RateLimitedError where it exceeds the quota."""
+    def require(self, principal: Principal, cost: Cost, *, times: int = 1) -> None:
+        """Count a call; raise RateLimitedError where it exceeds the quota, or so many times the quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,7 +374,7 @@ class Gate:
 
     def _require_within_limit(self, context: CallContext) -> None:
         if self._limiter:
-            self._limiter.require(context.principal, context.cost)
+            self._limiter.require(context.principal, context.cost, times=context.times_the_limit)
 
     def _check_limit(self, context: CallContext) -> None:
         """Check the rate limit; audit the refusal."""

@@ -86,8 +86,7 @@ WORDS: Final = (Plain.FILLER, Plain.WORD)
 def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     """Parse a sentence; any text has a result, if only that nothing was understood."""
     text = sentence[:LONGEST_SENTENCE]
-    ordered = with_demands_first(with_comparisons(read(text, vocabulary), text), text)
-    pieces = with_descriptions(with_repeated_cues(ordered), text)
+    pieces = pieces_of(text, vocabulary)
     mentions = list(iter_mentions(pieces))
     judged = [(one, effects_of(one) if one.mood is not Mood.ANY else [Indifference()]) for one in mentions]
     refused = [(one.start, one.end) for one, effects in judged if not effects]
@@ -115,6 +114,12 @@ def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -
     meaning = "; ".join(describe_effect(one, tag_field=tag_field) for one in effects)
     by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
     return Understood(said, meaning, by_vector)
+
+
+def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+    """Return the pieces of a sentence, each cue before what it is about."""
+    ordered = with_demands_first(with_comparisons(read(text, vocabulary), text), text)
+    return with_descriptions(with_repeated_cues(ordered), text)
 
 
 def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:

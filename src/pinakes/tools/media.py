@@ -75,6 +75,10 @@ class CallerMedia:
         found = (spec.find(self._principal, record_id, kind) for spec in self._specs if spec.catalogue == catalogue)
         return next((file for file in found if file is not None), None)
 
+    def has_files_of(self, catalogue: str) -> bool:
+        """Tell whether records of a catalogue may have files."""
+        return any(spec.catalogue == catalogue for spec in self._specs)
+
     def get_location(self, record_id: str) -> RecordLocation:
         """Return the first catalogue that has a record, and the record's kind there."""
         found = self._find_first(lambda spec: self._locate(spec, record_id))

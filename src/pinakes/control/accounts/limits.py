@@ -65,12 +65,16 @@ class RateLimiter:
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._window = MovingWindow(monotonic=monotonic)
 
-    def require(self, principal: Principal, cost: Cost) -> None:
-        """Count a call; raise RateLimitedError if its caller is over the limit."""
+    def require(self, principal: Principal, cost: Cost, *, times: int = 1) -> None:
+        """Count a call; raise RateLimitedError if its caller is over the limit.
+
+        Calls of which so many times as many are allowed are counted apart from the others.
+        """
         if principal.quotas is None:
             return
-        limit = principal.quotas.of(cost)
-        wait_s = self._window.take(f"{cost} {principal.name}", limit)
+        limit = times * principal.quotas.of(cost)
+        apart = f" ×{times}" if times != 1 else ""
+        wait_s = self._window.take(f"{cost}{apart} {principal.name}", limit)
         if wait_s is not None:
             raise _refusal(f"you have {limit or 'no'} {cost} calls a minute", wait_s)
 

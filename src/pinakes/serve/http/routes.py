@@ -17,6 +17,7 @@ from pinakes.serve.http.admin import admin_endpoints
 from pinakes.serve.http.authenticate import Authenticated
 from pinakes.serve.http.bodies import WithBody
 from pinakes.serve.http.endpoints import ServerRequest, read_request
+from pinakes.serve.http.explore import explore_endpoints
 from pinakes.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
 from pinakes.serve.http.health import health_endpoints
 from pinakes.serve.http.invalid_requests import INVALID
@@ -50,6 +51,7 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *admin_endpoints(service),
         *rest_endpoints(service),
         *record_endpoints(service),
+        *explore_endpoints(service),
         *service.endpoints,
     ]
     return [*endpoints, openapi_endpoint(service, endpoints)]

@@ -1,0 +1,54 @@
+"""What the page reads through the gate: result sets, searches of all catalogues, and the list of catalogues."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pinakes.errors import ForbiddenError
+from pinakes.gate.gate import CallContext, Gate
+from pinakes.gate.retries import with_retries
+from pinakes.model.principal import Action
+from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
+from pinakes.tools.explore.explore import Reader, explore_catalogue, list_cards, search_everywhere
+from pinakes.tools.explore.request import Explored
+from pinakes.tools.media import CallerMedia
+
+ResultT = TypeVar("ResultT")
+
+PAGE_READS = 10
+"""How many times as many reads as calls of tools a page has: it searches while one types."""
+
+
+def explore(gate: Gate, context: CallContext, name: str, asked: Explored) -> dict[str, Any]:
+    """Return a result set of a catalogue that the caller may see."""
+
+    def work(catalogues: tuple[OpenCatalogue, ...], reader: Reader) -> dict[str, Any]:
+        return explore_catalogue(choose_catalogue(catalogues, reader.principal, name), asked, reader)
+
+    return read_page(gate, context, work)
+
+
+def explore_all(gate: Gate, context: CallContext, asked: Explored) -> dict[str, Any]:
+    """Return the hits of every catalogue that the caller may see."""
+    return read_page(gate, context, lambda catalogues, reader: search_everywhere(catalogues, asked, reader))
+
+
+def list_catalogues(gate: Gate, context: CallContext) -> list[dict[str, Any]]:
+    """Return the catalogues that the caller may see."""
+    return read_page(gate, context, list_cards)
+
+
+def read_page(
+    gate: Gate, context: CallContext, work: Callable[[tuple[OpenCatalogue, ...], Reader], ResultT]
+) -> ResultT:
+    """Run a read of the page over what the caller may see: permission, limit and audit apply."""
+    principal = context.principal
+
+    def read() -> ResultT:
+        if Action.ACCESS_CATALOG not in principal.actions:
+            raise ForbiddenError("you may not search catalogues; an administrator can give you a role that may")
+        toolbox = gate.toolbox_of(principal)
+        tools = toolbox.list_callable(principal)
+        reader = Reader(principal=principal, media=CallerMedia(principal, toolbox.media), tools=tools)
+        return with_retries(lambda: work(toolbox.catalogues, reader))
+
+    return gate.perform(context, read)

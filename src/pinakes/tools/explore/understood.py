@@ -1,0 +1,112 @@
+"""The conditions that a query states for a catalogue, as filters that can be shown, taken back, and given to a tool."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind
+from pinakes.model.scope import Condition, NoneOf, Range, Scope
+from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.text.query_conditions import StatedCondition, find_conditions, without_phrases
+from pinakes.tools.aggregate.buckets import plain_number
+from pinakes.tools.catalogue import CatalogueView
+from pinakes.tools.explore.request import Explored
+from pinakes.tools.filters import filters_of
+from pinakes.tools.page.hits import label_of
+
+NAME_LIKE = 0.75
+"""The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderstoodPhrase:
+    """Words of the query, the condition that they state in words, and its field."""
+
+    phrase: str
+    text: str
+    field: str
+
+    def plain(self) -> dict[str, str]:
+        """Return the phrase as JSON values."""
+        return {"phrase": self.phrase, "text": self.text, "field": self.field}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderstoodQuery:
+    """The words to search for, all filters and exclusions, and the phrases that some of them came from."""
+
+    query: str
+    filters: Mapping[str, Any]
+    exclude: Mapping[str, Sequence[str]]
+    understood: Sequence[UnderstoodPhrase] = ()
+
+
+def understand_query(view: CatalogueView, asked: Explored, scope: Scope) -> UnderstoodQuery:
+    """Return the query without the conditions that it states, and these beside those that were asked for."""
+    stated = _stated(view, asked, scope) if asked.query else []
+    filters, exclude = dict(asked.filters), {name: list(values) for name, values in asked.exclude.items()}
+    understood = []
+    for one in stated:
+        for condition in one.conditions:
+            _add(condition, filters, exclude, view.spec)
+        text = ", ".join(describe(condition, view.spec) for condition in one.conditions)
+        understood.append(UnderstoodPhrase(phrase=one.phrase, text=text, field=one.conditions[0].field))
+    query = without_phrases(asked.query, stated) if stated else asked.query
+    return UnderstoodQuery(query=query, filters=filters, exclude=exclude, understood=understood)
+
+
+def describe(condition: Condition, spec: CatalogueSpec) -> str:
+    """Return a condition in a few words: "not horror", "Year ≥ 2011"."""
+    if not isinstance(condition, Range):
+        values = ", ".join(condition.values)
+        return f"not {values}" if isinstance(condition, NoneOf) else f"{label_of(condition.field)}: {values}"
+    label, bounds = label_of(condition.field), range_filter(condition, spec)
+    low, high = bounds.get("min"), bounds.get("max")
+    if low is None or high is None:
+        return f"{label} ≥ {low}" if high is None else f"{label} ≤ {high}"
+    return f"{label} is {low}" if low == high else f"{label} {low} to {high}"
+
+
+def range_filter(condition: Range, spec: CatalogueSpec) -> dict[str, int | float | str]:
+    """Return a range as the filter of a tool: a day number is a date."""
+    is_date = spec.fields[condition.field].type is FieldType.DATE
+    bounds = {"min": condition.at_least, "max": condition.at_most}
+    return {
+        name: date.fromordinal(int(bound)).isoformat() if is_date else plain_number(float(bound))
+        for name, bound in bounds.items()
+        if bound is not None
+    }
+
+
+def _stated(view: CatalogueView, asked: Explored, scope: Scope) -> list[StatedCondition]:
+    """Return the conditions that can be filtered by here; none where the query is the name of a record."""
+    this_year = view.catalogue.recommender.this_year()
+    vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
+    known = filters_of(view.spec)
+    found = [
+        one
+        for one in find_conditions(asked.query, vocabulary, unread=asked.unread)
+        if all(condition.field in known for condition in one.conditions)
+    ]
+    return [] if found and _is_name(view, asked.query, scope) else found
+
+
+def _is_name(view: CatalogueView, query: str, scope: Scope) -> bool:
+    return any(one.likeness >= NAME_LIKE for one in view.reader.titles_like(query, scope=scope, limit=1))
+
+
+def _add(condition: Condition, filters: dict[str, Any], exclude: dict[str, list[str]], spec: CatalogueSpec) -> None:
+    """Add a condition to the filters; where both limit one field, the stricter holds, and stated values give way."""
+    name = condition.field
+    if isinstance(condition, Range):
+        filters[name] = _narrower(filters.get(name), range_filter(condition, spec))
+    elif isinstance(condition, NoneOf):
+        exclude[name] = list(dict.fromkeys((*exclude.get(name, ()), *condition.values)))
+    elif name not in filters or spec.fields[name].filter is FilterKind.ALL_OF:
+        filters[name] = list(dict.fromkeys((*filters.get(name, ()), *condition.values)))
+
+
+def _narrower(stated: Mapping[str, Any] | None, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a range with the bounds of another, unless it has its own: what was chosen by hand goes first."""
+    return {**found, **(stated or {})}

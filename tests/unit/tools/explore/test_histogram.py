@@ -1,0 +1,53 @@
+"""Bars of numbers and dates: all are counted once, and the edges are round."""
+
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.catalogue.spec import FieldSpec, FieldType
+from pinakes.tools.explore.histogram import draw_histogram
+
+YEAR = FieldSpec(name="year", type=FieldType.INT)
+PRICE = FieldSpec(name="price", type=FieldType.FLOAT)
+DAY = FieldSpec(name="day", type=FieldType.DATE)
+
+
+@given(st.lists(st.integers(-3_000, 10**7), min_size=1, max_size=60))
+def test_each_whole_number_is_within_the_one_bar_that_counts_it(numbers: list[int]) -> None:
+    found = draw_histogram(np.array(numbers, dtype=float), YEAR)
+    assert found is not None
+    assert (found["min"], found["max"]) == (min(numbers), max(numbers))
+    for bar in found["bars"]:
+        assert bar["count"] == sum(bar["from"] <= number <= bar["to"] for number in numbers)
+    assert sum(bar["count"] for bar in found["bars"]) == len(numbers)
+    assert len(found["bars"]) <= 62
+
+
+def test_a_few_that_are_far_away_are_one_bar() -> None:
+    found = draw_histogram(np.array([*range(1, 60)] * 4 + [1_818.0]), YEAR)
+    assert found is not None
+    assert (found["bars"][-1]["to"], len(found["bars"]) > 20) == (1_818, True)
+
+
+def test_dates_have_a_bar_for_each_year_or_month() -> None:
+    days = [date(2019, 3, 4), date(2020, 1, 1), date(2023, 12, 31)]
+    found = draw_histogram(np.array([float(day.toordinal()) for day in days]), DAY)
+    assert found is not None
+    assert [(bar["from"], bar["count"]) for bar in found["bars"]] == [
+        ("2019-03-04", 1),
+        ("2020-01-01", 1),
+        ("2021-01-01", 0),
+        ("2022-01-01", 0),
+        ("2023-01-01", 1),
+    ]
+    few = draw_histogram(np.array([float(day.toordinal()) for day in days[:2]]), DAY)
+    assert few is not None
+    assert few["bars"][1]["from"] == "2019-04-01"
+
+
+@pytest.mark.parametrize("numbers", [[], [np.nan, np.inf]])
+def test_no_number_has_no_bars(numbers: list[float]) -> None:
+    assert draw_histogram(np.array(numbers), PRICE) is None
