@@ -138,4 +138,3 @@ def show_file(request: EndpointRequest[None, None]) -> MediaFile:
         if found is not None:
             return found
     raise UnknownResourceError(f"there is no {kind[:20]} of '{record_id[:200]}'", uri=record_id[:200])
-
