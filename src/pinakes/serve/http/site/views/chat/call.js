@@ -1,14 +1,13 @@
 // A call of a tool: what it does, what it found as things, and its arguments folded away.
 import {html} from "../../core/html.js";
 import {changed} from "../../core/address.js";
-import {inWords, plural} from "../../core/format.js";
+import {inWords, plural, shown} from "../../core/format.js";
 import {useStore} from "../../core/store.js";
 import {CodeBlock} from "../../parts/copy.js";
 import {HitList} from "../../parts/hit.js";
 import {Icon} from "../../parts/icon.js";
 import {cards} from "./state.js";
-import {Value} from "./value.js";
-import {arrange, exploreAddress} from "./results.js";
+import {arrange, exploreAddress, inText, isObject, tableOf} from "./results.js";
 
 const MOST_SHOWN = 5;
 const STATES = {ready: "waits", running: "runs …", asking: "asks you first", done: "", failed: "did not work", declined: "declined", stopped: "stopped"};
@@ -90,4 +89,24 @@ function Group({group: {label, hits, total}, isOnly}) {
     ${more.length > 0 && html`<details><summary>${plural(more.length, "more", "more")}</summary>${list(more)}</details>`}
     ${total > hits.length && html`<p class="quiet">${plural(total, "record")} in all</p>`}
   </div>`;
+}
+
+// Any value of a result: lists of objects as tables, objects as names and values, texts as texts.
+function Value({value, depth = 0}) {
+  if (Array.isArray(value) && value.length === 1) return html`<${Value} value=${value[0]} depth=${depth} />`;
+  const table = tableOf(value);
+  if (table) return html`<${Table} table=${table} />`;
+  if (Array.isArray(value)) return inText(value);
+  if (!isObject(value)) return shown(value);
+  if (depth > 2) return inText(value);
+  return html`<dl class="facts">${Object.entries(value).map(([name, held]) => html`<dt>${inWords(name)}</dt><dd class=${isLarge(held) ? "large" : ""}><${Value} value=${held} depth=${depth + 1} /></dd>`)}</dl>`;
+}
+
+const isLarge = (value) => isObject(value) || (Array.isArray(value) && value.some(isObject));
+
+function Table({table: {columns, rows, left}}) {
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="data">
+    <thead><tr>${columns.map((name) => html`<th scope="col">${inWords(name)}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr>${columns.map((name) => html`<td>${inText(row[name])}</td>`)}</tr>`)}</tbody>
+  </table>${left > 0 && html`<p class="quiet">and ${left} more</p>`}</div>`;
 }

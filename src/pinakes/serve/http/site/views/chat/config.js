@@ -1,6 +1,6 @@
 // Provider, keys and models. They are kept in localStorage under one name, and sent to the provider alone.
 import {createStore} from "../../core/store.js";
-import {ProviderError} from "./providers/request.js";
+import {ProviderError} from "./providers/wire.js";
 
 export const KEY = "ai_chat_config";
 

@@ -4,7 +4,6 @@
 // round: {source, parts, native, usage, stop}; part: {kind: "text"|"thought", text} or a call
 // call: {kind: "call", id, name, wireName, args, state: "ready"|"asking"|"running"|"done"|"failed"|"declined", output, …}
 import {createStore} from "../../core/store.js";
-import {nameTable} from "./names.js";
 
 export const MOST_ROUNDS = 10;
 
@@ -107,4 +106,19 @@ function settle(turn) {
 export function usageOf(turns) {
   const rounds = turns.flatMap((turn) => turn.rounds).filter((round) => round.usage);
   return rounds.reduce((sum, {usage}) => ({input: sum.input + usage.input, output: sum.output + usage.output, rounds: sum.rounds + 1}), {input: 0, output: 0, rounds: 0});
+}
+
+// Names of tools as providers allow them (letters, digits, _ and -, at most 64), and a table for the way back.
+const LONGEST = 64;
+
+export function nameTable(names) {
+  const out = new Map(), back = new Map();
+  for (const name of names) {
+    const plain = name.replaceAll(".", "__").replace(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST);
+    let wire = plain;
+    for (let n = 2; back.has(wire); n += 1) wire = `${plain.slice(0, LONGEST - 1 - String(n).length)}_${n}`;
+    out.set(name, wire);
+    back.set(wire, name);
+  }
+  return {toWire: (name) => out.get(name), fromWire: (wire) => back.get(wire)};
 }

@@ -1,42 +1,105 @@
-// Markdown of an answer as nodes. Tokens come from marked's lexer; HTML in them stays text, pictures become links.
-import {Fragment, html} from "../../core/html.js";
-import {lexer} from "../../vendor/marked.js";
+// Markdown of an answer as nodes: the part of it that models write. HTML in it stays text, pictures become links.
+import {html, useMemo} from "../../core/html.js";
 
 export function Markdown({text}) {
-  return html`<div class="prose">${nodes(lexer(text, {gfm: true, breaks: true}))}</div>`;
+  const nodes = useMemo(() => blocks(text.replace(/\r\n?/gu, "\n").split("\n")), [text]);
+  return html`<div class="prose">${nodes}</div>`;
 }
 
-const nodes = (tokens = []) => tokens.map((token, place) => html`<${Fragment} key=${place}>${node(token)}<//>`);
+const FENCE = /^ {0,3}(```+|~~~+)/u, HEADING = /^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/u, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/u;
+const QUOTE = /^ {0,3}> ?/u, ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])\s+(.*)$/u, DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/u;
+const KINDS = [
+  [(line) => !line.trim(), () => [1, null]],
+  [(line) => FENCE.test(line), code],
+  [(line) => HEADING.test(line), ([line]) => [1, html`<p class="heading">${inline(HEADING.exec(line)[1])}</p>`]],
+  [(line) => RULE.test(line), () => [1, html`<hr />`]],
+  [(line) => QUOTE.test(line), quote],
+  [(line) => ITEM.test(line), list],
+  [(line, next = "") => line.includes("|") && next.includes("|") && DIVIDER.test(next), table],
+];
 
-const BLOCKS = {
-  space: () => null,
-  def: () => null,
-  hr: () => html`<hr />`,
-  br: () => html`<br />`,
-  heading: ({tokens}) => html`<p class="heading">${nodes(tokens)}</p>`,
-  paragraph: ({tokens}) => html`<p>${nodes(tokens)}</p>`,
-  blockquote: ({tokens}) => html`<blockquote>${nodes(tokens)}</blockquote>`,
-  code: ({text}) => html`<pre tabindex="0">${text}</pre>`,
-  list: ({ordered, start, items}) => (ordered ? html`<ol start=${start}>${nodes(items)}</ol>` : html`<ul>${nodes(items)}</ul>`),
-  list_item: ({tokens}) => html`<li>${nodes(tokens)}</li>`,
-  checkbox: ({checked}) => (checked ? "☑ " : "☐ "),
-  table: ({header, rows}) => html`<div class="scroll" tabindex="0"><table class="data">
-    <thead><tr>${header.map((cell) => html`<th scope="col">${nodes(cell.tokens)}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${nodes(cell.tokens)}</td>`)}</tr>`)}</tbody>
-  </table></div>`,
-  strong: ({tokens}) => html`<strong>${nodes(tokens)}</strong>`,
-  em: ({tokens}) => html`<em>${nodes(tokens)}</em>`,
-  del: ({tokens}) => html`<del>${nodes(tokens)}</del>`,
-  codespan: ({text}) => html`<code>${text}</code>`,
-  escape: ({text}) => text,
-  text: ({tokens, text}) => (tokens ? nodes(tokens) : text),
-  html: ({raw}) => raw,
-  link: ({href, tokens}) => link(href, nodes(tokens)),
-  image: ({href, text}) => link(href, text || "picture"),
+const kindOf = (lines, at) => KINDS.find(([begins]) => begins(lines[at], lines[at + 1]))?.[1];
+
+function blocks(lines) {
+  const out = [];
+  for (let at = 0; at < lines.length;) {
+    const [used, node] = (kindOf(lines, at) ?? paragraph)(lines.slice(at));
+    out.push(node);
+    at += used;
+  }
+  return out;
+}
+
+const countWhile = (lines, holds) => {
+  const end = lines.findIndex((line, place) => !holds(line, place));
+  return end < 0 ? lines.length : end;
 };
 
-function node(token) {
-  return (BLOCKS[token.type] ?? (({raw}) => raw))(token);
+function paragraph(lines) {
+  const used = countWhile(lines, (_line, place) => place === 0 || !kindOf(lines, place));
+  return [used, html`<p>${inline(lines.slice(0, used).map((line) => line.trim()).join("\n"))}</p>`];
+}
+
+function code([first, ...rest]) {
+  const mark = FENCE.exec(first)[1];
+  const used = countWhile(rest, (line) => !line.trim().startsWith(mark));
+  return [Math.min(rest.length, used) + 2, html`<pre tabindex="0">${rest.slice(0, used).join("\n")}</pre>`];
+}
+
+function quote(lines) {
+  const used = countWhile(lines, (line) => QUOTE.test(line));
+  return [used, html`<blockquote>${blocks(lines.slice(0, used).map((line) => line.replace(QUOTE, "")))}</blockquote>`];
+}
+
+// An item goes on with lines that are further in than its mark, and with lines that begin nothing.
+function list(lines) {
+  const [, margin, , start] = ITEM.exec(lines[0]), items = [];
+  let at = 0;
+  for (let found; at < lines.length && (found = ITEM.exec(lines[at])) && found[1].length <= margin.length + 1 && Boolean(found[3]) === Boolean(start);) {
+    const inner = found[0].length - found[4].length, after = lines.slice(at + 1);
+    const used = countWhile(after, (line, place) => (line.trim() ? indent(line) > margin.length + 1 || !kindOf(after, place) && after[place - 1]?.trim() !== "" : indent(after[place + 1] ?? "") > margin.length + 1));
+    items.push([found[4], ...after.slice(0, used).map((line) => line.slice(Math.min(inner, indent(line))))]);
+    at += used + 1;
+    if (lines[at]?.trim() === "" && ITEM.test(lines[at + 1] ?? "")) at += 1;
+  }
+  const nodes = items.map((item) => html`<li>${item.length > 1 ? blocks(item) : inline(item[0])}</li>`);
+  return [at, start ? html`<ol start=${start}>${nodes}</ol>` : html`<ul>${nodes}</ul>`];
+}
+
+const indent = (line) => (line.trim() ? line.search(/\S/u) : 0);
+
+const cells = (line) => line.trim().replace(/^\||\|$/gu, "").split(/(?<!\\)\|/u).map((cell) => inline(cell.trim().replaceAll("\\|", "|")));
+
+function table(lines) {
+  const used = countWhile(lines, (line) => line.includes("|"));
+  return [used, html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="data">
+    <thead><tr>${cells(lines[0]).map((cell) => html`<th scope="col">${cell}</th>`)}</tr></thead>
+    <tbody>${lines.slice(2, used).map((line) => html`<tr>${cells(line).map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+  </table></div>`];
+}
+
+const SPANS = [
+  [/\\([!-/:-@[-`{-~])/u, ([, mark]) => mark],
+  [/(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/u, ([, , text]) => html`<code>${text.trim()}</code>`],
+  [/!?\[((?:\\.|[^\]\\]|\][^(])*)\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+"[^"]*")?\s*\)/u, ([, text, href]) => link(href, inline(text) || href)],
+  [/<?(https?:\/\/[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*[^\s<>().,;:!?'"*_~])>?/u, ([, href]) => link(href, href)],
+  [/(\*\*|__)(?=\S)([\s\S]*?\S)\1(?![*_])/u, ([, , text]) => html`<strong>${inline(text)}</strong>`],
+  [/(?<![\w*])([*_])(?=[^\s*_])([\s\S]*?[^\s*_])\1(?![\w*])/u, ([, , text]) => html`<em>${inline(text)}</em>`],
+  [/~~(?=\S)([\s\S]*?\S)~~/u, ([, text]) => html`<del>${inline(text)}</del>`],
+  [/\n/u, () => html`<br />`],
+];
+
+function inline(text) {
+  const out = [];
+  for (let rest = text; rest;) {
+    const [found, make] = SPANS.map(([pattern, node]) => [pattern.exec(rest), node]).filter(([match]) => match)
+      .reduce((first, one) => (first[0] && first[0].index <= one[0].index ? first : one), [null]);
+    if (!found) return [...out, rest];
+    if (found.index) out.push(rest.slice(0, found.index));
+    out.push(make(found));
+    rest = rest.slice(found.index + found[0].length);
+  }
+  return out;
 }
 
 // Links lead to the web, or to a page here; anything else stays its text.

@@ -6,7 +6,7 @@ const TEXTS = ["text", "synopsis", "abstract", "summary", "description", "about"
 const APART = new Set([...TITLES, ...TEXTS, "id", "key", "url", "catalogue", "kind", "score", "relevance", "evidence", "origin", "image", "signals", "fields", "matchType", "similarityScore", "otherSignals", "alternatives", "audio", "subtitle"]);
 const MOST_FIELDS = 6;
 
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+export const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const isRecord = (item) => isObject(item) && item.id !== undefined && (titleOf(item) || typeof item.text === "string");
 const first = (item, names) => names.map((name) => item[name]).find((value) => typeof value === "string" && value);
 const titleOf = (item) => first(item, TITLES) ?? item.titles?.canonical ?? null;

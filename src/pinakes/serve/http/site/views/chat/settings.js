@@ -11,7 +11,7 @@ export function Settings({onDone}) {
   const problem = findProblem(settings, {model: false});
   useEffect(() => load(settings, problem, setList), [settings.provider, settings.key, settings.address]);
   return html`<form class="stack chat-settings" onSubmit=${(event) => { event.preventDefault(); onDone(); }}>
-    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser profile, or a script on this page, can read them. Use a key with a spending limit. Your questions and what the tools find go to the provider that you choose; this server does not see them.</p><//>
+    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser profile, or a script on this page, can read them. Use a key with a spending limit. Your questions, and what the tools find, go to the provider that you choose.</p><//>
     <label>Provider
       <select value=${settings.provider} onChange=${(event) => saveConfig({...kept, provider: event.target.value})}>
         ${Object.entries(PROVIDERS).map(([id, {title}]) => html`<option value=${id} selected=${id === settings.provider}>${title}</option>`)}
@@ -19,7 +19,7 @@ export function Settings({onDone}) {
     <label>Key${provider.needsKey ? "" : " (only for ollama.com)"}
       <input type="password" autocomplete="off" spellcheck=${false} value=${settings.key} onInput=${(event) => change({key: event.target.value.trim()})} /></label>
     <${Model} settings=${settings} list=${list} change=${change} />
-    ${problem ? html`<p class="hint">${problem.message}</p>` : list?.error && html`<${Notice} mood="bad"><p>${list.error.message}</p><//>`}
+    ${problem ? html`<p class="hint">${problem.kind === "no_key" ? `Enter a key of ${provider.title}; its list of models follows.` : problem.message}</p>` : list?.error && html`<${Notice} mood="bad"><p>${list.error.message}</p><//>`}
     <details open=${Boolean(kept.providers[settings.provider]?.address) || !provider.needsKey}><summary>Address</summary>
       <div class="stack">
         <label>Address of the provider
@@ -41,7 +41,7 @@ function Model({settings, list, change}) {
   const isKnown = models.some(({id}) => id === settings.model);
   if (!models.length) {
     return html`<label>Model<input value=${settings.model} onInput=${(event) => change({model: event.target.value.trim()})} />
-      <span class="hint" role="status">${list === "loading" ? "Asking for the list of models …" : "The list of models appears when the provider answers."}</span></label>`;
+      <span class="hint" role="status">${list === "loading" ? "Asking for the list of models …" : "Its name, or choose from the list when the provider has sent it."}</span></label>`;
   }
   return html`<label>Model
     <select value=${settings.model} onChange=${(event) => change({model: event.target.value})}>

@@ -1,7 +1,6 @@
 // Anthropic's Messages, streamed: named events, content blocks by index, arguments in pieces.
 import {messages, outputOf, parseArguments} from "./history.js";
-import {cutOff, explain, getJson, post} from "./request.js";
-import {jsonEvents} from "./sse.js";
+import {cutOff, explain, getJson, jsonEvents, post} from "./wire.js";
 
 const NAME = "Anthropic";
 const MAX_TOKENS = 8192;

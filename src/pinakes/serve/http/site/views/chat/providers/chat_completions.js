@@ -1,7 +1,6 @@
 // Chat Completions, streamed: what OpenRouter and most other servers speak. Calls are gathered by their index.
 import {messages, outputOf, parseArguments} from "./history.js";
-import {cutOff, explain, post} from "./request.js";
-import {jsonEvents} from "./sse.js";
+import {cutOff, explain, jsonEvents, post} from "./wire.js";
 
 const STOPS = {length: "length", content_filter: "refused", tool_calls: "tools"};
 

@@ -1,7 +1,6 @@
 // Google's streamGenerateContent: parts come whole, and go back with their signatures unchanged.
 import {messages, outputOf} from "./history.js";
-import {ProviderError, cutOff, explain, getJson, post} from "./request.js";
-import {jsonEvents} from "./sse.js";
+import {ProviderError, cutOff, explain, getJson, jsonEvents, post} from "./wire.js";
 
 const NAME = "Google";
 const REFUSED = new Set(["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "LANGUAGE"]);

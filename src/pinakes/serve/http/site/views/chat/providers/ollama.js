@@ -1,8 +1,7 @@
 // Ollama's /api/chat: one JSON object a line, arguments as objects, no ids of calls promised.
 import {errorMarked} from "./chat_completions.js";
 import {messages} from "./history.js";
-import {cutOff, explain, getJson, post} from "./request.js";
-import {values} from "./ndjson.js";
+import {cutOff, explain, getJson, jsonLines, post} from "./wire.js";
 
 const NAME = "Ollama";
 const CONTEXT_TOKENS = 32768; // the default of Ollama is smaller than a list of tools
@@ -27,7 +26,7 @@ export async function round(config, {system, tools, ...asked}, {signal, on}) {
 
 async function read(response, signal, on) {
   const native = {role: "assistant", content: ""};
-  for await (const line of values(response, signal)) {
+  for await (const line of jsonLines(response, signal)) {
     if (line.error) throw explain(NAME, {said: line.error});
     take(line.message ?? {}, native, on);
     if (line.done) return outcome(native, line);

@@ -1,8 +1,7 @@
 // OpenAI's Responses, streamed; for other servers of OpenAI's kind, Chat Completions.
 import {complete, errorMarked} from "./chat_completions.js";
 import {messages, parseArguments} from "./history.js";
-import {cutOff, explain, getJson, post} from "./request.js";
-import {jsonEvents} from "./sse.js";
+import {cutOff, explain, getJson, jsonEvents, post} from "./wire.js";
 
 const NAME = "OpenAI";
 const OTHER_KINDS = /embedding|whisper|tts|dall-e|moderation|image|audio|realtime|transcribe|search|davinci|babbage|sora/;

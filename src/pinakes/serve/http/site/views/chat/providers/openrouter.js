@@ -1,6 +1,6 @@
 // OpenRouter: Chat Completions, with comments in the stream and errors as chunks.
 import {complete} from "./chat_completions.js";
-import {getJson} from "./request.js";
+import {getJson} from "./wire.js";
 
 const NAME = "OpenRouter";
 

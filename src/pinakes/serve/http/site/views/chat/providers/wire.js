@@ -1,4 +1,4 @@
-// Requests to a provider, and what went wrong with one in plain words.
+// What all providers share: requests, streams, and what went wrong in plain words.
 
 export class ProviderError extends Error {
   // kind: no_key, no_model, key, credit, busy, network, blocked, cut, refused, failed
@@ -88,4 +88,58 @@ export function explain(provider, {status = null, code = null, said = "", retryA
 
 export function cutOff(provider) {
   return new ProviderError("cut", `The connection to ${provider} was cut before the answer was complete.`);
+}
+
+// Lines of a streamed body. A chunk may end anywhere, also within a character or between CR and LF.
+async function* lines(response, signal) {
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) break;
+      rest += decoder.decode(value, {stream: true});
+      const found = rest.split("\n");
+      rest = found.pop();
+      for (const line of found) yield line.endsWith("\r") ? line.slice(0, -1) : line;
+    }
+    if (rest) yield rest;
+  } catch (error) {
+    if (signal?.aborted) throw error; // any other failure is a cut: the reader of the stream misses its end
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+// Server-sent events of a response: {event, data}; comments are left out, an event without its blank line too.
+async function* events(response, signal) {
+  let event = "", data = [];
+  for await (const line of lines(response, signal)) {
+    if (line === "") {
+      if (data.length) yield {event, data: data.join("\n")};
+      event = "";
+      data = [];
+    } else if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
+    else if (line.startsWith("event:")) event = line.slice(6).trim();
+  }
+}
+
+export async function* jsonEvents(response, signal) {
+  for await (const {data} of events(response, signal)) {
+    if (data === "[DONE]") { yield null; continue; }
+    let value;
+    try { value = JSON.parse(data); } catch { continue; }
+    yield value;
+  }
+}
+
+// One JSON value a line; a last line that was cut is left out.
+export async function* jsonLines(response, signal) {
+  for await (const line of lines(response, signal)) {
+    if (!line.trim()) continue;
+    let value;
+    try { value = JSON.parse(line); } catch { continue; }
+    yield value;
+  }
 }
