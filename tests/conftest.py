@@ -3,6 +3,7 @@
 Test modules do not import each other; everything shared is a fixture, or a class that a fixture hands out.
 """
 
+import gc
 import io
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 
 import filelock
 import pytest
+from argon2 import PasswordHasher
 from mutagen import id3
 from mutagen.wave import WAVE
 
@@ -20,6 +22,7 @@ from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.control.accounts import passwords
 from pinakes.embed.weights import pull_model
 from pinakes.errors import ExpectedError
 from pinakes.model.record import Record
@@ -31,6 +34,18 @@ from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
 
 pytest_plugins = ["support.quick", "support.strict_skips"]
+
+REAL_HASHER = passwords.HASHER
+QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)
+
+gc.set_threshold(200_000, 50, 1_000)
+"""Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Hash passwords quickly within the tests' own process, but where passwords or time are what is tested."""
+    is_real = item.path.name == "test_passwords.py" or item.get_closest_marker("alone") is not None
+    passwords.HASHER = REAL_HASHER if is_real else QUICK_HASHER
 
 
 @pytest.fixture(scope="session")
