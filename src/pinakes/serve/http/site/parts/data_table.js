@@ -1,0 +1,24 @@
+import {html} from "../core/html.js";
+import {shortened, shown} from "../core/format.js";
+
+// Rows as a table. A column is {name, label, show(row), number}; a table that is too wide scrolls by itself.
+export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
+  if (!rows.length) return html`<p class="quiet">${empty}</p>`;
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data">
+    <caption class="unseen">${label}</caption>
+    <thead><tr>${columns.map((column) => html`<th key=${column.name} scope="col" class=${column.number ? "number" : ""}>${column.label}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)}>${columns.map((column) => html`
+      <td key=${column.name} class=${column.number ? "number" : ""}>${column.show ? column.show(row) : cellText(row[column.name], column.name)}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+// Columns for rows whose form is not known: every key that a row has, in the order in which they come.
+export function columnsOf(rows, inWords) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return names.map((name) => ({name, label: inWords(name), number: rows.every((row) => row[name] === undefined || typeof row[name] === "number")}));
+}
+
+export function cellText(value, name = "") {
+  const isNested = value !== null && typeof value === "object" && [value].flat().some((one) => one !== null && typeof one === "object");
+  return shortened(isNested ? JSON.stringify(value) : shown(value, name), 200);
+}
