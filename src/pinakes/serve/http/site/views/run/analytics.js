@@ -1,0 +1,87 @@
+import {html, useEffect, useMemo, useState} from "../../core/html.js";
+import {change, link} from "../../core/address.js";
+import {ago, inWords, number} from "../../core/format.js";
+import {ask, callTool} from "../../core/server.js";
+import {DataTable} from "../../parts/data_table.js";
+import {Chart} from "./chart.js";
+import {Loaded, Tiles, hasTool, useLoad} from "./load.js";
+
+const EVERY_MS = 5000;
+const SPANS = {hour: ["Last hour", 3600], day: ["Last day", 86400]};
+const REPORTS = {top_queries: "Most asked", no_results: "Without results"};
+
+export default function Analytics({address, session}) {
+  const span = SPANS[address.query.get("span")] ? address.query.get("span") : "hour";
+  const state = useLoad((signal) => ask("GET", `/v1/calls?span=${span}`, undefined, {signal}), [span], EVERY_MS);
+  return html`
+    <div class="row" role="group" aria-label="Span">${Object.entries(SPANS).map(([name, [label]]) => html`
+      <button key=${name} type="button" class="plain small" aria-pressed=${name === span} onClick=${() => change({span: name === "hour" ? null : name}, {replace: true})}>${label}</button>`)}</div>
+    <${Loaded} state=${state}>${(calls) => html`<${Calls} key=${span} calls=${calls} seconds=${SPANS[span][1]} />`}<//>
+    ${hasTool(session, "analytics.query") && html`<div class="halves">${Object.entries(REPORTS).map(([report, label]) => html`<${Queries} key=${report} report=${report} label=${label} />`)}</div>
+      <p class="quiet">Listening, bandwidth, what is popular and what nobody played: <a href="/tools/analytics.query">all reports</a></p>`}`;
+}
+
+function Calls({calls, seconds}) {
+  const drawn = useMemo(() => seriesOf(calls, seconds), [calls, seconds]), cache = useCacheRate(calls);
+  const latest = calls.slots.at(-1);
+  const tiles = {
+    Calls: number(total(calls.slots, "calls")), Failed: number(total(calls.slots, "errors")),
+    "Half within": latest ? `${number(latest.p50_ms)} ms` : "–", "95 % within": latest ? `${number(latest.p95_ms)} ms` : "–",
+    "From the cache": shareOf(calls.cache), "Open streams": number(calls.streams),
+  };
+  return html`<${Tiles} tiles=${tiles} />
+    <div class="charts">
+      <${Chart} title="Calls" times=${drawn.times} series=${[{label: "Calls", color: "--accent", values: drawn.calls, fill: true}, {label: "Failed", color: "--bad", values: drawn.errors}]} />
+      <${Chart} title="Duration" unit=" ms" times=${drawn.times} series=${[{label: "Half within", color: "--accent", values: drawn.p50, spans: true}, {label: "95 % within", color: "--warn", values: drawn.p95, spans: true}]} />
+      <${Chart} title="Answers from the cache, while you look" unit=" %" times=${cache.times} series=${[{label: "From the cache", color: "--good", values: cache.rates, fill: true, spans: true}]} />
+    </div>
+    <section class="card"><h2>By tool</h2><${DataTable} label="Calls by tool" columns=${TOOL_COLUMNS} rows=${calls.tools} empty="No tool was called since the server started." /></section>`;
+}
+
+const TOOL_COLUMNS = [
+  {name: "tool", label: "Tool", show: ({tool}) => html`<a href=${`/tools/${encodeURIComponent(tool)}`}>${tool}</a>`},
+  {name: "calls", label: "Calls", number: true}, {name: "errors", label: "Failed", number: true},
+  {name: "p50_ms", label: "Half within, ms", number: true}, {name: "p95_ms", label: "95 % within, ms", number: true},
+];
+
+// Slots without calls are not sent: here they are zero calls, and no durations.
+function seriesOf({slots, now, step_s: step}, seconds) {
+  const known = new Map(slots.map((slot) => [slot.at, slot])), last = Math.floor(now / step) * step;
+  const times = Array.from({length: Math.floor(seconds / step)}, (_, place) => last - (Math.floor(seconds / step) - 1 - place) * step);
+  const pick = (name, otherwise) => times.map((at) => known.get(at)?.[name] ?? otherwise);
+  return {times, calls: pick("calls", 0), errors: pick("errors", 0), p50: pick("p50_ms", null), p95: pick("p95_ms", null)};
+}
+
+// The server counts hits of the cache since it started; the difference of two readings is the rate between them.
+function useCacheRate({cache, now}) {
+  const [readings, setReadings] = useState([]);
+  useEffect(() => setReadings((before) => [...before.slice(-200), {at: now, ...cache}]), [now]);
+  return useMemo(() => ({
+    times: readings.map((one) => one.at),
+    rates: readings.map((one, place) => rateBetween(readings[place - 1], one)),
+  }), [readings]);
+}
+
+function rateBetween(before, after) {
+  const hits = after.hits - (before?.hits ?? 0), asked = hits + after.misses - (before?.misses ?? 0);
+  return asked > 0 ? Math.round(100 * hits / asked) : null;
+}
+
+function shareOf({hits, misses}) {
+  return hits + misses ? `${Math.round(100 * hits / (hits + misses))} %` : "–";
+}
+
+function total(slots, name) {
+  return slots.reduce((sum, slot) => sum + slot[name], 0);
+}
+
+function Queries({report, label}) {
+  const state = useLoad((signal) => callTool("analytics.query", {query_type: report, limit: 15}, {signal}), [report], 30000);
+  const columns = [
+    {name: "query", label: "Query", show: ({query}) => html`<a href=${link("/search", {q: query})}>${query}</a>`},
+    {name: "searches", label: "Asked", number: true}, {name: "users", label: "By", number: true},
+    {name: "last", label: "Last", show: ({last}) => ago(last)},
+  ];
+  return html`<section class="card"><h2>${label}</h2><${Loaded} state=${state}>${({rows}) => html`
+    <${DataTable} label=${`Queries, ${inWords(label).toLowerCase()}`} columns=${columns} rows=${rows} empty=${report === "no_results" ? "Every query found something." : "Nobody has searched yet."} />`}<//></section>`;
+}
