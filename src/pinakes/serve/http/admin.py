@@ -112,10 +112,14 @@ class CacheCounts(EndpointResult):
 
 
 class CallsResult(EndpointResult):
-    """Calls over time; slots without calls are left out."""
+    """Calls over time, in the whole span and by slots; slots without calls are left out."""
 
     now: int
     step_s: int
+    calls: int
+    errors: int
+    p50_ms: float | None
+    p95_ms: float | None
     slots: list[SlotResult]
     tools: list[ToolCallsResult]
     cache: CacheCounts
@@ -210,11 +214,15 @@ class AdminEndpoints:
         require_may_see_metrics(request.caller.principal)
         service, span = self._service, request.query.span
         timeline, cache = service.metrics.timeline, cache_statistics(service)
+        slots, whole = timeline.slots(span), CallCounts()
+        for slot in slots:
+            whole.include(slot.counts)
         by_tool = sorted(timeline.by_tool().items(), key=lambda one: (-one[1].calls, one[0]))
         result = CallsResult(
             now=timeline.now(),
             step_s=SPANS[span][0],
-            slots=[SlotResult(at=slot.at, **_figures(slot.counts)) for slot in timeline.slots(span)],
+            **_figures(whole),
+            slots=[SlotResult(at=slot.at, **_figures(slot.counts)) for slot in slots],
             tools=[ToolCallsResult(tool=tool, **_figures(counts)) for tool, counts in by_tool],
             cache=CacheCounts(hits=cache.hits, misses=cache.misses, entries=cache.entries, size=cache.size),
             in_flight=service.workers.in_flight,

@@ -44,6 +44,12 @@ class CallCounts:
                 return round(SHORTEST_MS * math.pow(GROWTH, bucket + 0.5), 2)
         return None
 
+    def include(self, other: "CallCounts") -> None:
+        """Count the calls of another, too."""
+        self.calls += other.calls
+        self.errors += other.errors
+        self.durations = [one + more for one, more in zip(self.durations, other.durations, strict=True)]
+
     def copied(self) -> "CallCounts":
         """Return the counts as they are now."""
         return CallCounts(self.calls, self.errors, list(self.durations))

@@ -91,6 +91,7 @@ def test_calls_over_time_have_their_number_failures_and_durations(managed: Any) 
         told = managed.client.get(f"/v1/calls?span={span}", headers=root).json()
         assert (told["step_s"], sum(slot["calls"] for slot in told["slots"])) == (step_s, 3)
         assert sum(slot["errors"] for slot in told["slots"]) == 1
+        assert (told["calls"], told["errors"]) == (3, 1)
         (tool,) = told["tools"]
         assert (tool["tool"], tool["calls"], tool["errors"]) == ("search_anime", 3, 1)
         assert 0 < tool["p50_ms"] <= tool["p95_ms"]

@@ -1,14 +1,14 @@
 import {html} from "../core/html.js";
 import {shortened, shown} from "../core/format.js";
 
-// Rows as a table. A column is {name, label, show(row), number}; a table that is too wide scrolls by itself.
+// Rows as a table. A column is {name, label, show(row), number, tight}, a tight one is not broken; a table that is too wide scrolls by itself, and on a phone each row is a block.
 export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
   if (!rows.length) return html`<p class="quiet">${empty}</p>`;
-  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data">
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data stacks" role="table">
     <caption class="unseen">${label}</caption>
-    <thead><tr>${columns.map((column) => html`<th key=${column.name} scope="col" class=${column.number ? "number" : ""}>${column.label}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)}>${columns.map((column) => html`
-      <td key=${column.name} class=${column.number ? "number" : ""}>${column.show ? column.show(row) : cellText(row[column.name], column.name)}</td>`)}</tr>`)}</tbody>
+    <thead><tr role="row">${columns.map((column) => html`<th key=${column.name} scope="col" role="columnheader" class=${column.number ? "number" : ""}>${column.label || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)} role="row">${columns.map((column) => html`
+      <td key=${column.name} role="cell" data-label=${column.label} class=${column.number ? "number" : column.tight ? "tight" : ""}><div>${column.show ? column.show(row) : cellText(row[column.name], column.name)}</div></td>`)}</tr>`)}</tbody>
   </table></div>`;
 }
 

@@ -8,7 +8,7 @@ export function Field({label, hint, error, required, children}) {
   const id = useId(), hintId = `${id}-hint`, errorId = `${id}-error`;
   const described = [hint && hintId, error && errorId].filter(Boolean).join(" ") || undefined;
   return html`<div class="field">
-    <label for=${id}>${label}${required && html`<span class="hint"> (needed)</span>`}</label>
+    <label for=${id}><span>${label}${required && html` <span class="hint">needed</span>`}</span></label>
     ${children({id, "aria-describedby": described, "aria-invalid": error ? "true" : undefined, "aria-required": required ? "true" : undefined})}
     ${hint && html`<span class="hint" id=${hintId}>${hint}</span>`}
     ${error && html`<span class="error" id=${errorId}>${error}</span>`}

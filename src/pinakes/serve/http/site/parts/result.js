@@ -10,6 +10,7 @@ const TITLES = ["title", "name"];
 const TEXTS = ["text", "content", "snippet", "passage", "synopsis", "abstract", "summary", "description", "bio", "about"];
 const MARKS_OF_HIT = [...TEXTS, "score", "relevance", "evidence", "similarity", "fields", "metadata"];
 const LEFT_OUT = ["id", "url", "score", "catalogue", "kind", "evidence", "relevance", "fields", "metadata", "origin", "image"];
+const UNSAID = ["cursor", "has_more", "total", "totalMatches"];
 const EVIDENCE = {RELEVANT: "strong", SIMILAR: "weak"};
 
 export function Result({answer}) {
@@ -37,6 +38,7 @@ export function partsOf(answer) {
     else if (isRows(value?.items)) sections.push({label: name, items: value.items, total: value.total});
     else if (name === "rows" && Array.isArray(answer.columns)) sections.push({label: name, items: value.map((row) => named(row, answer.columns)), total: answer.total});
     else if (name === "columns" && answer.rows) continue;
+    else if (UNSAID.includes(name)) continue;
     else if (Array.isArray(value) ? value.length : value !== null && typeof value === "object" ? false : value !== undefined) facts[name] = value;
     else if (value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length) addNested(name, value, facts, sections);
   }
@@ -60,10 +62,16 @@ export function hitOf(item) {
   const others = Object.entries(item.fields ?? values).filter(([name, value]) => ![...LEFT_OUT, title, text].includes(name) && isShort(value));
   const id = String(item.id), catalogue = item.catalogue ?? (id.includes("/") ? id.split("/")[0] : null);
   return {
-    key: id.includes("/") || !catalogue ? id : `${catalogue}/${id}`, catalogue, id, kind: item.kind, title: values[title], text: text && values[text],
+    key: id.includes("/") || !catalogue ? id : `${catalogue}/${id}`, catalogue, id, kind: item.kind, title: values[title], text: text && withoutFields(values[text], item.fields),
     subtitle: [catalogue, item.kind].filter(Boolean).join(" · "), evidence: EVIDENCE[item.relevance] ?? item.evidence, image: null,
     fields: others.map(([field, value]) => ({field, label: inWords(field), value})),
   };
+}
+
+// Some texts begin with a line of the fields, which the card shows by themselves.
+function withoutFields(text, fields) {
+  const [first, ...rest] = text.split("\n");
+  return fields && rest.length && Object.keys(fields).some((name) => first.startsWith(`${name}: `)) ? rest.join("\n") : text;
 }
 
 function hrefOf(hit) {

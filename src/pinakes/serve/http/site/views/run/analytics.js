@@ -23,17 +23,16 @@ export default function Analytics({address, session}) {
 
 function Calls({calls, seconds}) {
   const drawn = useMemo(() => seriesOf(calls, seconds), [calls, seconds]), cache = useCacheRate(calls);
-  const latest = calls.slots.at(-1);
   const tiles = {
-    Calls: number(total(calls.slots, "calls")), Failed: number(total(calls.slots, "errors")),
-    "Half within": latest ? `${number(latest.p50_ms)} ms` : "–", "95 % within": latest ? `${number(latest.p95_ms)} ms` : "–",
+    Calls: number(calls.calls), Failed: number(calls.errors),
+    "Half within": milliseconds(calls.p50_ms), "95 % within": milliseconds(calls.p95_ms),
     "From the cache": shareOf(calls.cache), "Open streams": number(calls.streams),
   };
   return html`<${Tiles} tiles=${tiles} />
     <div class="charts">
-      <${Chart} title="Calls" times=${drawn.times} series=${[{label: "Calls", color: "--accent", values: drawn.calls, fill: true}, {label: "Failed", color: "--bad", values: drawn.errors}]} />
+      <${Chart} title="Calls" times=${drawn.times} series=${[{label: "Failed", color: "--bad", values: drawn.errors}, {label: "Calls", color: "--accent", values: drawn.calls, fill: true}]} />
       <${Chart} title="Duration" unit=" ms" times=${drawn.times} series=${[{label: "Half within", color: "--accent", values: drawn.p50, spans: true}, {label: "95 % within", color: "--warn", values: drawn.p95, spans: true}]} />
-      <${Chart} title="Answers from the cache, while you look" unit=" %" times=${cache.times} series=${[{label: "From the cache", color: "--good", values: cache.rates, fill: true, spans: true}]} />
+      <${Chart} title="From the cache, while you look" unit=" %" top=${100} times=${cache.times} series=${[{label: "From the cache", color: "--good", values: cache.rates, fill: true, spans: true}]} />
     </div>
     <section class="card"><h2>By tool</h2><${DataTable} label="Calls by tool" columns=${TOOL_COLUMNS} rows=${calls.tools} empty="No tool was called since the server started." /></section>`;
 }
@@ -71,16 +70,16 @@ function shareOf({hits, misses}) {
   return hits + misses ? `${Math.round(100 * hits / (hits + misses))} %` : "–";
 }
 
-function total(slots, name) {
-  return slots.reduce((sum, slot) => sum + slot[name], 0);
+function milliseconds(value) {
+  return value === null ? "–" : `${number(value)} ms`;
 }
 
 function Queries({report, label}) {
   const state = useLoad((signal) => callTool("analytics.query", {query_type: report, limit: 15}, {signal}), [report], 30000);
   const columns = [
     {name: "query", label: "Query", show: ({query}) => html`<a href=${link("/search", {q: query})}>${query}</a>`},
-    {name: "searches", label: "Asked", number: true}, {name: "users", label: "By", number: true},
-    {name: "last", label: "Last", show: ({last}) => ago(last)},
+    {name: "searches", label: "Asked", number: true}, {name: "users", label: "Users", number: true},
+    {name: "last", label: "Last", tight: true, show: ({last}) => ago(last)},
   ];
   return html`<section class="card"><h2>${label}</h2><${Loaded} state=${state}>${({rows}) => html`
     <${DataTable} label=${`Queries, ${inWords(label).toLowerCase()}`} columns=${columns} rows=${rows} empty=${report === "no_results" ? "Every query found something." : "Nobody has searched yet."} />`}<//></section>`;

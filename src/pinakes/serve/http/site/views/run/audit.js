@@ -12,7 +12,7 @@ const FILTERS = {user: ["User", ""], tool: ["Tool, URI or operation", "such as s
 const OUTCOMES = ["ok", "error", "refused", "limited", "overloaded", "failed", "interrupted"];
 const COLUMNS = [
   {name: "number", label: "No.", number: true},
-  {name: "at", label: "When", show: (row) => moment(row.at)},
+  {name: "at", label: "When", tight: true, show: (row) => moment(row.at)},
   {name: "user", label: "User"},
   {name: "what", label: "What", show: (row) => html`<code>${row.target || row.operation}</code> <span class="quiet">${row.target ? row.operation : ""} ${row.via}</span>`},
   {name: "outcome", label: "Outcome", show: (row) => html`<${State} good=${row.outcome === "ok"} bad=${row.outcome === "failed"}>${row.error ?? row.outcome}<//>`},

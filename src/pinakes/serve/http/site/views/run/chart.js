@@ -1,50 +1,66 @@
-import uPlot from "../../vendor/uplot.js";
-import {html, useEffect, useRef} from "../../core/html.js";
+import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {number} from "../../core/format.js";
-import {useStyle} from "../../core/style.js";
 
-const HEIGHT = 190;
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const HEIGHT = 170, LEFT = 48, BOTTOM = 22, TOP = 8;
 
-// Lines over time. `series`: [{label, color (a custom property), values, fill}]; gaps are null.
-export function Chart({title, unit = "", times, series}) {
-  useStyle("vendor/uplot.css");
-  const place = useRef(), plot = useRef(null), data = [times, ...series.map((one) => one.values)];
+// Lines over time. `series`: [{label, color (a custom property), values, fill}]; null is a gap, bridged where it `spans`.
+export function Chart({title, unit = "", times, series, top}) {
+  const [width, setWidth] = useState(420), [at, setAt] = useState(null), place = useRef();
   useEffect(() => {
-    const draw = () => {
-      plot.current?.destroy();
-      plot.current = new uPlot(optionsOf(series, unit, place.current.clientWidth), data, place.current);
-    };
-    const watcher = new ResizeObserver(() => plot.current?.setSize({width: place.current.clientWidth, height: HEIGHT}));
-    draw();
+    const watcher = new ResizeObserver(([{contentRect}]) => setWidth(contentRect.width));
     watcher.observe(place.current);
-    dark.addEventListener("change", draw);
-    return () => {
-      dark.removeEventListener("change", draw);
-      watcher.disconnect();
-      plot.current.destroy();
-      plot.current = null;
-    };
-  }, [series.length, unit]);
-  useEffect(() => plot.current?.setData(data), [times, ...series.map((one) => one.values)]);
-  return html`<section class="card chart"><h2>${title}</h2><p class="unseen">${series.map((one) => inShort(one, unit)).join("; ")}</p><div ref=${place} aria-hidden="true"></div></section>`;
+    return () => watcher.disconnect();
+  }, []);
+  const most = top ?? roundedUp(Math.max(1, ...series.flatMap((one) => one.values).filter((value) => value !== null)));
+  const x = (index) => LEFT + (width - LEFT - 4) * (times.length > 1 ? index / (times.length - 1) : 1);
+  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
+  const look = (event) => {
+    const from = event.clientX - place.current.getBoundingClientRect().left - LEFT;
+    setAt(Math.max(0, Math.min(times.length - 1, Math.round((from / (width - LEFT - 4)) * (times.length - 1)))));
+  };
+  const index = at ?? times.length - 1;
+  return html`<section class="card chart"><h2>${title}</h2>
+    <p class="unseen">${series.map((one) => inShort(one, unit)).join("; ")}</p>
+    <div ref=${place} aria-hidden="true">
+      <svg width=${width} height=${HEIGHT} onPointerMove=${look} onPointerLeave=${() => setAt(null)}>
+        ${[0, most / 2, most].map((value) => html`<g key=${value}><line class="grid-line" x1=${LEFT} x2=${width} y1=${y(value)} y2=${y(value)} />
+          <text x=${LEFT - 8} y=${y(value) + 4} text-anchor="end">${number(value)}</text></g>`)}
+        ${times.length > 1 && [0, 0.5, 1].map((part) => html`<text key=${part} x=${x((times.length - 1) * part)} y=${HEIGHT - 4} text-anchor=${["start", "middle", "end"][part * 2]}>${clock(times[Math.round((times.length - 1) * part)])}</text>`)}
+        ${series.map((one) => html`<${Line} key=${one.label} one=${one} x=${x} y=${y} />`)}
+        ${at !== null && html`<line class="cursor-line" x1=${x(at)} x2=${x(at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />`}
+      </svg>
+      <p class="legend"><span>${times.length ? clock(times[index], true) : ""}</span>${series.map((one) => html`<span key=${one.label}><i style=${{background: `var(${one.color})`}}></i>${one.label} <b>${written(one.values[index], unit)}</b></span>`)}</p>
+    </div></section>`;
 }
 
-function optionsOf(series, unit, width) {
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const axis = {stroke: color("--quiet"), grid: {stroke: color("--line"), width: 1}, ticks: {show: false}, font: "12px system-ui"};
-  const written = (value) => (value === null || value === undefined ? "–" : `${number(value)}${unit}`);
-  return {
-    width, height: HEIGHT, cursor: {drag: {x: false, y: false}, points: {size: 6}}, legend: {live: true},
-    scales: {y: {range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)]}},
-    axes: [axis, {...axis, size: 56, values: (_plot, values) => values.map(written)}],
-    series: [{label: "Time", value: (_plot, at) => (at ? new Date(at * 1000).toLocaleTimeString() : "–")}, ...series.map((one) => ({
-      label: one.label, stroke: color(one.color), width: 2, fill: one.fill && `${color(one.color)}22`, spanGaps: Boolean(one.spans), points: {show: false}, value: (_plot, value) => written(value),
-    }))],
-  };
+function Line({one, x, y}) {
+  const runs = [[]];
+  one.values.forEach((value, index) => {
+    if (value !== null) runs.at(-1).push([x(index), y(value)]);
+    else if (!one.spans && runs.at(-1).length) runs.push([]);
+  });
+  const drawn = runs.filter((run) => run.length), path = (run) => run.map((point) => point.map((part) => part.toFixed(1)).join(",")).join("L");
+  const color = {stroke: `var(${one.color})`};
+  return html`<g style=${color}>
+    ${one.fill && drawn.map((run) => html`<path class="area" style=${{fill: `var(${one.color})`}} d=${`M${run[0][0]},${y(0)}L${path(run)}L${run.at(-1)[0]},${y(0)}Z`} />`)}
+    ${drawn.map((run) => (run.length > 1 ? html`<path class="line" d=${`M${path(run)}`} />` : html`<circle cx=${run[0][0]} cy=${run[0][1]} r="2.5" style=${{fill: `var(${one.color})`}} />`))}</g>`;
+}
+
+// The next of 1, 2, 5, 10, 20 … so that the axis has plain numbers.
+function roundedUp(value) {
+  const size = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map((part) => part * size).find((step) => step >= value);
+}
+
+function clock(seconds, isExact = false) {
+  return new Date(seconds * 1000).toLocaleTimeString([], {hour: "2-digit", minute: "2-digit", ...(isExact ? {second: "2-digit"} : {})});
+}
+
+function written(value, unit) {
+  return value === null || value === undefined ? "–" : `${number(value)}${unit}`;
 }
 
 function inShort({label, values}, unit) {
   const known = values.filter((value) => value !== null);
-  return known.length ? `${label}: ${number(known.at(-1))}${unit} now, at most ${number(Math.max(...known))}${unit}` : `${label}: nothing yet`;
+  return known.length ? `${label}: ${written(known.at(-1), unit)} now, at most ${written(Math.max(...known), unit)}` : `${label}: nothing yet`;
 }

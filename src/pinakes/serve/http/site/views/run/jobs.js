@@ -31,8 +31,8 @@ export default function Jobs({address}) {
 function columnsOf(act) {
   return [
     {name: "job_id", label: "Job", show: (job) => html`<button type="button" class="link" onClick=${() => change({job: job.job_id})}>${inWords(job.job_id)}</button><br /><span class="quiet">${job.description}</span>`},
-    {name: "last", label: "Last run", show: ({last_run: run}) => (run ? html`<${RunState} run=${run} /> <span class="quiet">${ago(run.ended_at ?? run.started_at ?? run.queued_at)}</span>` : "never")},
-    {name: "next", label: "Next run", show: (job) => (job.next_run_at ? moment(job.next_run_at) : job.enabled ? "when it is asked for" : "disabled")},
+    {name: "last", label: "Last run", tight: true, show: ({last_run: run}) => (run ? html`<${RunState} run=${run} /> <span class="quiet">${ago(run.ended_at ?? run.started_at ?? run.queued_at)}</span>` : "never")},
+    {name: "next", label: "Next run", tight: true, show: (job) => (job.next_run_at ? moment(job.next_run_at) : job.enabled ? "when it is asked for" : "disabled")},
     {name: "run", label: "", show: (job) => (isLive(job.last_run)
       ? html`<button type="button" class="plain small" aria-label=${`Cancel ${job.job_id}`} onClick=${() => act(job, {action: "cancel"}, "It ends at its next checkpoint")}>Cancel</button>`
       : html`<button type="button" class="plain small" aria-label=${`Run ${job.job_id} now`} onClick=${() => { change({job: job.job_id}); act(job, {action: "trigger"}, `${inWords(job.job_id)} is queued`); }}>Run now</button>`)},
@@ -64,7 +64,7 @@ function Job({job, act}) {
 const RUN_COLUMNS = [
   {name: "run_id", label: "Run", number: true},
   {name: "state", label: "State", show: (run) => html`<${RunState} run=${run} />`},
-  {name: "started_at", label: "Started", show: (run) => (run.started_at ? moment(run.started_at) : "not yet")},
+  {name: "started_at", label: "Started", tight: true, show: (run) => (run.started_at ? moment(run.started_at) : "not yet")},
   {name: "took", label: "Took", show: (run) => (run.started_at && run.ended_at ? `${((new Date(run.ended_at) - new Date(run.started_at)) / 1000).toFixed(1)} s` : "")},
   {name: "requested_by", label: "By", show: (run) => `${run.requested_by} (${run.cause})`},
   {name: "error", label: "Error"},

@@ -8,7 +8,7 @@ const EVERY_MS = 4000;
 const KINDS = {recent: "All lines", errors: "Errors"};
 const SAID = ["at", "level", "logger", "message", "problem"];
 const COLUMNS = [
-  {name: "at", label: "When", show: (line) => new Date(line.at).toLocaleTimeString()},
+  {name: "at", label: "When", tight: true, show: (line) => new Date(line.at).toLocaleTimeString()},
   {name: "level", label: "Level", show: (line) => html`<${State} good=${line.level === "INFO"} bad=${line.level === "ERROR"}>${line.level.toLowerCase()}<//>`},
   {name: "text", label: "Line", show: (line) => html`<span class="wrapped">${[line.message, line.problem, fieldsOf(line)].filter(Boolean).join(" · ")}</span>`},
 ];

@@ -17,7 +17,7 @@ export default function AllTokens() {
     {name: "user", label: "User"},
     {name: "kind", label: "What", show: (one) => html`${one.kind === "token" ? `token “${one.name}”` : "session"}${one.is_this && html` <span class="chip">this one</span>`}`},
     {name: "more", label: "State", show: describe},
-    {name: "created_at", label: "Made", show: (one) => day(one.created_at)},
+    {name: "created_at", label: "Made", tight: true, show: (one) => day(one.created_at)},
     {name: "revoke", label: "", show: (one) => !one.is_this && html`<button type="button" class="plain small danger" aria-label=${`Revoke ${one.name || "the session"} of ${one.user}`} onClick=${() => revoke(one)}>Revoke</button>`},
   ];
   return html`<${Loaded} state=${state}>${({credentials}) => {

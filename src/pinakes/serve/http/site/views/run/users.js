@@ -15,7 +15,7 @@ const COLUMNS = (open) => [
   {name: "roles", label: "Roles", show: (user) => user.roles.join(", ") || "none"},
   {name: "granted", label: "Granted besides"},
   {name: "state", label: "State", show: (user) => html`<${State} good=${!user.disabled && user.has_password} bad=${user.disabled}>${stateOf(user)}<//>`},
-  {name: "created_at", label: "Since", show: (user) => day(user.created_at)},
+  {name: "created_at", label: "Since", tight: true, show: (user) => day(user.created_at)},
 ];
 
 export default function Users() {
