@@ -229,67 +229,6 @@ def test_a_build_whose_embedder_dies_says_so_and_goes_on_where_it_was(
     builds.require_whole(open_library)
 
 
-def _building(folder: Path) -> None:
-    (folder / "building.json").write_text('{"spec": "anime"}')
-
-
-def _empty_store(folder: Path) -> None:
-    _building(folder)
-    (folder / "records.sqlite").touch()
-
-
-BEGINNINGS: dict[str, Callable[[Path], object]] = {
-    "a folder": lambda _folder: None,
-    "a marker half written": lambda folder: (folder / "building.json.new").write_text('{"spe'),
-    "a marker and nothing else": _building,
-    "an empty store": _empty_store,
-}
-"""What a process killed in its first moments may have left."""
-
-
-@pytest.mark.parametrize("left", BEGINNINGS.values(), ids=BEGINNINGS.keys())
-def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live_with(
-    builds: Builds, left: Callable[[Path], object]
-) -> None:
-    folder = builds.home / "catalogues" / "anime"
-    folder.mkdir(parents=True)
-    left(folder)
-    for command in (["list"], ["doctor"], ["search", "anime", "robots"]):
-        done = builds.run(*command)
-        assert "Traceback" not in done.stderr, done.stderr
-    finished = builds.add()
-    assert finished.returncode == 0, finished.stderr
-
-
-@pytest.mark.parametrize("content", ["", '{"spe', "[]", "7"])
-def test_a_marker_that_was_damaged_later_is_named_and_nothing_is_a_crash(builds: Builds, content: str) -> None:
-    folder = builds.home / "catalogues" / "anime"
-    folder.mkdir(parents=True)
-    (folder / "installed.json").write_text(content)
-    for command in (["list"], ["doctor"], ["search", "anime", "robots"]):
-        done = builds.run(*command)
-        assert "Traceback" not in done.stderr, done.stderr
-        assert "installed.json is damaged" in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="emptied"),
-        pytest.param(b"this is not a database" * 100, id="overwritten"),
-    ],
-)
-def test_a_store_that_was_damaged_later_is_named_and_nothing_is_a_crash(builds: Builds, content: bytes) -> None:
-    folder = builds.home / "catalogues" / "anime"
-    folder.mkdir(parents=True)
-    (folder / "installed.json").write_text('{"spec": "anime"}')
-    (folder / "records.sqlite").write_bytes(content)
-    for command in (["list"], ["doctor"], ["search", "anime", "robots"]):
-        done = builds.run(*command)
-        assert "Traceback" not in done.stderr, done.stderr
-        assert "records.sqlite" in done.stdout + done.stderr
-
-
 def test_two_builds_at_once_leave_one_whole_catalogue(builds: Builds, open_library: Callable[[Settings], Any]) -> None:
     first = builds.start("add", str(builds.file), "--as", "anime")
     second = builds.start("add", str(builds.file), "--as", "anime")

@@ -1,0 +1,84 @@
+"""What a killed build or damage has left of a catalogue: every command can live with it, and names what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
+
+Run = Callable[..., Any]
+COMMANDS = (["list"], ["doctor"], ["search", "anime", "robots"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a catalogue in which something has gone wrong."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "home" / "catalogues" / "anime"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _building(folder: Path) -> None:
+    (folder / "building.json").write_text('{"spec": "anime"}')
+
+
+def _empty_store(folder: Path) -> None:
+    _building(folder)
+    (folder / "records.sqlite").touch()
+
+
+BEGINNINGS: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda _folder: None,
+    "a marker half written": lambda folder: (folder / "building.json.new").write_text('{"spe'),
+    "a marker and nothing else": _building,
+    "an empty store": _empty_store,
+}
+"""What a process killed in its first moments may have left."""
+
+
+@pytest.mark.parametrize("left", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live_with(
+    run: Run, folder: Path, tmp_path: Path, left: Callable[[Path], object]
+) -> None:
+    left(folder)
+    for command in COMMANDS:
+        assert "Traceback" not in run(command).err, command
+    story = {
+        "title": "A story",
+        "type": "TV",
+        "sources": ["https://myanimelist.net/anime/1"],
+        "synopsis": "Robots meet.",
+    }
+    (tmp_path / "stories.jsonl").write_text(json.dumps(story) + "\n")
+    finished = run(["add", str(tmp_path / "stories.jsonl"), "--as", "anime", "--no-embed"])
+    assert finished.code == 0, finished.err
+    assert "A story" in run(["search", "anime", "robots"]).out
+
+
+@pytest.mark.parametrize("content", ["", '{"spe', "[]", "7"])
+def test_a_marker_that_was_damaged_later_is_named_and_nothing_is_a_crash(run: Run, folder: Path, content: str) -> None:
+    (folder / "installed.json").write_text(content)
+    for command in COMMANDS:
+        done = run(command)
+        assert "Traceback" not in done.err, done.err
+        assert "installed.json is damaged" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="emptied"),
+        pytest.param(b"this is not a database" * 100, id="overwritten"),
+    ],
+)
+def test_a_store_that_was_damaged_later_is_named_and_nothing_is_a_crash(run: Run, folder: Path, content: bytes) -> None:
+    (folder / "installed.json").write_text('{"spec": "anime"}')
+    (folder / "records.sqlite").write_bytes(content)
+    for command in COMMANDS:
+        done = run(command)
+        assert "Traceback" not in done.err, done.err
+        assert "records.sqlite" in done.out + done.err
