@@ -24,7 +24,7 @@ from pinakes.text.query import analyse_query
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
 SPEC = get_package("music").spec
-KILLS = int(os.environ.get("PINAKES_KILLS", "6"))
+KILLS = int(os.environ.get("PINAKES_KILLS", "4"))
 """How often the editing process is killed; many more by the environment, for a long run."""
 CHILD_TIMEOUT_S = 90
 

@@ -28,7 +28,7 @@ from pinakes.settings import Settings
 
 pytestmark = pytest.mark.row("Z9")
 
-KILLS = int(os.environ.get("PINAKES_KILLS", "8"))
+KILLS = int(os.environ.get("PINAKES_KILLS", "4"))
 """How often jobs are killed; many more by the environment, for a long run."""
 ROWS = 400
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -1,5 +1,6 @@
 """The shared server is killed while it makes tokens: what it acknowledged is there, and the audit is whole."""
 
+import os
 import random
 import shutil
 import signal
@@ -25,7 +26,7 @@ from pinakes.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z13")
 
-KILLS = 5
+KILLS = int(os.environ.get("PINAKES_KILLS", "3"))
 CLIENTS = 6
 USERS = 24
 """A user has 50 tokens at most."""
