@@ -57,6 +57,8 @@ class TasteResult(EndpointResult):
     """What suits a taste, best first, and how the taste was understood."""
 
     hits: list[dict[str, Any]]
+    likes: list[dict[str, Any]]
+    dislikes: list[dict[str, Any]]
     understood: list[dict[str, str]]
     not_understood: list[str]
     notes: list[str]

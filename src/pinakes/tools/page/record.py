@@ -110,6 +110,7 @@ def _edit_form(catalogue: OpenCatalogue, record: Record, tools: Iterable[ToolSpe
         return None
     named = {"catalogue": catalogue.name} if "catalogue" in tool.params.model_fields else {}
     plain = plain_record(record, catalogue.spec)
+    by_name = {relation.field for relation in catalogue.spec.relations if relation.copies}
     return {
         "name": tool.name,
         "arguments": {**named, "id": record.id, "kind": record.kind},
@@ -117,6 +118,7 @@ def _edit_form(catalogue: OpenCatalogue, record: Record, tools: Iterable[ToolSpe
             _edited(field, plain.get(field.name))
             for field in catalogue.spec.fields.values()
             if field.shown and field.is_of(record.kind) and field.type is not FieldType.JSON
+            if field.name not in by_name
         ],
     }
 

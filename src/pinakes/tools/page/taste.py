@@ -72,6 +72,8 @@ def recommend_by_taste(
     ordered = sorted(answer.items, key=lambda item: (-_score(item, spec), item.record.id))
     return {
         "hits": [_shaped(catalogue, item, spec, media) for item in ordered],
+        "likes": _tray_hits(catalogue, tray.likes, media),
+        "dislikes": _tray_hits(catalogue, tray.dislikes, media),
         **_understood(answer, is_described=not tray.likes),
         "notes": [*answer.notes, *(f"'{one[:80]}' is not in the catalogue any more" for one in tray.unknown)],
         "taste": list(answer.taste_tags),
@@ -122,6 +124,11 @@ def _score(item: Recommendation, spec: CatalogueSpec) -> float:
 def _shaped(catalogue: OpenCatalogue, item: Recommendation, spec: CatalogueSpec, media: CallerMedia) -> dict[str, Any]:
     hit = {**shape_hit(catalogue, item.record, media), "score": round(_score(item, spec), 4)}
     return with_signals(hit, signal_values(item.signals, spec))
+
+
+def _tray_hits(catalogue: OpenCatalogue, choices: Iterable[NameChoice], media: CallerMedia) -> list[dict[str, Any]]:
+    """Return the records of the tray that exist, so that a shared address shows them by name."""
+    return [shape_hit(catalogue, one.record, media) for one in choices if one.record]
 
 
 def _signal(one: SignalWeight) -> dict[str, Any]:

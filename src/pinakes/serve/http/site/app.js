@@ -26,6 +26,7 @@ const DOCKS = {
   player: () => import("./views/music/player.js"),
   chat: () => import("./views/chat/drawer.js"),
 };
+const RECORD = () => import("./views/record/record.js");
 const LOG_IN = () => import("./views/log_in.js");
 const OPEN_TO_ALL = /^\/connect$/u;
 
@@ -46,6 +47,8 @@ function App() {
           : place ? html`<${Lazy} key=${place.load} load=${place.load} session=${session} address=${{...address, params: place.params}} />`
           : html`<${Empty} title="There is no such page"><p><a href="/">To the catalogues</a></p><//>`}
       </main>
+      ${session.me && !isShut && address.query.get("open") && html`
+        <${Lazy} key="record" load=${RECORD} isQuiet session=${session} address=${address} />`}
       ${session.me && !isShut && Object.keys(DOCKS).map((name) => shownDocks[name] && html`
         <${Lazy} key=${name} load=${DOCKS[name]} isQuiet session=${session} address=${address} />`)}
     </div>

@@ -1,0 +1,147 @@
+// Recommendations for a taste, live: likes, dislikes and a sentence, what was understood, and a slider for each signal.
+import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {change, changed} from "../../core/address.js";
+import {hideDock, showDock} from "../../core/docks.js";
+import {number, plural} from "../../core/format.js";
+import {ask} from "../../core/server.js";
+import {useStore} from "../../core/store.js";
+import {useStyle} from "../../core/style.js";
+import {Call} from "../../parts/call.js";
+import {Hit} from "../../parts/hit.js";
+import {Icon} from "../../parts/icon.js";
+import {Empty, Notice, Problem, Spinner} from "../../parts/notice.js";
+import {Finder} from "../record/finder.js";
+import {clear, dislike, fill, isEmpty, like, moodOf, parametersOf, remove, taste} from "./store.js";
+
+export const title = "Taste";
+const WAIT_MS = 180;
+
+export default function Taste({address}) {
+  const catalogue = address.params.catalogue, tray = useTray(address, catalogue);
+  const {answer, error, isWaiting} = useAnswer(tray, catalogue);
+  const isStyled = useStyle("views/taste/taste.css"), isRecordStyled = useStyle("views/record/record.css");
+  useEffect(() => { hideDock("tray"); return () => { if (!isEmpty()) showDock("tray"); }; }, []);
+  if (!isStyled || !isRecordStyled) return null;
+  const isAsked = tray.likes.length > 0 || tray.sentence.trim() !== "";
+  return html`<h1>Taste <a class="quiet" href=${`/c/${encodeURIComponent(catalogue)}`}>${catalogue}</a></h1>
+    <div class="taste">
+      <div class="stack">
+        <${Sentence} tray=${tray} answer=${isAsked ? answer : null} />
+        <section class="card stack" aria-label="Tray">
+          <${Finder} catalogue=${catalogue} label="Something you like" onChoose=${like} />
+          <${Kept} label="Likes" hits=${tray.likes} /><${Kept} label="Dislikes" hits=${tray.dislikes} />
+          ${(isAsked || !isEmpty(tray)) && html`<button type="button" class="plain small" onClick=${clear}>Empty the tray</button>`}
+        </section>
+        ${answer && html`<${Signals} signals=${answer.signals} weights=${tray.weights} />`}
+      </div>
+      <section class="stack" aria-label="Recommendations">
+        ${error && html`<${Problem} error=${error} />`}
+        <p class="quiet" aria-live="polite">${!isAsked ? "" : isWaiting ? "Looking …" : answer && plural(answer.hits.length, "recommendation")}</p>
+        ${!isAsked ? html`<${Empty} title="What do you like?"><p>Like a record, or say in a sentence what you are in the mood for.</p><//>`
+          : answer ? html`<${Found} answer=${answer} isWaiting=${isWaiting} />` : !error && html`<${Spinner} />`}
+      </section>
+    </div>`;
+}
+
+function Found({answer, isWaiting}) {
+  return html`${answer.notes.map((note) => html`<${Notice}>${note}<//>`)}
+    ${answer.hits.length === 0 && html`<${Empty} title="Nothing fits"><p>Ask for less in the sentence, or like something else.</p><//>`}
+    <ol class=${`hits ${isWaiting ? "waiting" : ""}`} aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key}>
+      <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Mood} hit=${hit} /><//>
+      <${Parts} hit=${hit} signals=${answer.signals} />
+    </li>`)}</ol>
+    <${Call} ...${answer.call} />`;
+}
+
+function Mood({hit}) {
+  const mood = useStore(taste, (tray) => moodOf(hit.key, tray));
+  const button = (name, put, label) => html`<button type="button" class="quiet-button" aria-pressed=${mood === name}
+    aria-label=${`${label} ${hit.title}`} onClick=${() => (mood === name ? remove(hit.key) : put(hit))}><${Icon} name=${name} /></button>`;
+  return html`${button("like", like, "Like")}${button("dislike", dislike, "Dislike")}`;
+}
+
+function Parts({hit, signals}) {
+  const shown = signals.filter(({name, weight}) => weight > 0 && name in hit.signals);
+  return html`<ul class="parts" aria-label="Why it fits">${shown.map(({name, label}) => html`<li key=${name}>
+    <meter min="0" max="1" value=${hit.signals[name]} aria-label=${label}></meter> ${label}</li>`)}</ul>`;
+}
+
+function Sentence({tray, answer}) {
+  const without = (phrase) => tray.sentence.replace(phrase, " ").replace(/\s*([,;])(\s*[,;])+/gu, "$1").replace(/\s+/gu, " ").replace(/^[\s,;]+|[\s,;]+$/gu, "");
+  return html`<section class="card stack" aria-label="Sentence">
+    <label>In the mood for<textarea rows="2" placeholder="after 2010, darker, not horror, under 13 episodes" value=${tray.sentence}
+      onInput=${(event) => taste.set({sentence: event.target.value})}></textarea></label>
+    ${answer && (answer.understood.length > 0 || answer.not_understood.length > 0) && html`<ul class="chips" aria-label="Understood">
+      ${answer.understood.map(({phrase, text}) => html`<li key=${phrase} class="chip" title=${text}><b>${phrase}</b> ${text}
+        <button type="button" class="quiet-button" aria-label=${`Forget ${phrase}`} onClick=${() => taste.set({sentence: without(phrase)})}><${Icon} name="close" /></button></li>`)}
+      ${answer.not_understood.map((phrase) => html`<li key=${phrase} class="chip unknown">Not understood: ${phrase}</li>`)}
+    </ul>`}
+  </section>`;
+}
+
+function Kept({label, hits}) {
+  return hits.length > 0 && html`<div><h2>${label}</h2><ul class="kept">${hits.map((hit) => html`<li key=${hit.key}>
+    <a href=${changed({open: hit.key})}>${hit.title}</a>
+    <button type="button" class="quiet-button" aria-label=${`Remove ${hit.title}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
+}
+
+function Signals({signals, weights}) {
+  const weigh = (name) => (event) => taste.set({weights: {...weights, [name]: Number(event.target.value)}});
+  return html`<section class="card stack" aria-labelledby="signals"><h2 id="signals">What counts</h2>
+    ${signals.map(({name, label, weight}) => html`<label key=${name} class="slider"><span>${label}</span><output>${number(weights[name] ?? weight)}</output>
+      <input type="range" min="0" max="1" step="0.05" value=${weights[name] ?? weight} onInput=${weigh(name)} /></label>`)}
+    ${Object.keys(weights).length > 0 && html`<button type="button" class="plain small" onClick=${() => taste.set({weights: {}})}>As it was</button>`}
+  </section>`;
+}
+
+// The tray and the address follow each other: whichever changed last is right.
+function useTray(address, catalogue) {
+  const tray = useStore(taste), seen = useRef(null);
+  const now = taste.get(), own = now.catalogue === catalogue ? now : null;
+  useEffect(() => {
+    const here = address.query.toString(), kept = own ? JSON.stringify(parametersOf(own)) : null;
+    if (seen.current?.here !== here && hasTray(address.query)) fill(trayOf(address.query, catalogue, own));
+    else if (!own) fill({catalogue});
+    else if (seen.current?.kept !== kept) change({...cleared(address.query), ...parametersOf(own)}, {replace: true});
+    const after = taste.get();
+    seen.current = {here: new URLSearchParams(location.search).toString(), kept: JSON.stringify(parametersOf(after))};
+  }, [address.url, tray]);
+  return own ?? {catalogue, likes: [], dislikes: [], sentence: "", weights: {}};
+}
+
+const isOfTray = (name) => ["like", "dislike", "q"].includes(name) || name.startsWith("w.");
+const hasTray = (query) => [...query.keys()].some(isOfTray);
+const cleared = (query) => Object.fromEntries([...query.keys()].filter(isOfTray).map((name) => [name, null]));
+
+// Records of a shared address are known by their ids until the answer has their titles.
+function trayOf(query, catalogue, own) {
+  const known = new Map([...(own?.likes ?? []), ...(own?.dislikes ?? [])].map((one) => [one.id, one]));
+  const hits = (name) => query.getAll(name).map((id) => known.get(id) ?? {key: `${catalogue}/${id}`, id, catalogue, title: id});
+  const weights = [...query].filter(([name]) => name.startsWith("w.")).map(([name, weight]) => [name.slice(2), Number(weight)]);
+  return {catalogue, likes: hits("like"), dislikes: hits("dislike"), sentence: query.get("q") ?? "", weights: Object.fromEntries(weights)};
+}
+
+function useAnswer(tray, catalogue) {
+  const [state, setState] = useState({});
+  const {like: likes, dislike: dislikes, q} = parametersOf(tray), sentence = q.trim();
+  const asked = JSON.stringify({catalogue, likes, dislikes, preferences: sentence, weights: tray.weights});
+  useEffect(() => {
+    if (!likes.length && !sentence) return setState({});
+    const stop = new AbortController();
+    setState((before) => ({...before, isWaiting: true}));
+    const timer = setTimeout(() => ask("POST", "/v1/taste", JSON.parse(asked), stop).then(
+      (answer) => { setState({answer}); named(answer); },
+      (error) => error.name !== "AbortError" && setState({error}),
+    ), WAIT_MS);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [asked]);
+  return state;
+}
+
+function named({likes, dislikes}) {
+  const titles = new Map([...likes, ...dislikes].map((one) => [one.key, one]));
+  const isUnnamed = (hits) => hits.some((one) => one.title === one.id && titles.get(one.key)?.title !== one.id);
+  const filled = (hits) => hits.map((one) => ({...one, ...titles.get(one.key)}));
+  const {likes: liked, dislikes: disliked} = taste.get();
+  if (isUnnamed([...liked, ...disliked])) taste.set({likes: filled(liked), dislikes: filled(disliked)});
+}
