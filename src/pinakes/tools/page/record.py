@@ -1,6 +1,6 @@
 """One record as the page shows it: its fields by role, its relations, where it is from, and how it may be edited."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.edits.tool import EDIT_TOOL
 from pinakes.tools.media import CallerMedia
 from pinakes.tools.page.hits import label_of, shape_hit
-from pinakes.tools.page.related import RelatedRecords, is_id_field, list_related
+from pinakes.tools.page.related import RelatedRecords, fields_of_relations, list_related
 from pinakes.tools.provenance import find_place
-from pinakes.tools.record_text import has_value, with_unit
+from pinakes.tools.record_text import has_value, short_value, with_unit
 from pinakes.tools.resources.records import address_of
 from pinakes.tools.spec import ToolSpec
 
@@ -30,10 +30,11 @@ def show_record(
     """Return a record with its relations; raise NotFoundError where there is none that the caller may see."""
     view, scope = catalogue.view(), Scope(visibility=principal.visibility)
     record = require_shown(view, stated, scope)
+    related = list_related(view, record, scope)
     return {
         "hit": shape_hit(catalogue, record, media),
-        "fields": _fields(view, record),
-        "relations": [_relation(catalogue, one, media) for one in list_related(view, record, scope)],
+        "fields": _fields(view, record, left_out=fields_of_relations(view, related)),
+        "relations": [_relation(catalogue, one, media) for one in related],
         "origin": find_place(catalogue, record),
         "has_vectors": view.reader.model is not None,
         "edit": _edit_form(catalogue, record, tools),
@@ -70,7 +71,7 @@ def require_shown(view: CatalogueView, stated: str, scope: Scope) -> Record:
     return record
 
 
-def _fields(view: CatalogueView, record: Record) -> list[dict[str, Any]]:
+def _fields(view: CatalogueView, record: Record, *, left_out: Collection[str]) -> list[dict[str, Any]]:
     plain = plain_record(record, view.spec)
     return [
         {
@@ -83,12 +84,13 @@ def _fields(view: CatalogueView, record: Record) -> list[dict[str, Any]]:
             "text": _text(record, field),
         }
         for field in view.spec.fields.values()
-        if field.shown and has_value(record, field) and not is_id_field(view, field.name)
+        if field.shown and has_value(record, field) and field.name not in left_out
     ]
 
 
 def _text(record: Record, field: FieldSpec) -> str:
-    return with_unit(", ".join(texts_of(record.get(field.name))), field)
+    value = record.get(field.name)
+    return short_value(value, field) if field.is_numeric else with_unit(", ".join(texts_of(value)), field)
 
 
 def filter_of(field: FieldSpec) -> str | None:

@@ -9,6 +9,7 @@ from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.page.hits import label_of
 
+RELATED = "Related"
 MOST_SHOWN = 60
 PAGES_TRIED = 60
 _ID_ENDINGS = ("_ids", "_id")
@@ -29,9 +30,11 @@ def list_related(view: CatalogueView, record: Record, scope: Scope) -> list[Rela
     return [one for one in found if one.records]
 
 
-def is_id_field(view: CatalogueView, name: str) -> bool:
-    """Tell whether a field only has the ids of related records, which are shown themselves."""
-    return any(relation.field == name for relation in view.spec.relations)
+def fields_of_relations(view: CatalogueView, related: Iterable[RelatedRecords]) -> set[str]:
+    """Return the fields that only have ids, names or pages of related records, which are shown themselves."""
+    fields = {name for relation in view.spec.relations for name in (relation.field, relation.copies) if name}
+    by_pages = view.spec.recommend.related.field if view.spec.recommend else ""
+    return {*fields, *([by_pages] if any(one.name == RELATED for one in related) else [])}
 
 
 def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
@@ -62,7 +65,7 @@ def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> RelatedRecor
     pages = texts_of(record.get(related.field))[:PAGES_TRIED] if related and related.field else []
     found = [one for page in pages if (one := view.find_stated(page, scope=scope)) and one.id != record.id]
     records = list({one.id: one for one in found}.values())
-    return _related(related.field if related else "", records, len(records))
+    return _related(RELATED, records, len(records))
 
 
 def _related(name: str, records: Iterable[Record], total: int) -> RelatedRecords:

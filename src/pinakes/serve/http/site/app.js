@@ -1,6 +1,6 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
 import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./core/html.js";
-import {useAddress} from "./core/address.js";
+import {go, useAddress} from "./core/address.js";
 import {docks} from "./core/docks.js";
 import {reload, useSession} from "./core/session.js";
 import {useStore} from "./core/store.js";
@@ -92,5 +92,9 @@ window.addEventListener("pagechange", (() => {
     document.getElementById("main")?.focus({preventScroll: true});
   };
 })());
+
+// The address of a record alone is that of its catalogue with the record open.
+const alone = /^\/c\/([^/]+)\/(.+)$/u.exec(location.pathname);
+if (alone) go(`/c/${alone[1]}?${new URLSearchParams({open: decodeURIComponent(`${alone[1]}/${alone[2]}`)})}`, {replace: true});
 
 render(html`<${App} />`, document.getElementById("app"));

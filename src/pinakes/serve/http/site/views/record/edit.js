@@ -1,14 +1,15 @@
 // Edits of a record: a form, the preview of every change that follows, and undo.
 import {html, useState} from "../../core/html.js";
 import {callTool} from "../../core/server.js";
-import {Problem} from "../../parts/notice.js";
+import {inWords, plural} from "../../core/format.js";
+import {Notice, Problem} from "../../parts/notice.js";
 import {toast} from "../../parts/toast.js";
-import {Changes} from "./changes.js";
-import {texts} from "./facts.js";
+import {texts} from "./finder.js";
 import {closeRecord} from "./open.js";
 
 const LISTS = ["text[]", "tag[]"];
 const NUMBERS = ["int", "float"];
+const OPS = {insert: "New", update: "Changed", delete: "Deleted"};
 
 export function Edit({record, onDone}) {
   const {name, arguments: given, fields} = record.edit;
@@ -37,10 +38,10 @@ export function Edit({record, onDone}) {
     </div>`;
   return html`<form class="stack" onSubmit=${onSubmit}>
     ${fields.map((one) => html`<${Input} key=${one.field} field=${one} value=${typed[one.field]} onInput=${(text) => setTyped({...typed, [one.field]: text})} />`)}
-    ${error && html`<${Problem} error=${error} />`}
-    ${mayCascade && html`<button type="button" class="plain danger" onClick=${() => ask({action: "delete", cascade: true}, true)}>See what would be deleted with it</button>`}
     <div class="row edit-actions">
-      <button type="submit" disabled=${isBusy || altered.length === 0}>See the change</button>
+      ${error && html`<${Problem} error=${error} />`}
+      ${mayCascade && html`<button type="button" class="plain danger" onClick=${() => ask({action: "delete", cascade: true}, true)}>See what would be deleted with it</button>`}
+      <button type="submit" disabled=${isBusy || altered.length === 0}>Preview</button>
       <button type="button" class="plain" onClick=${onDone}>Cancel</button>
       <span class="spring"></span>
       <button type="button" class="plain danger" disabled=${isBusy} onClick=${() => ask({action: "delete"}, true)}>Delete …</button>
@@ -85,4 +86,24 @@ function asValue({type}, text) {
   if (LISTS.includes(type)) return text.split("\n").map((line) => line.trim()).filter(Boolean);
   if (text.trim() === "") return null;
   return NUMBERS.includes(type) ? Number(text) : text;
+}
+
+function Changes({preview, record}) {
+  return html`<h3>${preview.total ? `${plural(preview.total, "record")} would change` : "Nothing would change"}</h3>
+    ${preview.notes.map((note) => html`<${Notice}>${note}<//>`)}
+    <ul class="changes">${preview.changes.map((one) => html`<li key=${one.id}>
+      <p><b>${OPS[one.op]}</b> ${one.id === record.id ? record.title : one.id} <span class="quiet">${one.kind}</span></p>
+      <dl class="facts">${one.fields.map(({field, before, after}) => html`<dt key=${field}>${inWords(field)}</dt><dd><${Difference} before=${before} after=${after} /></dd>`)}</dl>
+    </li>`)}</ul>
+    ${preview.has_more && html`<p class="quiet">The first ${preview.changes.length} are shown.</p>`}`;
+}
+
+// What is the same at both ends is shown once.
+function Difference({before, after}) {
+  const [old, fresh] = [before, after].map((value) => texts(value).join(", ").split(/(?<=\s)/u));
+  const same = (one, other) => { const place = one.findIndex((word, at) => word !== other[at]); return place < 0 ? one.length : place; };
+  const head = same(old, fresh), rest = [old.slice(head), fresh.slice(head)];
+  const tail = same(rest[0].toReversed(), rest[1].toReversed());
+  const [gone, come] = rest.map((words) => words.slice(0, words.length - tail).join(""));
+  return html`${old.slice(0, head).join("")}${gone && html`<del>${gone}</del>`} ${come && html`<ins>${come}</ins>`}${rest[0].slice(rest[0].length - tail).join("")}`;
 }

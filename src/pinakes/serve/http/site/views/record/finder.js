@@ -21,3 +21,8 @@ export function Finder({catalogue, label, onChoose}) {
       <button type="button" class="link" onClick=${() => choose(hit)}>${hit.title}</button> <span class="quiet">${hit.subtitle}</span></li>`)}</ul>`}
   </div>`;
 }
+
+// A value of a record as texts: a list's items, a tag's value.
+export function texts(value) {
+  return [value ?? []].flat().map((one) => (one && typeof one === "object" ? one.value ?? JSON.stringify(one) : String(one)));
+}

@@ -2,7 +2,7 @@
 import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {hideDock, showDock} from "../../core/docks.js";
-import {number, plural} from "../../core/format.js";
+import {inWords, number, plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
 import {useStore} from "../../core/store.js";
 import {useStyle} from "../../core/style.js";
@@ -19,11 +19,11 @@ const WAIT_MS = 180;
 export default function Taste({address}) {
   const catalogue = address.params.catalogue, tray = useTray(address, catalogue);
   const {answer, error, isWaiting} = useAnswer(tray, catalogue);
-  const isStyled = useStyle("views/taste/taste.css"), isRecordStyled = useStyle("views/record/record.css");
+  const isStyled = useStyle("views/record/record.css");
   useEffect(() => { hideDock("tray"); return () => { if (!isEmpty()) showDock("tray"); }; }, []);
-  if (!isStyled || !isRecordStyled) return null;
+  if (!isStyled) return null;
   const isAsked = tray.likes.length > 0 || tray.sentence.trim() !== "";
-  return html`<h1>Taste <a class="quiet" href=${`/c/${encodeURIComponent(catalogue)}`}>${catalogue}</a></h1>
+  return html`<h1>Taste <a class="quiet" href=${`/c/${encodeURIComponent(catalogue)}`}>${inWords(catalogue)}</a></h1>
     <div class="taste">
       <div class="stack">
         <${Sentence} tray=${tray} answer=${isAsked ? answer : null} />
@@ -63,16 +63,16 @@ function Mood({hit}) {
 function Parts({hit, signals}) {
   const shown = signals.filter(({name, weight}) => weight > 0 && name in hit.signals);
   return html`<ul class="parts" aria-label="Why it fits">${shown.map(({name, label}) => html`<li key=${name}>
-    <meter min="0" max="1" value=${hit.signals[name]} aria-label=${label}></meter> ${label}</li>`)}</ul>`;
+    <span class="meter" role="img" aria-label=${`${Math.round(100 * hit.signals[name])} %`}><span style=${{width: `${100 * hit.signals[name]}%`}}></span></span> ${label}</li>`)}</ul>`;
 }
 
 function Sentence({tray, answer}) {
   const without = (phrase) => tray.sentence.replace(phrase, " ").replace(/\s*([,;])(\s*[,;])+/gu, "$1").replace(/\s+/gu, " ").replace(/^[\s,;]+|[\s,;]+$/gu, "");
   return html`<section class="card stack" aria-label="Sentence">
-    <label>In the mood for<textarea rows="2" placeholder="after 2010, darker, not horror, under 13 episodes" value=${tray.sentence}
+    <label>In the mood for<textarea rows="2" placeholder="after 2010, darker, not too long" value=${tray.sentence}
       onInput=${(event) => taste.set({sentence: event.target.value})}></textarea></label>
     ${answer && (answer.understood.length > 0 || answer.not_understood.length > 0) && html`<ul class="chips" aria-label="Understood">
-      ${answer.understood.map(({phrase, text}) => html`<li key=${phrase} class="chip" title=${text}><b>${phrase}</b> ${text}
+      ${answer.understood.map(({phrase, text}) => html`<li key=${phrase} class="chip" title=${text}><b>${phrase}</b> ${text.replace(/ \(.*\)$/u, "")}
         <button type="button" class="quiet-button" aria-label=${`Forget ${phrase}`} onClick=${() => taste.set({sentence: without(phrase)})}><${Icon} name="close" /></button></li>`)}
       ${answer.not_understood.map((phrase) => html`<li key=${phrase} class="chip unknown">Not understood: ${phrase}</li>`)}
     </ul>`}
@@ -87,7 +87,7 @@ function Kept({label, hits}) {
 
 function Signals({signals, weights}) {
   const weigh = (name) => (event) => taste.set({weights: {...weights, [name]: Number(event.target.value)}});
-  return html`<section class="card stack" aria-labelledby="signals"><h2 id="signals">What counts</h2>
+  return html`<section class="card stack signals" aria-labelledby="signals"><h2 id="signals">What counts</h2>
     ${signals.map(({name, label, weight}) => html`<label key=${name} class="slider"><span>${label}</span><output>${number(weights[name] ?? weight)}</output>
       <input type="range" min="0" max="1" step="0.05" value=${weights[name] ?? weight} onInput=${weigh(name)} /></label>`)}
     ${Object.keys(weights).length > 0 && html`<button type="button" class="plain small" onClick=${() => taste.set({weights: {}})}>As it was</button>`}

@@ -8,7 +8,7 @@ import {Icon} from "../../parts/icon.js";
 import {clear, isEmpty, parametersOf, taste} from "./store.js";
 
 export default function Tray({address}) {
-  const tray = useStore(taste), isStyled = useStyle("views/taste/taste.css");
+  const tray = useStore(taste), isStyled = useStyle("views/record/record.css");
   if (!isStyled || isEmpty(tray) || address.path.startsWith("/taste/")) return null;
   const said = [plural(tray.likes.length, "like"), tray.dislikes.length > 0 && plural(tray.dislikes.length, "dislike")].filter(Boolean).join(", ");
   const names = tray.likes.map((one) => one.title).reverse();
