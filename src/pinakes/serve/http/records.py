@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from starlette.responses import Response
 
+from pinakes.gate.explore import PAGE_READS
 from pinakes.gate.gate import CallContext
 from pinakes.gate.page import read_record, read_similar, read_taste
 from pinakes.serve.http.endpoints import ServerRequest
-from pinakes.serve.http.replies import PRIVATE, JSONReply
+from pinakes.serve.http.replies import NO_STORE, PRIVATE, JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
 from pinakes.tools.page.taste import TasteQuestion
@@ -108,7 +109,7 @@ class RecordEndpoints:
         shown = await self._service.gate.run(
             context.principal, lambda gate: read(gate, context, catalogue, stated), context
         )
-        return JSONReply(shown, headers={**PRIVATE, **VARY})
+        return JSONReply(shown, headers={**NO_STORE, **VARY})
 
     async def recommend(self, request: ServerRequest) -> Response:
         """Recommend records like those that are liked, unlike those that are not, within a sentence."""
@@ -130,5 +131,10 @@ class RecordEndpoints:
 def _context(request: ServerRequest, operation: str, target: str, parameters: dict[str, Any]) -> CallContext:
     caller = request.caller
     return CallContext(
-        principal=caller.principal, via=caller.via, operation=operation, target=target, parameters=parameters
+        principal=caller.principal,
+        via=caller.via,
+        operation=operation,
+        target=target,
+        parameters=parameters,
+        times_the_limit=PAGE_READS,
     )

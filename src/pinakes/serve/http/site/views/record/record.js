@@ -131,13 +131,14 @@ const path = (catalogue) => `/c/${encodeURIComponent(catalogue)}`;
 const more = (all) => all.length > MOST && html` <span class="quiet">and ${all.length - MOST} more</span>`;
 
 function Why({hit}) {
-  const address = useAddress(), asked = address.query.get("q") ?? "";
+  const {path: here, query: parameters} = useAddress(), isHere = here === `/c/${hit.catalogue}`;
+  const asked = isHere || here === "/search" ? parameters.get("q") ?? "" : "";
   const [typed, setTyped] = useState(asked), [state, setState] = useState(null);
-  const isHere = address.path === `/c/${hit.catalogue}`;
   const explain = async (query) => {
     setState({});
     try {
-      setState({told: await ask("POST", "/v1/explain", {catalogue: hit.catalogue, id: hit.id, query, ...(await searched(query === asked && isHere))})});
+      const call = query === asked && isHere ? await searched() : {query};
+      setState({told: await ask("POST", "/v1/explain", {catalogue: hit.catalogue, id: hit.id, ...call})});
     } catch (error) {
       setState({error});
     }
@@ -156,11 +157,10 @@ function Why({hit}) {
 }
 
 // The very call that the results on the page came from, so that the explanation is of what is seen.
-async function searched(isOfPage) {
-  if (!isOfPage) return {};
+async function searched() {
   const {call} = await ask("GET", changed({open: null, view: null, parts: "hits", limit: 1}));
-  const {query, catalogue, ...rest} = call.arguments;
-  return {tool: call.name, arguments: {...rest, ...(catalogue ? {catalogue} : {})}};
+  const {query, limit, ...rest} = call.arguments;
+  return {query, tool: call.name, arguments: rest};
 }
 
 function Told({told}) {
