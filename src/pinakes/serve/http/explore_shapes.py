@@ -118,6 +118,7 @@ class CatalogueCardResult(EndpointResult):
     records: int
     kinds: list[str]
     has_map: bool
+    has_vectors: bool
     has_audio: bool
     samples: list[str]
     changed_at: str | None = None

@@ -29,6 +29,7 @@ def describe_catalogue(view: CatalogueView, visibility: Visibility, media: Calle
         "records": view.reader.count(Scope(visibility=visibility)),
         "kinds": list(spec.kinds),
         "has_map": view.reader.model is not None,
+        "has_vectors": view.reader.model is not None,
         "has_audio": media.has_files_of(view.name),
         "samples": sample_queries(view, visibility),
     }

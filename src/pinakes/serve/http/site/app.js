@@ -10,8 +10,7 @@ import {Empty, Problem, Spinner} from "./parts/notice.js";
 import {Toasts} from "./parts/toast.js";
 
 const VIEWS = [
-  [/^\/$/u, () => import("./views/home.js")],
-  [/^\/search$/u, () => import("./views/search.js")],
+  [/^\/(?:search)?$/u, () => import("./views/home.js")],
   [/^\/c\/(?<catalogue>[^/]+)$/u, () => import("./views/explore/explore.js")],
   [/^\/taste\/(?<catalogue>[^/]+)$/u, () => import("./views/taste/taste.js")],
   [/^\/music(?:\/(?<page>.+))?$/u, () => import("./views/music/music.js")],

@@ -1,19 +1,14 @@
 import {html, useState} from "../core/html.js";
-import {keyName, keys, useKeys} from "../core/keys.js";
-import {useStore} from "../core/store.js";
-import {Dialog} from "./dialog.js";
+import {useKeys} from "../core/keys.js";
 
 // "/" goes to the search box of the view, "?" lists the keys.
 export function KeysHelp() {
-  const [isOpen, setOpen] = useState(false), sections = useStore(keys);
+  const [List, setList] = useState(null);
   useKeys("Page", {
     "/": ["search", focusSearch],
-    "?": ["list the keys", () => setOpen(true)],
+    "?": ["list the keys", () => void import("./keys_list.js").then((found) => setList(() => found.KeysList))],
   });
-  return isOpen && html`<${Dialog} title="Keys" onClose=${() => setOpen(false)}>
-    ${sections.map(({section, bindings}) => html`<h3>${section}</h3><dl class="keys">${Object.entries(bindings).map(([key, [what]]) => html`
-      <dt><kbd>${keyName(key)}</kbd></dt><dd>${what}</dd>`)}</dl>`)}
-  <//>`;
+  return List && html`<${List} onClose=${() => setList(null)} />`;
 }
 
 function focusSearch() {

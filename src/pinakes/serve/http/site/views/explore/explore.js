@@ -1,0 +1,76 @@
+// One result set of a catalogue, seen as a list, a table, a map or a queue.
+import {html, useEffect, useState} from "../../core/html.js";
+import {change} from "../../core/address.js";
+import {number, plural} from "../../core/format.js";
+import {useKeys} from "../../core/keys.js";
+import {useStyle} from "../../core/style.js";
+import {Empty, Problem, Spinner} from "../../parts/notice.js";
+import {Hits, SearchBox, moveHit, useAnswer, useHits, useModule} from "./shared.js";
+
+const VIEWS = {
+  table: () => import("./table.js"),
+  map: () => import("../map/map.js"),
+  queue: () => import("../music/queue_view.js"),
+};
+const FACETS = () => import("./facets.js"), TOOLS = () => import("./tools.js");
+const FACETS_AFTER_MS = 80;
+
+export default function Explore({address, session}) {
+  const isStyled = useStyle("views/explore/explore.css");
+  const path = `/c/${encodeURIComponent(address.params.catalogue)}`, view = address.query.get("view") ?? "list";
+  const params = withoutPlace(address.query), text = params.get("q") ?? "";
+  const about = useAnswer(`${path}?parts=catalogue`), catalogue = about.answer?.catalogue;
+  const found = useHits(`${path}?${params}&parts=hits${view === "table" ? "&view=table" : ""}`), {answer, error, hits} = found;
+  const counted = useAnswer(answer && found.isCurrent && !error ? `${path}?${params}&parts=facets` : null, FACETS_AFTER_MS);
+  const [hasFacets, setFacets] = useState(false);
+  const facets = useModule(FACETS), tools = useModule(TOOLS), shown = useModule(VIEWS[view]);
+  useEffect(() => {
+    if (catalogue) document.title = `${text ? `${text} · ` : ""}${catalogue.title} · Pinakes`;
+  }, [catalogue, text]);
+  useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
+  if (about.error) return html`<${Problem} error=${about.error} retry=${about.retry} />`;
+  if (!isStyled || !catalogue || !(answer || error)) return html`<${Spinner} />`;
+  const view_ = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
+  return html`<div class="explore">
+    <header class="explore-head">
+      <h1>${catalogue.title}</h1>
+      <p class="quiet">${catalogue.summary}</p>
+      <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
+        onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
+    </header>
+    <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters">
+      ${facets && counted.answer && html`<${facets.Facets} facets=${counted.answer.facets} path=${path} params=${params} />`}</aside>
+    <section class="found" aria-busy=${!found.isCurrent}>
+      <h2 class="unseen">Results</h2>
+      <div class="tools">
+        <p class="count" role="status">${error ? "" : countOf(answer, text)}</p>
+        <button type="button" class="plain small for-phone" aria-expanded=${hasFacets} onClick=${() => setFacets(!hasFacets)}>Filters</button>
+        ${tools && html`<${tools.Views} view=${view} catalogue=${catalogue} />`}
+      </div>
+      ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood} catalogue=${catalogue} />`}
+      ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
+        ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
+        ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
+        ${view === "list" && html`<${Hits} hits=${hits} query=${answer.query} loadMore=${found.loadMore} open=${address.query.get("open")} canLike=${catalogue.has_vectors} />`}
+        ${VIEWS[view] && (shown ? html`<${shown.default} ...${view_} />` : html`<${Spinner} />`)}
+        ${!hits.length && !answer.query && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
+        ${tools && answer.call && html`<${tools.Call} ...${answer.call} />`}`}
+    </section>
+  </div>`;
+}
+
+// What is asked for, without what only concerns how it is shown.
+function withoutPlace(query) {
+  const params = new URLSearchParams(query);
+  for (const name of ["open", "view", "cursor", "parts"]) params.delete(name);
+  return params;
+}
+
+function countOf({query, total, listed, evidence}, text) {
+  if (!query) return `${plural(total, "record")}${text ? ", by the conditions alone" : ""}`;
+  if (evidence === "none") return "No good match";
+  return `${plural(total, "good match", "good matches")}${listed > total ? ` of the ${number(listed)} nearest` : ""}`;
+}
+
+const hintOf = ({records, samples}) => `Search ${plural(records, "record")}${samples.length ? `, as “${samples[0]}”` : ""}`;
+const down = () => moveHit(1), up = () => moveHit(-1);

@@ -1,0 +1,34 @@
+// What all catalogues have for a query, merged by how well it answers.
+import {html} from "../core/html.js";
+import {link} from "../core/address.js";
+import {number, plural} from "../core/format.js";
+import {Call} from "../parts/call.js";
+import {Empty, Problem, Spinner} from "../parts/notice.js";
+import {Hits, useAnswer} from "./explore/shared.js";
+
+export default function Search({query, open}) {
+  const {answer, error, isCurrent, retry} = useAnswer(link("/search", {q: query}));
+  if (error) return html`<${Problem} error=${error} retry=${retry} />`;
+  if (!answer) return html`<${Spinner} />`;
+  const having = answer.catalogues.filter(({total}) => total > 0).sort((one, other) => other.total - one.total);
+  return html`<section class="stack" aria-busy=${!isCurrent}>
+    <h2 class="unseen">Results</h2>
+    <p class="count" role="status">${having.length ? `${plural(answer.total, "good match", "good matches")} in ${plural(having.length, "catalogue")}` : "No good match"}</p>
+    ${having.length > 0 && html`<ul class="chips" aria-label="Catalogues with good matches">${having.map(({name, title, total}) => html`
+      <li key=${name}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: query})}>${titleOf(title, name, answer.catalogues)} <b>${number(total)}</b></a></li>`)}</ul>`}
+    ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
+    ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record of any catalogue is a good match for “${answer.query}”.</p><//>`}
+    <${Hits} hits=${answer.hits.map((hit) => inCatalogue(hit, answer.catalogues))} query=${answer.query} open=${open} />
+    ${answer.call && html`<${Call} ...${answer.call} />`}
+  </section>`;
+}
+
+// Among records of all catalogues, each says which it is from.
+function inCatalogue(hit, catalogues) {
+  const {title, name} = catalogues.find((one) => one.name === hit.catalogue);
+  return {...hit, subtitle: [titleOf(title, name, catalogues), hit.subtitle].filter(Boolean).join(" · ")};
+}
+
+function titleOf(title, name, catalogues) {
+  return catalogues.filter((one) => one.title === title).length > 1 ? `${title} (${name})` : title;
+}
