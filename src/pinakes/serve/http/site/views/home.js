@@ -2,7 +2,6 @@
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
 import {ago, number, plural} from "../core/format.js";
-import {useStyle} from "../core/style.js";
 import {Empty, Problem, Spinner} from "../parts/notice.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
@@ -10,11 +9,11 @@ const SEARCH = () => import("./search.js");
 export const title = "Catalogues";
 
 export default function Home({address, session}) {
-  const isStyled = useStyle("views/explore/explore.css"), {answer, error, retry} = useAnswer("/v1/catalogues");
+  const {answer, error, retry} = useAnswer("/v1/catalogues");
   const query = address.query.get("q") ?? "", search = useModule(query ? SEARCH : null);
   const cards = answer?.catalogues ?? [];
   if (error) return html`<${Problem} error=${error} retry=${retry} />`;
-  if (!answer || !isStyled) return html`<${Spinner} />`;
+  if (!answer) return html`<${Spinner} />`;
   if (!cards.length) return html`<${NoCatalogues} session=${session} />`;
   return html`<div class="stack home">
     <header class="explore-head">

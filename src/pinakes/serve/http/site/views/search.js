@@ -2,9 +2,9 @@
 import {html} from "../core/html.js";
 import {link} from "../core/address.js";
 import {number, plural} from "../core/format.js";
-import {Call} from "../parts/call.js";
 import {Empty, Problem, Spinner} from "../parts/notice.js";
 import {Hits, useAnswer} from "./explore/shared.js";
+import {Actions, Call} from "./explore/tools.js";
 
 export default function Search({query, open}) {
   const {answer, error, isCurrent, retry} = useAnswer(link("/search", {q: query}));
@@ -18,7 +18,7 @@ export default function Search({query, open}) {
       <li key=${name}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: query})}>${titleOf(title, name, answer.catalogues)} <b>${number(total)}</b></a></li>`)}</ul>`}
     ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
     ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record of any catalogue is a good match for “${answer.query}”.</p><//>`}
-    <${Hits} hits=${answer.hits.map((hit) => inCatalogue(hit, answer.catalogues))} query=${answer.query} open=${open} />
+    <${Hits} hits=${answer.hits.map((hit) => inCatalogue(hit, answer.catalogues))} query=${answer.query} open=${open} actions=${(hit) => html`<${Actions} hit=${hit} />`} />
     ${answer.call && html`<${Call} ...${answer.call} />`}
   </section>`;
 }

@@ -3,7 +3,6 @@ import {html, useEffect, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
-import {useStyle} from "../../core/style.js";
 import {Empty, Problem, Spinner} from "../../parts/notice.js";
 import {Hits, SearchBox, moveHit, useAnswer, useHits, useModule} from "./shared.js";
 
@@ -16,7 +15,6 @@ const FACETS = () => import("./facets.js"), TOOLS = () => import("./tools.js");
 const FACETS_AFTER_MS = 80;
 
 export default function Explore({address, session}) {
-  const isStyled = useStyle("views/explore/explore.css");
   const path = `/c/${encodeURIComponent(address.params.catalogue)}`, view = address.query.get("view") ?? "list";
   const params = withoutPlace(address.query), text = params.get("q") ?? "";
   const about = useAnswer(`${path}?parts=catalogue`), catalogue = about.answer?.catalogue;
@@ -29,7 +27,7 @@ export default function Explore({address, session}) {
   }, [catalogue, text]);
   useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
   if (about.error) return html`<${Problem} error=${about.error} retry=${about.retry} />`;
-  if (!isStyled || !catalogue || !(answer || error)) return html`<${Spinner} />`;
+  if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
   const view_ = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
   return html`<div class="explore">
     <header class="explore-head">
@@ -51,7 +49,8 @@ export default function Explore({address, session}) {
       ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
         ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
         ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
-        ${view === "list" && html`<${Hits} hits=${hits} query=${answer.query} loadMore=${found.loadMore} open=${address.query.get("open")} canLike=${catalogue.has_vectors} />`}
+        ${view === "list" && html`<${Hits} hits=${hits} query=${answer.query} loadMore=${found.loadMore} open=${address.query.get("open")}
+          actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue.has_vectors} />`)} />`}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${view_} />` : html`<${Spinner} />`)}
         ${!hits.length && !answer.query && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
         ${tools && answer.call && html`<${tools.Call} ...${answer.call} />`}`}

@@ -104,11 +104,11 @@ export function useModule(load) {
 }
 
 // Those that answer, and below them, folded, those that are only near.
-export function Hits({hits, query, loadMore, open, canLike}) {
+export function Hits({hits, query, loadMore, open, actions}) {
   const last = query ? hits.findLastIndex((hit) => hit.evidence !== "none") : hits.length - 1;
   const near = hits.slice(last + 1), more = loadMore && html`<${More} load=${loadMore} />`;
   const list = (some, label) => html`<${HitList} hits=${some} label=${label} chosen=${open}
-    hrefOf=${(hit) => changed({open: hit.key})} actions=${(hit) => html`<${Actions} hit=${hit} canLike=${canLike} />`} />`;
+    hrefOf=${(hit) => changed({open: hit.key})} actions=${actions} />`;
   return html`
     ${last >= 0 && list(hits.slice(0, last + 1), "Results")}
     ${near.length > 0 ? html`<details class="near">
@@ -125,12 +125,4 @@ function More({load}) {
     load().catch((error) => toast(error.message, {mood: "bad"})).finally(() => setBusy(false));
   };
   return html`<p class="more"><button type="button" class="plain" disabled=${isBusy} onClick=${press}>Show more</button></p>`;
-}
-
-function Actions({hit, canLike}) {
-  const button = (name, label, work) => html`<button type="button" class="quiet-button" aria-label=${`${label} ${hit.title}`} title=${label}
-    onClick=${work}><${Icon} name=${name} /></button>`;
-  return html`
-    ${hit.audio && button("play", "Play", async () => (await import("../music/queue.js")).play([hit]))}
-    ${canLike && button("like", "Like", async () => (await import("../taste/store.js")).like(hit))}`;
 }

@@ -47,3 +47,12 @@ function clear(params) {
   const names = [...params.keys()].filter((name) => LIMITS.test(name));
   change(Object.fromEntries(names.map((name) => [name, null])));
 }
+
+// What can be done with a hit where it is listed.
+export function Actions({hit, canLike}) {
+  const button = (name, label, work) => html`<button type="button" class="quiet-button" aria-label=${`${label} ${hit.title}`} title=${label}
+    onClick=${work}><${Icon} name=${name} /></button>`;
+  return html`
+    ${hit.audio && button("play", "Play", async () => (await import("../music/queue.js")).play([hit]))}
+    ${canLike && button("like", "Like", async () => (await import("../taste/store.js")).like(hit))}`;
+}
