@@ -10,8 +10,9 @@ export class Refused extends Error {
 export async function ask(method, path, body, {signal} = {}) {
   const options = {method, headers: {Accept: "application/json"}, credentials: "same-origin", signal};
   if (body !== undefined) {
-    options.headers["Content-Type"] = "application/json";
-    options.body = JSON.stringify(body);
+    const isFile = body instanceof Blob;
+    options.headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
+    options.body = isFile ? body : JSON.stringify(body);
   }
   const reply = await reach(path, options);
   if (reply.status === 204) return null;

@@ -1,0 +1,153 @@
+// Add a table: drop it, see what becomes of its columns, change that, build it, and search it.
+import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {go} from "../../core/address.js";
+import {bytes, number} from "../../core/format.js";
+import {ask} from "../../core/server.js";
+import {useStyle} from "../../core/style.js";
+import {confirm} from "../../parts/dialog.js";
+import {Icon} from "../../parts/icon.js";
+import {Empty, Notice, Problem, Spinner} from "../../parts/notice.js";
+import {toast} from "../../parts/toast.js";
+import {Proposal} from "./proposal.js";
+
+export const title = "Add a table";
+const KINDS = "CSV, JSON, Parquet, Excel, OpenDocument or SQLite, also compressed";
+const STATES = {reading: "is being read", proposed: "can be built", building: "is being built", built: "was built", failed: "was not built"};
+const WAITING = ["receiving", "reading", "building"];
+const LONGEST_PAUSE_MS = 1500;
+
+export default function Add({address, session}) {
+  const isStyled = useStyle("views/add/add.css");
+  const id = address.query.get("table");
+  if (!session.may("ServerAdmin")) return html`<${Empty} title="Administrators add tables"><p>Ask one for the permission ServerAdmin.</p><//>`;
+  return isStyled && html`<div class="stack add"><h1>Add a table</h1>${id ? html`<${Table} key=${id} path=${`/v1/tables/${id}`} session=${session} />` : html`<${Drop} />`}</div>`;
+}
+
+function Drop() {
+  const [server, setServer] = useState(null), [error, setError] = useState(null), [sending, setSending] = useState(null);
+  const [isOver, setOver] = useState(false), stop = useRef(null);
+  const send = async (file) => {
+    if (!file || !server || sending) return;
+    setError(null);
+    try {
+      requireTable(file, server);
+      stop.current = new AbortController();
+      const id = await sendFile(file, server.piece_bytes, (part) => setSending({file, part}), stop.current.signal);
+      go(`/add?table=${id}`);
+    } catch (problem) {
+      if (problem.name !== "AbortError") setError(problem);
+      setSending(null);
+    }
+  };
+  useEffect(() => {
+    ask("GET", "/v1/tables").then(setServer, setError);
+    return () => stop.current?.abort();
+  }, []);
+  useEffect(() => { // a file that misses the box would take the place of the page
+    const take = (event) => {
+      event.preventDefault();
+      setOver(event.type === "dragover");
+      if (event.type === "drop") send(event.dataTransfer.files[0]);
+    };
+    const events = ["dragover", "dragleave", "drop"];
+    for (const name of events) addEventListener(name, take);
+    return () => { for (const name of events) removeEventListener(name, take); };
+  });
+  if (!server) return error ? html`<${Problem} error=${error} />` : html`<${Spinner} />`;
+  if (!server.max_bytes) return html`<${Empty} title="This server takes no tables"><p>The setting <code>server.max_upload_mb</code> is 0.</p><//>`;
+  if (sending) return html`<${Progress} title=${`Sending ${sending.file.name}`} part=${sending.part} cancel=${() => stop.current.abort()} />`;
+  const known = server.tables.filter(({state}) => STATES[state]);
+  return html`${error && html`<${Problem} error=${error} />`}
+    <label class=${`drop ${isOver ? "over" : ""}`}>
+      <${Icon} name="upload" /><strong>Drop a table here, or choose a file</strong>
+      <span class="quiet">${KINDS}; up to ${bytes(server.max_bytes)}. It stays on this server.</span>
+      <input type="file" class="unseen" accept=${server.suffixes.join()} onChange=${(event) => send(event.target.files[0])} />
+    </label>
+    ${known.length > 0 && html`<h2>Tables of today</h2><ul>${known.map(({id, file, state}) => html`
+      <li key=${id}><a href=${`/add?table=${id}`}>${file}</a> <span class="quiet">${STATES[state]}</span></li>`)}</ul>`}`;
+}
+
+function requireTable({name, size}, {max_bytes: most, suffixes}) {
+  if (!size) throw new Error(`${name} is empty, or a folder. Choose a file with a table.`);
+  if (size > most) throw new Error(`${name} has ${bytes(size)}, and at most ${bytes(most)} are taken here. On the server itself: pinakes add FILE`);
+  if (!suffixes.some((one) => name.toLowerCase().endsWith(one))) throw new Error(`${name} is no table, by its name. Right are ${KINDS}.`);
+}
+
+// Announce a file and send it in pieces; `onPart` is told the share that has arrived. Returns the id of the table.
+async function sendFile(file, pieceBytes, onPart, signal) {
+  const {id} = await ask("POST", "/v1/tables", {file: file.name, size_bytes: file.size});
+  try {
+    for (let offset = 0; offset < file.size; offset += pieceBytes) {
+      onPart(offset / file.size);
+      await ask("PUT", `/v1/tables/${id}/content?offset=${offset}`, file.slice(offset, offset + pieceBytes), {signal});
+    }
+  } catch (error) {
+    ask("DELETE", `/v1/tables/${id}`).catch(() => {});
+    throw error;
+  }
+  return id;
+}
+
+// One table, from when it was received until it was built or discarded.
+function Table({path, session}) {
+  const [table, setTable] = useState(null), [proposal, setProposal] = useState(null), [error, setError] = useState(null);
+  const [builds, setBuilds] = useState(0), state = table?.state;
+  useEffect(() => {
+    let isHere = true;
+    const look = async (pause) => {
+      const found = await ask("GET", path);
+      if (isHere) setTable(found);
+      if (isHere && WAITING.includes(found.state)) setTimeout(() => look(Math.min(pause * 1.3, LONGEST_PAUSE_MS)).catch(setError), pause);
+    };
+    look(200).catch(setError);
+    return () => { isHere = false; };
+  }, [builds]);
+  useEffect(() => {
+    if (state === "built") session.reload();
+    if (!proposal && ["proposed", "failed"].includes(state)) ask("GET", `${path}/proposal`).then(setProposal, () => {});
+  }, [state]);
+  const tried = (work) => work().then(() => setError(null), setError);
+  const build = (embed) => tried(async () => {
+    setTable(await ask("POST", `${path}/build`, {embed}));
+    setBuilds(builds + 1);
+  });
+  const discard = async (said, question) => {
+    if (question && !(await confirm(question, {yes: "Yes, remove", no: "Keep", danger: true}))) return;
+    await tried(async () => {
+      await ask("DELETE", path);
+      toast(said);
+      session.reload();
+      go("/add");
+    });
+  };
+  const discardTable = () => discard("The table was discarded.");
+  const problem = error ?? (table?.problem && {message: table.problem});
+  if (state === "building") return html`<${Building} table=${table} cancel=${() => discard("The build was cancelled.", "What was built so far is removed.")} />`;
+  if (state === "built") return html`<${Built} table=${table} problem=${error} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} and its file are removed from this server.`)} />`;
+  return html`${problem && html`<${Problem} error=${problem} />`}
+    ${proposal ? html`<${Proposal} path=${path} file=${table.file} proposal=${proposal} onProposal=${setProposal} build=${build} discard=${discardTable} />`
+      : problem ? html`<div class="row">${table && html`<button type="button" class="plain" onClick=${discardTable}>Discard it</button>`}<a href="/add">Choose another file</a></div>`
+      : html`<${Spinner} label=${table ? `Reading ${table.file}…` : undefined} />`}`;
+}
+
+function Building({table, cancel}) {
+  const {phase, done, total, is_searchable: isSearchable} = table.progress;
+  return html`<${Progress} title=${`Building ${table.catalogue}`} part=${total ? done / total : undefined} cancel=${cancel}>
+    <p class="quiet" aria-live="polite">${number(done)}${total ? ` of ${number(total)}` : ""} ${phase === "texts" ? "texts embedded" : "rows read"}</p>
+    ${isSearchable && html`<p>Words find its records already: <a href=${`/c/${table.catalogue}`}>search it now</a>. Their meaning is found as this goes on.</p>`}<//>`;
+}
+
+function Progress({title: told, part, cancel, children}) {
+  return html`<section class="card stack"><h2>${told}</h2><progress value=${part} max="1" aria-label=${told}></progress>
+    ${children}<div><button type="button" class="plain" onClick=${cancel}>Cancel</button></div></section>`;
+}
+
+function Built({table, problem, remove}) {
+  const heading = useRef();
+  useEffect(() => heading.current.focus(), []);
+  return html`${problem && html`<${Problem} error=${problem} />`}
+    <${Notice} mood="good"><h2 tabindex="-1" ref=${heading}>${table.catalogue} is ready</h2>
+      <ul>${table.report.map((line) => html`<li>${line.charAt(0).toUpperCase() + line.slice(1)}.</li>`)}</ul><//>
+    <div class="row"><a class="button" href=${`/c/${table.catalogue}`}>Search it</a><a class="button plain" href="/add">Add another</a>
+      <button type="button" class="plain danger" onClick=${remove}><${Icon} name="undo" /> Undo: remove it</button></div>`;
+}
