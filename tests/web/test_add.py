@@ -24,8 +24,7 @@ def choose(page: Page, name: str, content: str) -> None:
 
 def test_a_table_is_added_changed_built_searched_and_removed(visit: Callable[..., Visit]) -> None:
     visited = visit(allowed=("409",))
-    page = visited.open("/")
-    page.get_by_role("link", name="Add", exact=True).click()
+    page = visited.open("/add")
     expect(page.get_by_label("Drop a table here")).to_be_attached()
     visited.check_access()
     choose(page, "plays.csv", PLAYS)
@@ -39,7 +38,7 @@ def test_a_table_is_added_changed_built_searched_and_removed(visit: Callable[...
     page.get_by_label("Use of note").select_option(label="Main text")
     expect(page.get_by_label("Use of note")).to_have_value("body")
     page.get_by_label("Filter by year").uncheck()
-    expect(page.locator("form")).to_have_attribute("aria-busy", "false")
+    expect(page.locator(".proposal")).to_have_attribute("aria-busy", "false")
     page.get_by_label("Name", exact=True).fill("anime")
     page.get_by_label("Name", exact=True).press("Tab")
     expect(page.get_by_role("alert")).to_contain_text("'name': there is a catalogue 'anime' already")

@@ -12,10 +12,12 @@ const OTHER_TABLE = {columns: {}, record_title: null, id: null, body: null, grou
 export function Proposal({path, file, proposal, onProposal, build, discard}) {
   const [error, setError] = useState(null), [isBusy, setBusy] = useState(false);
   const last = useRef(null), wanted = useRef(proposal.changes), embed = useRef();
-  const save = async (change) => {
+  // What was chosen is shown at once; where it is refused, it goes back to what was.
+  const save = async (change, columns = proposal.columns) => {
     last.current?.abort();
     const {signal} = last.current = new AbortController();
     setBusy(true);
+    onProposal({...proposal, ...change, name: change.name ?? proposal.name, title: change.title ?? proposal.title, columns});
     try {
       const changed = await ask("PUT", `${path}/proposal`, wanted.current = {...wanted.current, ...change}, {signal});
       setError(null);
@@ -24,13 +26,16 @@ export function Proposal({path, file, proposal, onProposal, build, discard}) {
       if (problem.name === "AbortError") return;
       setError(problem);
       wanted.current = proposal.changes;
-      onProposal({...proposal}); // what was chosen goes back to what is
+      onProposal(proposal);
     }
     setBusy(false);
   };
   const setColumn = (name, change, more) => {
-    const {columns} = wanted.current;
-    return save({...more, columns: {...columns, [name]: {...columns[name], ...change}}});
+    const known = wanted.current.columns, shown = {...change};
+    if (change.role === "none") shown.role = null;
+    if (change.use) shown.field = change.use === "keep" ? name : null;
+    return save({...more, columns: {...known, [name]: {...known[name], ...change}}},
+      proposal.columns.map((one) => (one.column === name ? {...one, ...shown} : one)));
   };
   const setRole = (name, role) => {
     if (role === "title") return save({record_title: name});
@@ -38,7 +43,7 @@ export function Proposal({path, file, proposal, onProposal, build, discard}) {
   };
   const {columns, composed, notes} = proposal;
   const fields = columns.filter(({field}) => field).length + composed.length;
-  return html`<form class="stack" aria-busy=${isBusy} onSubmit=${(event) => { event.preventDefault(); build(embed.current.checked); }}>
+  return html`<div class="stack proposal" aria-busy=${isBusy}>
     <p class="quiet" role="status">${file}: ${plural(proposal.rows, "row")}${proposal.is_sample ? " looked at" : ""}, ${plural(columns.length, "column")}, ${plural(fields, "field")}${isBusy ? "; looking again…" : "."}</p>
     ${error && html`<${Problem} error=${error} />`}
     ${[proposal.verdict, ...proposal.questions].filter(Boolean).map((one) => html`<${Notice} key=${one}>${one.charAt(0).toUpperCase() + one.slice(1)}<//>`)}
@@ -51,14 +56,14 @@ export function Proposal({path, file, proposal, onProposal, build, discard}) {
     <section class="first"><h2>First records, as they will look</h2><${HitList} hits=${proposal.hits} label="First records" /></section></div>
     <details><summary>The spec that is written</summary><div class="block"><pre tabindex="0">${proposal.declaration}</pre></div></details>
     <div class="card row foot"><label class="inline grow"><input type="checkbox" defaultChecked ref=${embed} /> Find by meaning too, which takes longer to build</label>
-      <button type="button" class="plain" onClick=${discard}>Discard</button><button>Build ${proposal.name}</button></div>
-  </form>`;
+      <button type="button" class="plain" onClick=${discard}>Discard</button><button type="button" disabled=${isBusy} onClick=${() => build(embed.current.checked)}>Build ${proposal.name}</button></div>
+  </div>`;
 }
 
 function Names({proposal, save}) {
   const columns = proposal.columns.map(({column}) => [column, column]), {reading} = proposal.changes, {record_title: title} = proposal;
-  const text = (name, label, hint) => html`<label>${label}<input key=${proposal[name]} value=${proposal[name]} maxlength="100"
-    onChange=${(event) => save({[name]: event.target.value.trim() || null})} /><span class="hint">${hint}</span></label>`;
+  const text = (name, label, hint) => html`<div class="field"><label>${label}<input key=${proposal[name]} value=${proposal[name]} maxlength="100"
+    aria-describedby=${`hint-${name}`} onChange=${(event) => save({[name]: event.target.value.trim() || null})} /></label><span class="hint" id=${`hint-${name}`}>${hint}</span></div>`;
   const choose = (label, value, options, onChoose) => html`<label>${label}<${Choice} value=${value} options=${options} onChoose=${onChoose} /></label>`;
   return html`<section class="card grid">
     ${text("title", "Title of the catalogue", "as people see it")}
