@@ -6,6 +6,7 @@ CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
 CATALOGUES/NAME/columns.json     the columns that each source had when it was last added
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
+CATALOGUES/NAME/map.bin          where its records lie on the map
 CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
 CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
 CATALOGUES/NAME/grade.json       its last grade

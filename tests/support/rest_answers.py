@@ -29,7 +29,9 @@ class AnswerCheck:
 
     @cached_property
     def _paths(self) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
-        literal_first = sorted(self._document["paths"].items(), key=lambda item: "{" in item[0])
+        literal_first = sorted(
+            self._document["paths"].items(), key=lambda item: ("{" in item[0], -len(re.sub(r"\{\w+\}", "", item[0])))
+        )
         return [(re.compile(re.sub(r"\\{\w+\\}", ".+", re.escape(path))), methods) for path, methods in literal_first]
 
     def check(self, method: str, path: str, *, status: int, content_type: str, body: bytes) -> None:

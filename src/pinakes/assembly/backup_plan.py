@@ -17,6 +17,7 @@ from pinakes.control.database.time_columns import utc_now
 from pinakes.control.database.url import LOCAL_FILE
 from pinakes.jobs.backup import BackupItem, BackupPlan, file_item, settle_copy, store_item
 from pinakes.library import EMBEDDED, LEDGER_FILE, PACK_FOLDER, Installed
+from pinakes.maps.map_file import MAP_FILE
 from pinakes.packs.releases.installed_pack import SOURCE_FILE
 from pinakes.settings import CONFIG_FILE
 from pinakes.shelf.embedded.quarantine import DAMAGED_FOLDER
@@ -25,7 +26,7 @@ from pinakes.shelf.lock import LOCK_FILE
 from pinakes.shelf.port import Checkpoint
 
 CATALOGUES = "catalogues"
-DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE})
+DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
 """Parts of a catalogue's folder that are made again from the rest."""
 TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
 

@@ -11,6 +11,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.commands import is_command, open_command
 from pinakes.assembly.databases import names_database, open_database
 from pinakes.assembly.lance_conversion import on_embedded_shelf
+from pinakes.assembly.map_making import keep_map
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, names_bucket, open_table
 from pinakes.assembly.update_guard import UpdateGuard, guarding
@@ -125,6 +126,7 @@ def add_catalogue(
         is_abandoned = False
         try:
             report = update.run(progress)
+            update.lay_out(report)
         except ExpectedError:
             is_abandoned = shelf.is_empty()
             raise
@@ -164,6 +166,11 @@ class _Update:
             embed_late(target, report, progress=progress)
         self._derive(self.shelf.reader(), report)
         return report
+
+    def lay_out(self, report: IngestReport) -> None:
+        """Bring the map up to the records; it is no part of what makes them searchable, and nobody waits for it."""
+        if self.embedder is not None and (problem := keep_map(self.place, self.shelf)) is not None:
+            report.notes.append(problem)
 
     def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
         writer = self.shelf.writer()

@@ -3,6 +3,7 @@
 from contextlib import closing
 
 from pinakes.assembly.app import App
+from pinakes.assembly.map_making import keep_map
 from pinakes.assembly.model_choice import get_embedder, want_model
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.embed.port import Embedder
@@ -37,4 +38,6 @@ def _embed(app: App, installed: Installed, loaded: LoadedSpec, embedder: Embedde
         calibration = calibrate(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder))
         if calibration is not None:
             save_calibration(calibration, installed.folder / CALIBRATION_FILE)
+        if (problem := keep_map(installed, shelf)) is not None:
+            report.notes.append(problem)
     return report

@@ -15,6 +15,7 @@ from pinakes.assembly.audit_gaps import AuditRepair
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.column_changes import note_changes
+from pinakes.assembly.map_making import refresh_map
 from pinakes.assembly.published import TABLE_PREFIX
 from pinakes.assembly.releases.update import list_released, update_catalogue
 from pinakes.assembly.self_grading import regrade
@@ -76,6 +77,7 @@ def build_maintenance(
         retention=retention or Retention(),
         list_released=lambda: [one.name for one in list_released(app)],
         update_release=partial(update_release, app),
+        refresh_map=partial(refresh_installed_map, app),
         rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_served, now=now).rebuild,
     )
 
@@ -161,6 +163,12 @@ def recalibrate(app: App, name: str) -> str:
         return "there is nothing to measure"
     save_calibration(calibration, app.library.get_installed(name).folder / CALIBRATION_FILE)
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
+
+
+def refresh_installed_map(app: App, name: str, checkpoint: Checkpoint) -> str:
+    """Lay out the map of a catalogue, where that is due."""
+    reader = app.open_catalogue(name).shelf.reader()
+    return str(refresh_map(app.library.get_installed(name).folder, reader, checkpoint=checkpoint))
 
 
 def regrade_installed(

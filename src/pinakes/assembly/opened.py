@@ -14,6 +14,8 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.grading.tuned_file import TUNED_FILE, TunedWeightsFile
 from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, Installed, Library
+from pinakes.maps.following import CatalogueMap
+from pinakes.maps.map_file import MAP_FILE
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import CalibrationFile
@@ -226,6 +228,7 @@ class OpenedCatalogues:
             list_unserved=lambda: self._list_unserved(installed.spec_name),
             open_storage=self._open_storage,
             settings=self._settings,
+            map=CatalogueMap(installed.folder / MAP_FILE),
         )
 
     def _list_sources(self, installed: Installed) -> tuple[str, ...]:

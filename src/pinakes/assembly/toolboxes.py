@@ -16,6 +16,7 @@ from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits.tool import edit_tools
 from pinakes.tools.generic.prompts import generic_prompts
 from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.maps.resource import map_resources
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.own_kinds import OwnKinds
 from pinakes.tools.prompt import PromptSpec
@@ -98,6 +99,7 @@ class ToolboxBuilder:
             [
                 *resources,
                 *generic_resources(opened),
+                *map_resources(opened),
                 *edit_resources(opened),
                 skill_resources(skill),
                 *server_tools.resources,

@@ -11,6 +11,7 @@ from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
 from pinakes.assembly.collections.watch import CollectionWatch
 from pinakes.assembly.damage_watch import DamageWatch
+from pinakes.assembly.map_watch import MapWatch
 from pinakes.assembly.releases.watch import ReleaseWatch
 from pinakes.assembly.server_health import ServerHealth
 from pinakes.assembly.server_parts import list_endpoints
@@ -46,6 +47,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
     damage_watch, collections, releases = DamageWatch(app), CollectionWatch(settings), ReleaseWatch(app)
+    maps = MapWatch(app)
     tables = Tables(app)
     try:
         gate = loader.submit(load, limiter, observers, tools)
@@ -53,6 +55,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         gate.add_done_callback(lambda _gate: damage_watch.start())
         gate.add_done_callback(lambda _gate: collections.start())
         gate.add_done_callback(lambda _gate: releases.start())
+        gate.add_done_callback(lambda _gate: maps.start())
         gate.add_done_callback(lambda _gate: tables.start())
         serve_http(
             gate,
@@ -74,6 +77,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
         damage_watch.stop()
         collections.stop()
         releases.stop()
+        maps.stop()
         tables.stop()
         if admin:
             admin.stop()

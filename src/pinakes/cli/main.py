@@ -45,6 +45,7 @@ COMMANDS = {
     "tour": ("pinakes.cli.tour", "Set up a library, and show a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),
     "doctor": ("pinakes.cli.doctor", "Check the library, and say how to repair it."),
+    "map": ("pinakes.cli.map", "Lay out the records of catalogues on maps, similar ones near each other."),
     "eval": ("pinakes.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
     "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
 }

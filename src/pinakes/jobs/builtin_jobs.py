@@ -88,6 +88,8 @@ class MaintenanceOperations:
     """Brings a catalogue to the newest release of its place; returns a summary."""
     rebuild_audit: Callable[[], int] = lambda: 0
     """Adds the audit rows of interrupted calls; returns their number."""
+    refresh_map: Callable[[str, Checkpoint], str] = lambda _name, _checkpoint: ""
+    """Lays out the map of a catalogue where that is due; returns a summary."""
 
 
 def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
@@ -119,6 +121,13 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             description="Check the files of every catalogue, the control database, and the chain of the audit.",
             schedule="30 3 * * *",
             body=lambda context: check_integrity(maintenance(), context),
+        ),
+        JobSpec(
+            name="lay_out_maps",
+            description="Lay out the map of every catalogue of which many records are new.",
+            schedule="45 2 * * *",
+            body=lambda context: lay_out_maps(maintenance(), context),
+            resumes=True,
         ),
         JobSpec(
             name="prune_audit",
@@ -223,6 +232,15 @@ def rebuild_indexes(maintenance: MaintenanceOperations, context: JobContext) -> 
 def recompute_calibration(maintenance: MaintenanceOperations, context: JobContext) -> None:
     """Recalibrate every catalogue: the meaning of its cosines."""
     _each(context, "measuring", maintenance.list_catalogues(), maintenance.recalibrate)
+
+
+def lay_out_maps(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Lay out the maps that are missing or out of date."""
+
+    def lay_out(name: str) -> str:
+        return maintenance.refresh_map(name, context.check_cancelled)
+
+    _each(context, "laying out", maintenance.list_catalogues(), lay_out)
 
 
 def grade_catalogues(maintenance: MaintenanceOperations, context: JobContext) -> None:

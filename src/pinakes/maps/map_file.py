@@ -5,6 +5,7 @@ little-endian. It is written anew as a whole, and can always be made again from 
 """
 
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,11 @@ MEMBERS = ("format", "model", "count", "sum")
 REACH = 32_767
 """Places are from −REACH to REACH in both directions."""
 BYTES_EACH = 16
+SEED = 20260131
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.int16]
 Marks = NDArray[np.uint32]
-
-_WEIGHTS = np.random.default_rng(20260131).integers(1, 1 << 32, size=8192, dtype=np.uint32) | np.uint32(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,8 +43,14 @@ class StoredMap:
 def marks_of(vectors: Vector) -> Marks:
     """Return a number of each vector that is another for another vector, but for one in four thousand million."""
     bits = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint32)
-    marks: Marks = (bits * np.resize(_WEIGHTS, bits.shape[1])).sum(axis=1, dtype=np.uint32)
+    marks: Marks = (bits * _weights(bits.shape[1])).sum(axis=1, dtype=np.uint32)
     return marks
+
+
+@cache
+def _weights(count: int) -> Marks:
+    """Return odd numbers at random, always the same."""
+    return np.random.default_rng(SEED).integers(1, 1 << 32, size=count, dtype=np.uint32) | np.uint32(1)
 
 
 def save_map(made: StoredMap, path: Path) -> None:

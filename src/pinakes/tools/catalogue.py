@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
@@ -11,6 +11,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 from pinakes.ingest.ledger import find_identified
 from pinakes.library import LEDGER_FILE
+from pinakes.maps.following import CatalogueMap
 from pinakes.model.hits import SearchPage
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
@@ -53,6 +54,8 @@ class OpenCatalogue:
     """Opens where what belongs to users is kept."""
     settings: Settings | None = None
     """The settings of the server, from which a package reads its own section; None where there is no server."""
+    map: CatalogueMap = field(default_factory=CatalogueMap)
+    """The places of its records on a map."""
 
     @property
     def sources(self) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from pinakes.grading.grade import describe_grade, find_latest_grade
 from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.ingest.ledger import LEDGER_PART, check_ledger
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
+from pinakes.maps.map_file import MAP_FILE, find_map
 from pinakes.packs.manifest import MANIFEST_FILE, load_manifest
 from pinakes.packs.verify import OLD_RECORDS_FILE, check_installed_pack
 from pinakes.search.calibrate import find_calibration
@@ -26,6 +27,7 @@ PACK_PART = "pack"
 CALIBRATION_PART = "calibration"
 GRADE_PART = "grade"
 SPEC_PART = "spec"
+MAP_PART = "map"
 
 
 class PartHealth(NamedTuple):
@@ -58,6 +60,7 @@ def check_catalogue(
         yield from _check_spec(catalogue.folder)
         yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
         yield from _check_grade(catalogue.folder)
+        yield from _check_map(catalogue.folder / MAP_FILE)
 
 
 def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
@@ -143,6 +146,13 @@ def _check_calibration(path: Path) -> Iterator[Problem]:
         find_calibration(path)
     except StorageError as error:
         yield Problem.from_error(CALIBRATION_PART, error)
+
+
+def _check_map(path: Path) -> Iterator[Problem]:
+    try:
+        find_map(path)
+    except StorageError as error:
+        yield Problem.from_error(MAP_PART, error)
 
 
 def _check_grade(folder: Path) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from pinakes.assembly.app import App
+from pinakes.assembly.map_making import keep_map
 from pinakes.assembly.releases.content import ReleaseReader, read_declaration
 from pinakes.assembly.releases.held import author_of, holding_release, save_release_calibration, spec_of_release
 from pinakes.assembly.releases.over_samples import SampleReplacement, has_samples_only
@@ -122,6 +123,8 @@ class _Installation:
         save_release_calibration(place.folder, manifest)
         self.pack.settle(manifest)
         self.app.library.complete(place, source=None)  # commit point: it is installed from here on
+        with closing(EmbeddedShelf.open(place.folder, loaded.spec)) as shelf:
+            keep_map(place, shelf)
 
     def _reserve(self, loaded: LoadedSpec) -> Installed:
         """Return the folder to build in, which is not listed before it is complete."""

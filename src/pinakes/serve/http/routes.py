@@ -21,6 +21,7 @@ from pinakes.serve.http.explore import explore_endpoints
 from pinakes.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
 from pinakes.serve.http.health import health_endpoints
 from pinakes.serve.http.invalid_requests import INVALID
+from pinakes.serve.http.maps import map_endpoints
 from pinakes.serve.http.openapi import openapi_endpoint
 from pinakes.serve.http.page import page_endpoints
 from pinakes.serve.http.records import record_endpoints
@@ -52,6 +53,7 @@ def list_endpoints(service: Service) -> list[EndpointSpec]:
         *rest_endpoints(service),
         *record_endpoints(service),
         *explore_endpoints(service),
+        *map_endpoints(service),
         *service.endpoints,
     ]
     return [*endpoints, openapi_endpoint(service, endpoints)]

@@ -1,0 +1,1 @@
+"""Maps as callers see them: records that they may see, labels and colours by those records alone."""

@@ -1,0 +1,99 @@
+"""`/v1/map/CATALOGUE`: a map of the records that the caller may see, and of no others."""
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.maps import following
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.maps.resource import map_resources
+from pinakes.tools.toolbox import Toolbox
+from support.libraries import Shelved
+from support.stories import SPEC, make_story, open_stories
+
+SNOW, FIRE = "a long road through snow and ice", "a river burns and nobody sleeps"
+
+
+@pytest.fixture
+def stories(make_site: Callable[..., Any]) -> Any:
+    """A server with forty stories of two topics, and one that only curators may see, with a mood of its own."""
+    shelved = Shelved(spec=SPEC)
+    shelved.put(*(make_story(f"snow {one}", SNOW, moods=("cold",), year=1980 + one) for one in range(20)))
+    shelved.put(*(make_story(f"fire {one}", FIRE, moods=("wild",), year=1990 + one) for one in range(20)))
+    shelved.put(make_story("secret", SNOW, moods=("hidden mood",), year=1700, audiences=("curator",)))
+    catalogue = replace(open_stories(), shelf=shelved.shelf)
+    boxes = Toolbox(generic_tools([catalogue]), map_resources([catalogue]), catalogues=[catalogue])
+    site = make_site(toolboxes=boxes)
+    site.add_user("ada")
+    return site
+
+
+def get_map(site: Any, **query: str) -> Any:
+    return site.client.get("/v1/map/stories", params=query, headers=site.token("ada"))
+
+
+def decoded(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), kind)
+
+
+def test_a_map_has_a_place_and_a_colour_for_each_record_that_the_caller_sees(stories: Any) -> None:
+    shown = get_map(stories).json()
+    assert (shown["state"], shown["count"], shown["unplaced"]) == ("ready", 40, 0)
+    places = decoded(shown["places"], "<i2").reshape(-1, 2).astype(float)
+    is_snow = np.array([one.startswith("snow") for one in shown["ids"]])
+    middles = places[is_snow].mean(axis=0), places[~is_snow].mean(axis=0)
+    assert np.linalg.norm(places[is_snow] - middles[0], axis=1).mean() < np.linalg.norm(middles[0] - middles[1]) / 2
+    colour = shown["colour"]
+    assert colour["field"] == "moods"
+    names = [colour["values"][code - 1]["value"] for code in decoded(colour["codes"], "u1")]
+    assert names == ["cold" if one else "wild" for one in is_snow]
+    assert {label["text"] for label in shown["labels"]} == {"cold", "wild"}
+    assert stories.last_note().operation == "page/map"
+
+
+def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_its_colours_or_its_resource(stories: Any) -> None:
+    reply = get_map(stories)
+    assert "secret" not in reply.text
+    assert "hidden mood" not in reply.text
+    years = get_map(stories, colour="year", parts="colour").json()["colour"]
+    assert years["ordered"]
+    assert "1700" not in json.dumps(years)
+    read = stories.client.get(
+        "/v1/resources/read", params={"uri": "pinakes-map://stories"}, headers=stories.token("ada")
+    )
+    assert "cold" in read.text
+    assert "secret" not in read.text
+    near = stories.client.get("/v1/map/stories/near", params={"id": "snow 1"}, headers=stories.token("ada")).json()
+    assert {hit["id"].split()[0] for hit in near["hits"][:19]} == {"snow"}
+    found = stories.client.post(
+        "/v1/map/stories/records", json={"ids": ["fire 2", "secret", "snow 3"]}, headers=stories.token("ada")
+    )
+    assert [hit["id"] for hit in found.json()["hits"]] == ["fire 2", "snow 3"]
+    hidden = stories.client.get("/v1/map/stories/near", params={"id": "secret"}, headers=stories.token("ada"))
+    assert hidden.status_code == 404
+
+
+def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> None:
+    refused = get_map(stories, colour="mood")
+    assert refused.status_code == 400
+    assert "no field 'mood' (did you mean 'moods'?); there are moods, year, _kind" in refused.text
+
+
+def test_the_resource_names_the_parts_of_a_map_with_examples(stories: Any) -> None:
+    read = stories.client.get(
+        "/v1/resources/read", params={"uri": "pinakes-map://stories"}, headers=stories.token("ada")
+    ).json()
+    regions = {one["label"]: one for one in read["regions"]}
+    assert regions["cold"]["records"] >= 10
+    assert all(one["title"].startswith("snow") for one in regions["cold"]["examples"])
+    assert regions["cold"]["examples"][0]["id"].startswith("stories/snow")
+
+
+def test_a_catalogue_says_that_its_map_is_still_being_made(stories: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "SMALL", 10)
+    assert get_map(stories).json() == {"catalogue": "stories", "state": "being made"}
