@@ -8,6 +8,8 @@ from starlette.responses import Response
 from pinakes.gate.gate import CallContext
 from pinakes.gate.maps import read_map, read_map_records, read_near
 from pinakes.serve.http.endpoints import ServerRequest
+from pinakes.serve.http.explore import page_context
+from pinakes.serve.http.explore_shapes import HitResult
 from pinakes.serve.http.replies import PRIVATE, JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams, WholeNumber
@@ -74,7 +76,7 @@ class MapResult(EndpointResult):
 class MapHitsResult(EndpointResult):
     """Records as the page shows them."""
 
-    hits: list[dict[str, Any]]
+    hits: list[HitResult]
 
 
 def map_endpoints(service: Service) -> list[EndpointSpec]:
@@ -151,8 +153,5 @@ class MapEndpoints:
 
 def _asked(request: ServerRequest, operation: str, parameters: dict[str, Any]) -> tuple[str, CallContext]:
     """Return the catalogue that a request names, and its context."""
-    name, caller = str(request.http.path_params["catalogue"]), request.caller
-    context = CallContext(
-        principal=caller.principal, via=caller.via, operation=operation, target=name, parameters=parameters
-    )
-    return name, context
+    name = str(request.http.path_params["catalogue"])
+    return name, page_context(request, operation, name, parameters)
