@@ -89,6 +89,11 @@ class Assistant:
         """Call a tool."""
         return self._portal.call(self._client.call_tool, tool, dict(arguments))
 
+    def read(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        """Read a resource."""
+        (content,) = self._portal.call(self._client.read_resource, uri).contents
+        return content
+
     def schema(self, tool: str) -> dict[str, Any]:
         """Return the output schema of a tool."""
         return next(one.output_schema for one in self.list_tools() if one.name == tool) or {}
@@ -124,6 +129,12 @@ def test_the_tools_come_in_the_same_order_every_time_and_only_read(assistant: As
     assert [tool.name for tool in first] == TOOLS
     assert first == second
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in first)
+
+
+@pytest.mark.row("Z16")
+def test_the_view_of_hits_is_read_over_stdio_too(assistant: Assistant) -> None:
+    content = assistant.read("ui://pinakes/hits.html")
+    assert content.mime_type == "text/html;profile=mcp-app"
 
 
 @pytest.mark.parametrize(("tool", "arguments"), GOOD_CALLS, ids=lambda value: str(value)[:60])

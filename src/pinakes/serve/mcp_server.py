@@ -32,6 +32,9 @@ from pinakes.model.flag import Flag
 from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Callers, Context
+from pinakes.serve.hits_view.extension import URI as VIEW_URI
+from pinakes.serve.hits_view.extension import answer_extension, declare_views, shows_views, view_contents, with_view
+from pinakes.serve.hits_view.view import build_view
 from pinakes.serve.icon import with_icon
 from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.sdk_words import invalid_params, say_plainly
@@ -107,6 +110,7 @@ class Handlers:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
         server.middleware += [say_plainly, self.note_invalid, self.introduce]
         add_skills(server, self.find_skill)
+        declare_views(server)
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         return server
 
@@ -117,6 +121,7 @@ class Handlers:
             result["instructions"] = await self._instructions(ctx)
             result["serverInfo"] = with_icon(result["serverInfo"], result["protocolVersion"])
             self._subscribe(ctx, result["capabilities"])
+            answer_extension(ctx, result["capabilities"])
         return result
 
     async def note_invalid(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -183,10 +188,12 @@ class Handlers:
         _require_no_cursor(params)
         with _protocol_errors():
             is_plain = self._naming.is_plain_for(context, self._callers(context))
+        has_views = shows_views(context)
 
         def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
             names = gate.guide.plain_names(principal) if is_plain else {}
-            return [tool_entry(tool, names) for tool in gate.list_tools(principal)]
+            listed = [(tool, tool_entry(tool, names)) for tool in gate.list_tools(principal)]
+            return [with_view(entry, tool) if has_views else entry for tool, entry in listed]
 
         return types.ListToolsResult(tools=await self._list(context, entries), cache_scope="private")
 
@@ -221,11 +228,22 @@ class Handlers:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Read a resource."""
+        if params.uri == VIEW_URI:
+            return await self._read_view(context)
         with _protocol_errors():
             content = await self._gate.read(self._callers(context), params.uri)
         return types.ReadResourceResult(
             contents=[_contents(params.uri, content)], cache_scope="private", _meta=_flagged(content.flags)
         )
+
+    async def _read_view(self, context: Context) -> types.ReadResourceResult:
+        caller = self._callers(context)
+        asked = CallContext(
+            principal=caller.principal, via=caller.via, operation="resources/read", target=VIEW_URI, parameters={}
+        )
+        with _protocol_errors():
+            document = await self._gate.perform(asked, lambda _gate: build_view())
+        return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
     async def list_prompts(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -1,0 +1,100 @@
+"""The view of hits inside an assistant: offered to clients that show views, over every transport, and to no others."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import anyio
+import pytest
+from mcp import Client, types
+from mcp.client import advertise
+
+from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.serve.caller import always
+from pinakes.serve.hits_view.extension import EXTENSION, MIME_TYPE, TOOL_META, URI
+from pinakes.serve.mcp_server import build_server
+from support.clients import NETWORK_WAYS, Request
+
+pytestmark = pytest.mark.row("Z16")
+
+ERAS = ("legacy", "2026-07-28")
+SHOWS = {"mimeTypes": [MIME_TYPE]}
+ResultT = TypeVar("ResultT")
+
+
+def ask(
+    library: Any,
+    work: Callable[[Client], Awaitable[ResultT]],
+    *,
+    mode: str,
+    settings: dict[str, Any] | None = None,
+    extension: str = EXTENSION,
+) -> ResultT:
+    """Run work with a client that declares the extension with these settings, if any."""
+
+    async def run() -> ResultT:
+        declared = None if settings is None else [advertise(extension, settings)]
+        server = build_server(lambda: library.gate, always(LOCAL_USER))
+        async with Client(server, mode=mode, extensions=declared) as client:
+            return await work(client)
+
+    return anyio.run(run)
+
+
+async def tools_of(client: Client) -> list[dict[str, Any]]:
+    listed = (await client.list_tools()).tools
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_client_that_shows_views_is_told_the_view_of_tools_that_find_records(whole: Any, mode: str) -> None:
+    tools = ask(whole, tools_of, mode=mode, settings=SHOWS)
+    with_view = {tool["name"] for tool in tools if "_meta" in tool}
+    assert {"search", "similar", "search_anime", "recommend_similar", "catalog.search", "search_papers"} <= with_view
+    assert not {"ping", "fetch", "browse", "catalog.mutate", "get_anime_details"} & with_view
+    assert all(tool["_meta"] == TOOL_META for tool in tools if "_meta" in tool)
+    assert TOOL_META["ui"]["resourceUri"] == TOOL_META["ui/resourceUri"] == URI
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(
+    ("extension", "settings"),
+    [(EXTENSION, None), (EXTENSION, {}), (EXTENSION, {"mimeTypes": ["text/html"]}), ("io.example/ui", SHOWS)],
+)
+def test_every_other_client_gets_the_list_that_it_always_got(
+    whole: Any, mode: str, extension: str, settings: dict[str, Any] | None
+) -> None:
+    tools = ask(whole, tools_of, mode=mode, settings=settings, extension=extension)
+    assert EXTENSION not in json.dumps(tools)
+    assert [tool for tool in tools if "_meta" in tool] == []
+    shown = ask(whole, tools_of, mode=mode, settings=SHOWS)
+    assert [{key: value for key, value in tool.items() if key != "_meta"} for tool in shown] == tools
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_view_is_one_document_that_needs_nothing_else(whole: Any, mode: str) -> None:
+    async def look(client: Client) -> tuple[Any, list[str], Any]:
+        listed = [one.uri for one in (await client.list_resources()).resources]
+        return client.server_capabilities, listed, await client.read_resource(URI)
+
+    capabilities, listed, read = ask(whole, look, mode=mode, settings=SHOWS)
+    assert capabilities.extensions[EXTENSION] == SHOWS
+    assert URI not in listed
+    (content,) = read.contents
+    assert isinstance(content, types.TextResourceContents)
+    assert (content.uri, content.mime_type) == (URI, MIME_TYPE)
+    assert content.meta == {"ui": {"prefersBorder": True}}
+    assert content.text.startswith("<!doctype html>")
+    assert content.text.count("</script>") == 1
+    for loaded in (' src="', ' href="', "@import", "url(", "import(", "http://", "fetch("):
+        assert loaded not in content.text.replace("http://www.w3.org/", "")
+    assert len(content.text) < 60_000
+
+
+@pytest.mark.parametrize("way", [way for way in NETWORK_WAYS if way != "rest"])
+def test_the_view_is_read_over_every_transport(hosted: Any, connect: Any, way: str) -> None:
+    reader = hosted.accounts.token(hosted.accounts.user(Action.ACCESS_CATALOG))
+    with connect(way, hosted, reader) as asker:
+        media_type, body = asker.ask(Request(operation="resources/read", target=URI)).value
+    assert media_type == MIME_TYPE
+    assert body.startswith(b"<!doctype html>")
