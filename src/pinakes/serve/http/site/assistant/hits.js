@@ -1,8 +1,8 @@
 // The hits of a search inside an assistant: the list of the page, with more of them, and a choice that the model is told.
 import {html, render, useState} from "../core/html.js";
-import {number, plural} from "../core/format.js";
+import {inWords, number, plural} from "../core/format.js";
+import {hitOf, isHit, partsOf} from "../parts/found.js";
 import {Hit} from "../parts/hit.js";
-import {arrange} from "../views/chat/results.js";
 import {createBridge} from "./bridge.js";
 import {wear} from "./theme.js";
 
@@ -23,8 +23,8 @@ function change(patch) {
 
 const textOf = (result) => (result.content ?? []).filter(({type}) => type === "text").map(({text}) => text).join("\n");
 const read = (result) => ({result, problem: result.isError ? textOf(result) || "The search failed." : ""});
-const grouped = (result) => arrange(result.structuredContent ?? {}).groups
-  .map((group) => ({...group, hits: group.hits.map((hit) => ({...hit, key: hit.key ?? hit.id}))}));
+const grouped = (result) => partsOf(result.structuredContent).sections.filter(({items}) => items.every(isHit))
+  .map(({label, items}) => ({label: inWords(label), hits: items.map(hitOf)}));
 
 // The arguments that ask for what follows; null where nothing does, or where the assistant does not let views call tools.
 function next({able, context, args, result, groups}) {

@@ -1,17 +1,13 @@
 // The answer of a tool as things: records as cards, other lists as tables, the rest as facts, and the JSON folded.
 import {html} from "../core/html.js";
-import {inWords, number, shown} from "../core/format.js";
+import {inWords, number} from "../core/format.js";
 import {link} from "../core/address.js";
 import {CodeBlock} from "./copy.js";
 import {DataTable, cellText, columnsOf} from "./data_table.js";
+import {hitOf, isHit, partsOf} from "./found.js";
 import {HitList} from "./hit.js";
 
-const TITLES = ["title", "name"];
-const TEXTS = ["text", "content", "snippet", "passage", "synopsis", "abstract", "summary", "description", "bio", "about"];
-const MARKS_OF_HIT = [...TEXTS, "score", "relevance", "evidence", "similarity", "fields", "metadata"];
-const LEFT_OUT = ["id", "url", "score", "catalogue", "kind", "evidence", "relevance", "fields", "metadata", "origin", "image"];
-const UNSAID = ["cursor", "has_more", "total", "totalMatches"];
-const EVIDENCE = {RELEVANT: "strong", SIMILAR: "weak"};
+export {hitOf, isHit, partsOf} from "./found.js";
 
 export function Result({answer}) {
   const {facts, sections} = partsOf(answer);
@@ -30,75 +26,15 @@ export function Facts({facts}) {
     <dt key=${name}>${inWords(name)}</dt><dd>${cellText(value, name)}</dd>`)}</dl>`;
 }
 
-// An answer in parts: facts, and lists with their names; a list may be within an object, as {items, total}.
-export function partsOf(answer) {
-  const facts = {}, sections = [];
-  for (const [name, value] of Object.entries(answer ?? {})) {
-    if (isRows(value)) sections.push({label: name, items: value, total: answer.total ?? answer.totalMatches});
-    else if (isRows(value?.items)) sections.push({label: name, items: value.items, total: value.total});
-    else if (name === "rows" && Array.isArray(answer.columns)) sections.push({label: name, items: value.map((row) => named(row, answer.columns)), total: answer.total});
-    else if (name === "columns" && answer.rows) continue;
-    else if (UNSAID.includes(name)) continue;
-    else if (Array.isArray(value) ? value.length : value !== null && typeof value === "object" ? false : value !== undefined) facts[name] = value;
-    else if (value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length) addNested(name, value, facts, sections);
-  }
-  return {facts, sections};
-}
-
-function addNested(name, value, facts, sections) {
-  const within = partsOf(value);
-  for (const [inner, fact] of Object.entries(within.facts)) facts[`${name} ${inner}`] = fact;
-  for (const section of within.sections) sections.push({...section, label: `${name} ${section.label}`});
-}
-
 function Items({section: {label, items}}) {
   if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} label=${inWords(label)} />`;
   return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items, inWords)} rows=${items} />`;
-}
-
-// An item of any search tool in the form that the cards take.
-export function hitOf(item) {
-  const values = {...item.metadata, ...item}, title = TITLES.find((name) => isText(values[name])), text = TEXTS.find((name) => isText(values[name]) && name !== title);
-  const others = Object.entries(item.fields ?? values).filter(([name, value]) => ![...LEFT_OUT, title, text].includes(name) && isShort(value));
-  const id = String(item.id), catalogue = item.catalogue ?? (id.includes("/") ? id.split("/")[0] : null);
-  return {
-    key: id.includes("/") || !catalogue ? id : `${catalogue}/${id}`, catalogue, id, kind: item.kind, title: values[title], text: text && withoutFields(values[text], item.fields),
-    subtitle: [catalogue, item.kind].filter(Boolean).join(" · "), evidence: EVIDENCE[item.relevance] ?? item.evidence, image: null,
-    fields: others.map(([field, value]) => ({field, label: inWords(field), value})),
-  };
-}
-
-// Some texts begin with a line of the fields, which the card shows by themselves.
-function withoutFields(text, fields) {
-  const [first, ...rest] = text.split("\n");
-  return fields && rest.length && Object.keys(fields).some((name) => first.startsWith(`${name}: `)) ? rest.join("\n") : text;
 }
 
 function hrefOf(hit) {
   return hit.catalogue ? link(`/c/${encodeURIComponent(hit.catalogue)}`, {open: hit.key}) : undefined;
 }
 
-function isHit(item) {
-  return item.id !== undefined && TITLES.some((name) => isText(item[name])) && MARKS_OF_HIT.some((name) => name in item);
-}
-
-function isRows(value) {
-  return Array.isArray(value) && value.length > 0 && value.every((one) => one !== null && typeof one === "object" && !Array.isArray(one));
-}
-
-function named(row, columns) {
-  return Object.fromEntries(columns.map((column, place) => [column, row[place]]));
-}
-
 function countOf({items, total}) {
   return typeof total === "number" && total > items.length ? `${number(items.length)} of ${number(total)}` : number(items.length);
-}
-
-function isText(value) {
-  return typeof value === "string" && value !== "";
-}
-
-function isShort(value) {
-  const text = shown(value);
-  return text !== "" && text.length <= 120 && !text.includes("{");
 }
