@@ -92,6 +92,7 @@ class Listening:
             "recent": self._recent,
             "artist": self._artist,
             "album": self._album,
+            "track": lambda: ListenResult(item=self._item(self._get(TRACK))),
             "similar": self._similar,
             "likes": self._likes,
             "plays": self._plays,
