@@ -72,7 +72,7 @@ function start(at = 0) {
   loaded = track;
   queue.set({at: 0});
   playback.set({position: at, length: 0, problem: null, isWaiting: true});
-  audio.src = `/v1/media/${encodeURIComponent(track.catalogue)}/audio/${track.id.split("/").map(encodeURIComponent).join("/")}`;
+  audio.src = `/v1/tracks/${track.id.split("/").map(encodeURIComponent).join("/")}/audio`;
   audio.currentTime = at;
   showDock("player");
   showOnSystem(track);
