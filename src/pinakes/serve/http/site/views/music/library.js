@@ -4,80 +4,67 @@ import {ask} from "../../core/server.js";
 import {createStore} from "../../core/store.js";
 import {toast} from "../../parts/toast.js";
 
-export const MOST_LISTED = 200;
+const MOST_LISTED = 200, MOST_TRACKS = 2000;
 export const likes = createStore({ids: null});
-export const playlists = createStore({items: null, problem: null});
+export const playlists = createStore({items: null});
 
 export function listMusic(list, parameters = {}, options) {
-  return ask("GET", link("/v1/player", {list, ...parameters}), undefined, options);
+  return ask("GET", link("/v1/player", {list, limit: MOST_LISTED, ...parameters}), undefined, options);
 }
 
-// All tracks of a long list, such as a playlist.
-export async function listAllTracks(list, parameters) {
-  const items = [];
-  for (let hasMore = true; hasMore && items.length < 2000;) {
-    const {tracks} = await listMusic(list, {...parameters, offset: items.length, limit: MOST_LISTED});
-    items.push(...tracks.items);
-    hasMore = tracks.has_more && tracks.items.length > 0;
+// A list with all its tracks, such as a long playlist.
+export async function listAll(list, parameters) {
+  const whole = await listMusic(list, parameters);
+  for (let page = whole.tracks; page.has_more && whole.tracks.items.length < MOST_TRACKS;) {
+    page = (await listMusic(list, {...parameters, offset: whole.tracks.items.length})).tracks;
+    whole.tracks.items.push(...page.items);
   }
-  return items;
+  return whole;
+}
+
+export function idPath(id) {
+  return id.split("/").map(encodeURIComponent).join("/");
 }
 
 export async function loadLikes() {
   if (likes.get().ids) return;
   likes.set({ids: new Set()});
   const found = await ask("GET", "/v1/likes").catch(() => ({likes: []}));
-  likes.set({ids: new Set([...likes.get().ids, ...found.likes.map(({id}) => id)])});
+  likes.set(({ids}) => ({ids: new Set([...ids, ...found.likes.map(({id}) => id)])}));
 }
 
 export async function setLike(id, isLiked) {
-  const mark = (liked) => {
-    const ids = new Set(likes.get().ids);
-    ids[liked ? "add" : "delete"](id);
-    likes.set({ids});
-  };
+  const mark = (liked) => likes.set(({ids}) => ({ids: new Set(liked ? [...(ids ?? []), id] : [...ids].filter((one) => one !== id))}));
+  await loadLikes();
   mark(isLiked);
-  try {
-    await ask(isLiked ? "PUT" : "DELETE", `/v1/likes/${id.split("/").map(encodeURIComponent).join("/")}`);
-  } catch (error) {
+  await ask(isLiked ? "PUT" : "DELETE", `/v1/likes/${idPath(id)}`).catch((error) => {
     mark(!isLiked);
     toast(error.message, {mood: "bad"});
-  }
-}
-
-// A play is of interest to its listener's statistics only; a server that refuses it does not disturb the music.
-export function notePlay(track, seconds) {
-  ask("POST", "/v1/plays", {track_id: track.id, seconds}).catch(() => null);
+  });
 }
 
 export async function loadPlaylists() {
-  try {
-    playlists.set({items: (await ask("GET", "/v1/playlists")).playlists, problem: null});
-  } catch (error) {
-    playlists.set({problem: error});
-  }
+  const {playlists: items} = await ask("GET", "/v1/playlists");
+  playlists.set({items});
+  return items;
 }
 
 // `content`: {tracks: [ids]} or {rule: {query, filters, exclude}}, a search that is run whenever the playlist is played.
-export async function createPlaylist(name, content) {
-  const made = await ask("POST", "/v1/playlists", {name, ...content});
-  await loadPlaylists();
-  return made;
+export function createPlaylist(name, content) {
+  return keep("POST", "", {name, ...content});
 }
 
-export async function changePlaylist(id, name, content = {}) {
-  const changed = await ask("PUT", `/v1/playlists/${id}`, {name, ...content});
-  await loadPlaylists();
-  return changed;
-}
-
-export async function addToPlaylist({id, name, tracks}, added) {
-  await changePlaylist(id, name, {tracks: [...tracks, ...added.map((one) => one.id)]});
-  toast(`Added to ${name}`, {undo: () => changePlaylist(id, name, {tracks})});
+export function changePlaylist(id, name, content) {
+  return keep("PUT", `/${id}`, {name, ...content});
 }
 
 export async function deletePlaylist({id, name, tracks, rule}) {
-  await ask("DELETE", `/v1/playlists/${id}`);
-  await loadPlaylists();
+  await keep("DELETE", `/${id}`);
   toast(`Deleted: ${name}`, {undo: () => createPlaylist(name, rule ? {rule} : {tracks})});
+}
+
+async function keep(method, place, body) {
+  const kept = await ask(method, `/v1/playlists${place}`, body);
+  await loadPlaylists();
+  return kept;
 }

@@ -6,73 +6,55 @@ import {useKeys} from "../../core/keys.js";
 import {useStore} from "../../core/store.js";
 import {useStyle} from "../../core/style.js";
 import {Icon} from "../../parts/icon.js";
-import {toast} from "../../parts/toast.js";
 import {likes, setLike} from "./library.js";
-import {Artists, Cover, LikeButton, placeOf} from "./pieces.js";
-import {clear, current, next, playback, previous, queue, seek, setVolume, toggle} from "./queue.js";
-
-export default function Player() {
-  const isStyled = useStyle("views/music/music.css"), track = useStore(queue, current);
-  const {isPlaying, isWaiting, problem} = useStore(playback);
-  useEffect(() => { if (!track) hideDock("player"); }, [track]);
-  useKeys("Player", KEYS);
-  if (!isStyled || !track) return null;
-  const close = () => {
-    const was = queue.get();
-    clear();
-    toast("The queue was cleared.", {undo: () => { queue.set({tracks: was.tracks, index: was.index, at: was.at}); import("../../core/docks.js").then(({showDock}) => showDock("player")); }});
-  };
-  return html`<section class="player" aria-label="Player">
-    <div class="player-track">
-      <${Cover} image=${track.image} name=${track.album?.name || track.title} />
-      <div class="player-names"><span class="player-title">${track.album?.id ? html`<a href=${placeOf("album", track.album.id)}>${track.title}</a>` : track.title}</span>
-        <span class="quiet" role=${problem ? "alert" : undefined}>${problem ?? html`<${Artists} artists=${track.artists} />`}</span></div>
-      <${LikeButton} id=${track.id} name=${track.title} />
-    </div>
-    <div class="player-controls">
-      <div class="player-buttons">
-        <button type="button" class="quiet-button" aria-label="Previous" onClick=${previous}><${Icon} name="previous" /></button>
-        <button type="button" class="player-toggle" aria-label=${isPlaying ? "Pause" : "Play"} aria-busy=${isWaiting && isPlaying} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
-        <button type="button" class="quiet-button" aria-label="Next" onClick=${next}><${Icon} name="next" /></button>
-      </div>
-      <${Seek} track=${track} />
-    </div>
-    <div class="player-side">
-      <${Volume} />
-      <a class="quiet-link" href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
-      <button type="button" class="quiet-button" aria-label="Close the player" onClick=${close}><${Icon} name="close" /></button>
-    </div>
-  </section>`;
-}
+import {clear, current, next, playback, previous, queue, seek, toggle} from "./queue.js";
+import {Artists, Cover, IconButton, LikeButton, placeOf} from "./tracks.js";
 
 const KEYS = {
   " ": ["play or pause", toggle],
   n: ["play the next track", () => { next(); }],
   p: ["play the one before", previous],
-  l: ["like what plays, or not", likeCurrent],
+  l: ["like what plays, or no longer", () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
 };
 
-function likeCurrent() {
-  const track = current();
-  if (track) setLike(track.id, !likes.get().ids?.has(track.id));
+export default function Player() {
+  const track = useStore(queue, current), {isPlaying, problem} = useStore(playback);
+  const isShown = useStyle("views/music/music.css") && track;
+  useEffect(() => {
+    if (!track) hideDock("player");
+    document.body.classList.toggle("with-player", Boolean(isShown));
+  }, [isShown]);
+  useKeys("Player", KEYS);
+  return isShown && html`<section class="player" aria-label="Player">
+    <div class="player-track">
+      <${Cover} image=${track.image} name=${track.album?.name || track.name} />
+      <div class="names"><span class="name">${track.album?.id ? html`<a href=${placeOf("album", track.album.id)}>${track.name}</a>` : track.name}</span>
+        <span class="quiet" role=${problem && "alert"}>${problem ?? html`<${Artists} artists=${track.artists} />`}</span></div>
+      <${LikeButton} id=${track.id} name=${track.name} />
+    </div>
+    <div class="player-buttons">
+      <${IconButton} icon="previous" label="Previous" onClick=${previous} />
+      <button type="button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
+      <${IconButton} icon="next" label="Next" onClick=${next} />
+    </div>
+    <${Seek} track=${track} />
+    <div class="player-side">
+      <a href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
+      <${IconButton} icon="close" label="Close the player" onClick=${clear} />
+    </div>
+  </section>`;
 }
 
 function Seek({track}) {
   const {position, length} = useStore(playback), [dragged, setDragged] = useState(null);
-  const end = length || track.seconds || 0, at = dragged ?? Math.min(position, end);
+  const end = length || track.seconds || 1, at = dragged ?? Math.min(position, end);
   const drop = (event) => {
     seek(Number(event.target.value));
     setDragged(null);
   };
   return html`<div class="player-seek">
-    <span class="player-time">${duration(Math.floor(at))}</span>
-    <input type="range" aria-label="Position" aria-valuetext=${`${duration(at)} of ${duration(end)}`} min="0" max=${Math.max(end, 1)} step="0.1" value=${at}
-      onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
-    <span class="player-time">${duration(end)}</span>
+    <span class="quiet">${duration(Math.floor(at))}</span>
+    <input type="range" aria-label="Position" aria-valuetext=${`${duration(at)} of ${duration(end)}`} max=${end} step="0.1" value=${at} onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
+    <span class="quiet">${duration(end)}</span>
   </div>`;
-}
-
-function Volume() {
-  const volume = useStore(queue, (value) => value.volume);
-  return html`<input class="player-volume" type="range" aria-label="Volume" min="0" max="1" step="0.05" value=${volume} onInput=${(event) => setVolume(Number(event.target.value))} />`;
 }

@@ -1,87 +1,73 @@
 // The queue and its playing. Every part of the page may use it; a track is given as the player lists it, or as a hit.
 import {showDock} from "../../core/docks.js";
+import {ask} from "../../core/server.js";
 import {createStore, persisted} from "../../core/store.js";
 import {toast} from "../../parts/toast.js";
-import {listMusic, notePlay} from "./library.js";
-import {connectSystem, showOnSystem} from "./media_session.js";
+import {idPath, listMusic} from "./library.js";
 
-export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true, volume: 1});
-export const playback = createStore({isPlaying: false, isWaiting: false, position: queue.get().at, length: 0, problem: null});
-const MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, BACK_TO_START_S = 3, LONGEST_STEP_S = 2, COUNTED_S = 30, TRIES = 3;
+export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true});
+export const playback = createStore({isPlaying: false, position: queue.get().at, length: 0, problem: null});
+const MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, TRIES = 3, STEP_S = 10;
+const BACK_TO_START_S = 3, LONGEST_TICK_S = 2, COUNTED_S = 30;
 
-const audio = new Audio();
+const audio = new Audio(), system = navigator.mediaSession;
 let loaded = null, heard = 0, before = 0, failures = 0;
-audio.preload = "auto";
-audio.volume = queue.get().volume;
 
-export function asTrack(one) {
-  if (one.name === undefined) return fromHit(one);
-  const {catalogue, id, name, artists = [], album, seconds, image, playable} = one;
-  return {key: `${catalogue}/${id}`, catalogue, id, title: name, artists, album, seconds, image, playable};
+function asTrack(one) {
+  if (one.fields === undefined) return {...one, key: `${one.catalogue}/${one.id}`};
+  const valueOf = (name) => one.fields.find(({field}) => field === name)?.value;
+  const {key, catalogue, id, title, image, audio: playable} = one, album = valueOf("album");
+  const artists = [{name: valueOf("artists") ?? one.subtitle}];
+  return {key, catalogue, id, name: title, image, playable, artists, album: album && {name: album}};
 }
 
-function fromHit(hit) {
-  if (hit.fields === undefined) return hit;
-  const valueOf = (name) => hit.fields.find(({field}) => field === name)?.value;
-  const artists = valueOf("artists") ?? hit.subtitle;
-  return {
-    key: hit.key, catalogue: hit.catalogue, id: hit.id, title: hit.title, image: hit.image, playable: hit.audio,
-    artists: artists ? [{name: artists}] : [], album: valueOf("album") ? {name: valueOf("album")} : null, seconds: null,
-  };
+// The tracks among these that can be played, as the queue has them.
+export function playable(given) {
+  return given.map(asTrack).filter((one) => one.playable).slice(0, MOST_QUEUED);
 }
 
 export function current({tracks, index} = queue.get()) {
-  return tracks[index] ?? null;
+  return tracks[index];
 }
 
-// Replace the queue and play; what has no file is left out.
+// Replace the queue, and play from a place in it.
 export function play(given, index = 0) {
-  const all = given.map(asTrack), wanted = all[index];
-  const tracks = all.filter((one) => one.playable).slice(0, MOST_QUEUED);
-  if (!tracks.length) return toast(all.length > 1 ? "None of these tracks has a file to play." : "This track has no file to play.");
-  const place = wanted?.playable ? tracks.indexOf(wanted) : 0;
-  queue.set({tracks, index: Math.max(0, place)});
-  start();
+  const tracks = playable(given), {catalogue, id} = given[index] ?? {};
+  if (!tracks.length) return toast("There is no file to play here.");
+  queue.set({tracks});
+  return playAt(Math.max(0, tracks.findIndex((one) => one.id === id && one.catalogue === catalogue)));
 }
 
 export function enqueue(given, {isNext = false} = {}) {
-  const added = given.map(asTrack).filter((one) => one.playable);
-  const {tracks, index} = queue.get();
-  if (!added.length || !tracks.length) return play(given);
-  const place = isNext ? index + 1 : tracks.length;
-  queue.set({tracks: tracks.toSpliced(place, 0, ...added).slice(0, MOST_QUEUED)});
-  toast(added.length === 1 ? `Queued: ${added[0].title}` : `Queued: ${added.length} tracks`);
+  const added = playable(given), {tracks, index} = queue.get();
+  if (!tracks.length || !added.length) return play(given);
+  queue.set({tracks: tracks.toSpliced(isNext ? index + 1 : tracks.length, 0, ...added).slice(0, MOST_QUEUED)});
+  return toast(`Queued: ${added.length === 1 ? added[0].name : `${added.length} tracks`}`);
 }
 
-// Play whatever a record is: a track, or those of an album or artist.
-export async function playRecord({catalogue, id, kind}) {
-  if (kind === "track") return play([(await listMusic("track", {id, catalogue})).item]);
-  const {tracks} = await listMusic(kind, {id, catalogue, limit: 200});
-  play(tracks.items);
+// Play what a record is: a track, or those of an album, artist or playlist.
+export async function playRecord({kind, id, catalogue}) {
+  const {item, tracks} = await listMusic(kind, {id, catalogue});
+  play(tracks ? tracks.items : [item]);
 }
 
-export function playAt(index) {
-  queue.set({index});
-  start();
-}
-
-function start(at = 0) {
-  const track = current();
-  if (!track) return;
+export function playAt(index, at = 0) {
   count();
-  loaded = track;
-  queue.set({at: 0});
-  playback.set({position: at, length: 0, problem: null, isWaiting: true});
-  audio.src = `/v1/tracks/${track.id.split("/").map(encodeURIComponent).join("/")}/audio`;
+  queue.set({index, at});
+  loaded = current();
+  const {name: title, artists, album, image, catalogue, id} = loaded;
+  playback.set({position: at, length: 0, problem: null});
+  audio.src = `/v1/media/${encodeURIComponent(catalogue)}/audio/${idPath(id)}`;
   audio.currentTime = at;
   showDock("player");
-  showOnSystem(track);
+  if (system) system.metadata = new MediaMetadata({title, artist: artists.map(({name}) => name).join(", "), album: album?.name ?? "", artwork: image ? [{src: image}] : []});
   resume();
 }
 
 export function resume() {
-  if (!loaded && current()) return start(queue.get().at);
-  audio.play().catch((error) => error.name === "NotAllowedError" && playback.set({isPlaying: false, isWaiting: false}));
+  const {index, at} = queue.get();
+  if (!loaded) return current() && playAt(index, at);
+  return audio.play().catch((error) => error.name === "NotAllowedError" && playback.set({isPlaying: false}));
 }
 
 export function pause() {
@@ -95,11 +81,9 @@ export function toggle() {
 
 export async function next() {
   const {tracks, index, goesOn} = queue.get();
-  if (index + 1 < tracks.length) return playAt(index + 1);
-  if (goesOn && (await addSimilar())) return playAt(index + 1);
-  audio.pause();
-  seek(0);
-  return null;
+  if (index + 1 < tracks.length || (goesOn && (await addSimilar()))) return playAt(index + 1);
+  pause();
+  return seek(0);
 }
 
 export function previous() {
@@ -109,17 +93,10 @@ export function previous() {
 }
 
 export function seek(seconds) {
-  const end = audio.duration || playback.get().length || 0;
-  const position = Math.min(Math.max(0, seconds), end);
-  before = position;
-  if (loaded) audio.currentTime = position;
-  else queue.set({at: position});
-  playback.set({position});
-}
-
-export function setVolume(volume) {
-  audio.volume = volume;
-  queue.set({volume});
+  before = Math.min(Math.max(0, seconds), audio.duration || seconds);
+  if (loaded) audio.currentTime = before;
+  else queue.set({at: before});
+  playback.set({position: before});
 }
 
 export function remove(place) {
@@ -127,74 +104,72 @@ export function remove(place) {
   if (tracks.length === 1) return clear();
   const left = tracks.toSpliced(place, 1);
   queue.set({tracks: left, index: Math.min(place < index ? index - 1 : index, left.length - 1)});
-  return place === index && loaded ? changeTo(playback.get().isPlaying) : null;
+  return place === index && loaded && playAt(queue.get().index);
 }
 
-function changeTo(isPlaying) {
-  if (isPlaying) return start();
-  audio.removeAttribute("src");
-  loaded = null;
-  playback.set({position: 0, length: 0});
-  return null;
-}
-
-export function move(from, to) {
-  const {tracks, index} = queue.get();
-  if (to < 0 || to >= tracks.length) return;
-  const playing = tracks[index], moved = tracks.toSpliced(from, 1).toSpliced(to, 0, tracks[from]);
-  queue.set({tracks: moved, index: moved.indexOf(playing)});
+export function moveUp(place) {
+  const {tracks, index} = queue.get(), moved = tracks.toSpliced(place - 1, 2, tracks[place], tracks[place - 1]);
+  queue.set({tracks: moved, index: moved.indexOf(tracks[index])});
 }
 
 export function clear() {
   count();
-  audio.pause();
-  changeTo(false);
+  loaded = null;
+  pause();
+  audio.removeAttribute("src");
   queue.set({tracks: [], index: 0, at: 0});
 }
 
 // The queue goes on with what is like its last track and not in it yet.
 async function addSimilar() {
-  const {tracks} = queue.get(), last = tracks.at(-1), known = new Set(tracks.map(({key}) => key));
-  const found = await listMusic("similar", {id: last.id, catalogue: last.catalogue, playable: true, limit: 50}).catch(() => null);
-  const added = (found?.tracks?.items ?? []).map(asTrack).filter(({key}) => !known.has(key)).slice(0, SIMILAR_AT_ONCE);
-  queue.set({tracks: [...tracks, ...added.map((one) => ({...one, like: last.title}))]});
-  if (!added.length) toast("The queue is over, and nothing more like it can be played.");
+  const {tracks} = queue.get(), {id, catalogue, name} = tracks.at(-1), known = new Set(tracks.map(({key}) => key));
+  const found = await listMusic("similar", {id, catalogue, playable: true}).catch(() => null);
+  const added = playable(found?.tracks?.items ?? []).filter(({key}) => !known.has(key)).slice(0, SIMILAR_AT_ONCE);
+  queue.set({tracks: [...tracks, ...added.map((one) => ({...one, like: name}))]});
+  if (!added.length) toast("The queue is over, and nothing like it can be played.");
   return added.length > 0;
 }
 
-// What was heard for half a minute, or half of a short track, counts as played.
+// What was heard for half a minute, or half of a short track, counts; a refusal of it does not disturb the music.
 function count() {
-  const length = audio.duration || 0;
-  if (loaded && heard > 0 && heard >= Math.min(COUNTED_S, length / 2)) {
-    notePlay(loaded, Math.min(heard, loaded.seconds || heard));
+  if (loaded && heard > 0 && heard >= Math.min(COUNTED_S, (audio.duration || 0) / 2)) {
+    ask("POST", "/v1/plays", {track_id: loaded.id, seconds: Math.min(heard, loaded.seconds || heard)}).catch(() => null);
   }
   heard = before = 0;
 }
 
-audio.addEventListener("timeupdate", () => {
-  const step = audio.currentTime - before;
-  if (step > 0 && step < LONGEST_STEP_S) heard += step;
-  before = audio.currentTime;
-  playback.set({position: before});
-});
-audio.addEventListener("durationchange", () => playback.set({length: Number.isFinite(audio.duration) ? audio.duration : 0}));
-audio.addEventListener("play", () => playback.set({isPlaying: true}));
-audio.addEventListener("playing", () => {
-  failures = 0;
-  playback.set({isPlaying: true, isWaiting: false});
-});
-audio.addEventListener("waiting", () => playback.set({isWaiting: true}));
-audio.addEventListener("pause", () => {
-  playback.set({isPlaying: false, isWaiting: false});
-  queue.set({at: audio.currentTime});
-});
-audio.addEventListener("ended", next);
-audio.addEventListener("error", () => {
-  if (!loaded || !audio.hasAttribute("src")) return;
-  failures += 1;
-  playback.set({isPlaying: false, isWaiting: false, problem: "This track could not be played here."});
-  const {tracks, index} = queue.get();
-  if (failures < TRIES && index + 1 < tracks.length) next();
-});
+const EVENTS = {
+  timeupdate() {
+    const tick = audio.currentTime - before;
+    if (tick > 0 && tick < LONGEST_TICK_S) heard += tick;
+    before = audio.currentTime;
+    playback.set({position: before});
+  },
+  durationchange: () => playback.set({length: Number.isFinite(audio.duration) ? audio.duration : 0}),
+  play: () => playback.set({isPlaying: true}),
+  playing() { failures = 0; },
+  pause() {
+    playback.set({isPlaying: false});
+    if (loaded) queue.set({at: audio.currentTime});
+  },
+  ended: next,
+  error() {
+    if (!loaded) return;
+    failures += 1;
+    playback.set({isPlaying: false, problem: "This track could not be played here."});
+    if (failures < TRIES && queue.get().index + 1 < queue.get().tracks.length) next();
+  },
+};
+for (const [name, work] of Object.entries(EVENTS)) audio.addEventListener(name, work);
 window.addEventListener("pagehide", () => loaded && queue.set({at: audio.currentTime}));
-connectSystem({resume, pause, next, previous, seek}, playback);
+
+// Media keys, and what the system shows.
+const skip = (sign) => ({seekOffset}) => seek(playback.get().position + sign * (seekOffset || STEP_S));
+const ACTIONS = {play: resume, pause, stop: pause, nexttrack: next, previoustrack: previous, seekto: ({seekTime}) => seek(seekTime), seekforward: skip(1), seekbackward: skip(-1)};
+if (system) {
+  for (const [name, work] of Object.entries(ACTIONS)) system.setActionHandler(name, work);
+  playback.subscribe(({isPlaying, length, position}) => {
+    system.playbackState = isPlaying ? "playing" : "paused";
+    if (length > 0) system.setPositionState?.({duration: length, position: Math.min(position, length)});
+  });
+}
