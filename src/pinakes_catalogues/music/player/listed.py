@@ -12,7 +12,9 @@ from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.shapes import genre_names
 
-List = Literal["artists", "albums", "tracks", "recent", "artist", "album", "track", "likes", "plays", "playlist", "similar"]
+List = Literal[
+    "artists", "albums", "tracks", "recent", "artist", "album", "track", "likes", "plays", "playlist", "similar"
+]
 KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
 GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
 MOST_LISTED = 200
