@@ -38,15 +38,15 @@ export default function Taste({address}) {
         ${error && html`<${Problem} error=${error} />`}
         <p class="quiet" aria-live="polite">${!isAsked ? "" : isWaiting ? "Looking …" : answer && plural(answer.hits.length, "recommendation")}</p>
         ${!isAsked ? html`<${Empty} title="What do you like?"><p>Like a record, or say in a sentence what you are in the mood for.</p><//>`
-          : answer ? html`<${Found} answer=${answer} isWaiting=${isWaiting} />` : !error && html`<${Spinner} />`}
+          : answer ? html`<${Found} answer=${answer} />` : !error && html`<${Spinner} />`}
       </section>
     </div>`;
 }
 
-function Found({answer, isWaiting}) {
+function Found({answer}) {
   return html`${answer.notes.map((note) => html`<${Notice}>${note}<//>`)}
     ${answer.hits.length === 0 && html`<${Empty} title="Nothing fits"><p>Ask for less in the sentence, or like something else.</p><//>`}
-    <ol class=${`hits ${isWaiting ? "waiting" : ""}`} aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key}>
+    <ol class="hits" aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key}>
       <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Mood} hit=${hit} /><//>
       <${Parts} hit=${hit} signals=${answer.signals} />
     </li>`)}</ol>
@@ -88,7 +88,7 @@ function Kept({label, hits}) {
 function Signals({signals, weights}) {
   const weigh = (name) => (event) => taste.set({weights: {...weights, [name]: Number(event.target.value)}});
   return html`<section class="card stack signals" aria-labelledby="signals"><h2 id="signals">What counts</h2>
-    ${signals.map(({name, label, weight}) => html`<label key=${name} class="slider"><span>${label}</span><output>${number(weights[name] ?? weight)}</output>
+    ${signals.map(({name, label, weight}) => html`<label key=${name} class="slider"><span>${label}</span><span>${number(weights[name] ?? weight)}</span>
       <input type="range" min="0" max="1" step="0.05" value=${weights[name] ?? weight} onInput=${weigh(name)} /></label>`)}
     ${Object.keys(weights).length > 0 && html`<button type="button" class="plain small" onClick=${() => taste.set({weights: {}})}>As it was</button>`}
   </section>`;
@@ -96,27 +96,26 @@ function Signals({signals, weights}) {
 
 // The tray and the address follow each other: whichever changed last is right.
 function useTray(address, catalogue) {
-  const tray = useStore(taste), seen = useRef(null);
-  const now = taste.get(), own = now.catalogue === catalogue ? now : null;
+  const tray = useStore(taste), seen = useRef({});
   useEffect(() => {
-    const here = address.query.toString(), kept = own ? JSON.stringify(parametersOf(own)) : null;
-    if (seen.current?.here !== here && hasTray(address.query)) fill(trayOf(address.query, catalogue, own));
-    else if (!own) fill({catalogue});
-    else if (seen.current?.kept !== kept) change({...cleared(address.query), ...parametersOf(own)}, {replace: true});
-    const after = taste.get();
-    seen.current = {here: new URLSearchParams(location.search).toString(), kept: JSON.stringify(parametersOf(after))};
+    const query = new URLSearchParams(location.search), own = taste.get();
+    if (seen.current.here !== location.search && hasTray(query)) fill(trayOf(query, catalogue, own));
+    else if (own.catalogue !== catalogue) fill({catalogue});
+    else if (seen.current.kept !== kept(own)) change({...cleared(query), ...parametersOf(own)}, {replace: true});
+    seen.current = {here: location.search, kept: kept(taste.get())};
   }, [address.url, tray]);
-  return own ?? {catalogue, likes: [], dislikes: [], sentence: "", weights: {}};
+  return tray.catalogue === catalogue ? tray : {catalogue, likes: [], dislikes: [], sentence: "", weights: {}};
 }
 
+const kept = (tray) => JSON.stringify(parametersOf(tray));
 const isOfTray = (name) => ["like", "dislike", "q"].includes(name) || name.startsWith("w.");
 const hasTray = (query) => [...query.keys()].some(isOfTray);
 const cleared = (query) => Object.fromEntries([...query.keys()].filter(isOfTray).map((name) => [name, null]));
 
 // Records of a shared address are known by their ids until the answer has their titles.
 function trayOf(query, catalogue, own) {
-  const known = new Map([...(own?.likes ?? []), ...(own?.dislikes ?? [])].map((one) => [one.id, one]));
-  const hits = (name) => query.getAll(name).map((id) => known.get(id) ?? {key: `${catalogue}/${id}`, id, catalogue, title: id});
+  const known = new Map([...own.likes, ...own.dislikes].map((one) => [one.key, one]));
+  const hits = (name) => query.getAll(name).map((id) => known.get(`${catalogue}/${id}`) ?? {key: `${catalogue}/${id}`, id, catalogue, title: id});
   const weights = [...query].filter(([name]) => name.startsWith("w.")).map(([name, weight]) => [name.slice(2), Number(weight)]);
   return {catalogue, likes: hits("like"), dislikes: hits("dislike"), sentence: query.get("q") ?? "", weights: Object.fromEntries(weights)};
 }
