@@ -56,10 +56,11 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit
 def test_an_edit_is_previewed_with_all_that_follows_applied_and_undone_by_keyboard(visit: Callable[..., Visit]) -> None:
     one = visit(width=PHONE, scheme="dark", allowed=(CONFLICT,))
     page = one.open(f"/c/music?open={ALBUM}")
+    form = page.locator(".drawer.record")
     page.get_by_role("button", name="Edit").press("Enter")
-    page.get_by_label("Year").fill("1924")
-    page.get_by_label("Name").fill("Down Hearted Rags / Gulf Coast Blues")
-    page.get_by_label("Name").press("Enter")
+    form.get_by_label("Year").fill("1924")
+    form.get_by_label("Name").fill("Down Hearted Rags / Gulf Coast Blues")
+    form.get_by_label("Name").press("Enter")
     changes = page.locator(".changes > li")
     expect(changes).to_have_count(3), "the album, and its tracks that repeat its name"
     expect(changes.first.locator("del")).to_have_text(["Blues", "1923"])
