@@ -18,7 +18,7 @@ export function SearchBox({value, onSearch, label, placeholder, autoFocus}) {
     setText(value);
   }, [value]);
   useEffect(() => {
-    if (autoFocus && matchMedia("(hover: hover)").matches) input.current.focus({preventScroll: true});
+    if (autoFocus && matchMedia("(hover: hover)").matches && !document.activeElement.closest(".drawer")) input.current.focus({preventScroll: true});
     return () => clearTimeout(timer.current);
   }, []);
   const tell = (typed) => {
