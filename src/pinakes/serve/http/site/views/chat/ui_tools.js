@@ -1,19 +1,17 @@
 // Tools that act on the page itself. A tool whose part is not there is not offered.
-import {go} from "../../core/address.js";
+import {go, link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
 import {addressOf} from "./results.js";
 import {localTool} from "./tools.js";
 
 const VIEWS = ["list", "table", "map", "queue"];
-const PAGES = {home: "/", search: "/search", music: "/music", taste: "/taste", run: "/run", tools: "/tools", add: "/add", connect: "/connect", account: "/account"};
+const PAGES = {home: "/", search: "/search", music: "/music", run: "/run", tools: "/tools", add: "/add", connect: "/connect", account: "/account"};
 const TEXT = {type: "string"};
 const KEY = {type: "string", description: "CATALOGUE/ID, as in results of search"};
-const KEYS = {type: "array", items: TEXT, description: "CATALOGUE/ID each"};
+const KEYS = {type: "array", items: TEXT, description: "Ids of records"};
 
 export async function pageTools(cards) {
-  const tools = [navigate(cards), search(), openOne(), ...(await tasteTools(cards))];
-  if (cards.some((card) => card.has_audio)) tools.push(...(await musicTools()));
-  return tools;
+  return [navigate(cards), search(), openOne(), taste(cards), ...(await musicTools(cards))];
 }
 
 function navigate(cards) {
@@ -79,28 +77,21 @@ function pathOf(key) {
   return `/c/${encodeURIComponent(key.slice(0, slash))}/${encodeURIComponent(key.slice(slash + 1))}`;
 }
 
-const hitOf = async (key) => (await ask("GET", pathOf(key))).hit;
-
-async function tasteTools(cards) {
-  const store = await import("../taste/store.js").catch(() => null);
-  if (!store) return [];
-  return [
-    localTool({
-      name: "ui.taste",
-      description: "Put liked and disliked records and a sentence into the user's tray and show what fits that taste.",
-      properties: {catalogue: {type: "string", enum: cards.map((card) => card.name)}, likes: KEYS, dislikes: KEYS, sentence: TEXT},
-      required: ["catalogue"],
-      async run({catalogue, likes = [], dislikes = [], sentence}) {
-        for (const key of likes) store.like(await hitOf(key));
-        for (const key of dislikes) store.dislike(await hitOf(key));
-        if (sentence) store.taste.set({sentence});
-        return visit(`/taste/${encodeURIComponent(catalogue)}`);
-      },
-    }),
-  ];
+// The tray of the taste page is an address, too.
+function taste(cards) {
+  return localTool({
+    name: "ui.taste",
+    description: "Show what fits a taste: liked and disliked records of a catalogue, and a sentence.",
+    properties: {catalogue: {type: "string", enum: cards.map((card) => card.name)}, likes: KEYS, dislikes: KEYS, sentence: TEXT},
+    required: ["catalogue"],
+    run({catalogue, likes = [], dislikes = [], sentence}) {
+      const bare = (key) => (key.startsWith(`${catalogue}/`) ? key.slice(catalogue.length + 1) : key);
+      return visit(link(`/taste/${encodeURIComponent(catalogue)}`, {like: likes.map(bare), dislike: dislikes.map(bare), q: sentence}));
+    },
+  });
 }
 
-async function musicTools() {
-  const part = await import("../music/chat_tools.js").catch(() => null);
-  return part ? part.chatTools({hitOf, visit, TEXT, KEYS}).map(localTool) : [];
+async function musicTools(cards) {
+  const part = cards.some((card) => card.has_audio) && (await import("./music_tools.js").catch(() => null));
+  return part ? part.musicTools(cards).map(localTool) : [];
 }
