@@ -56,8 +56,8 @@ def build_others(home: Path) -> None:
 
 @pytest.fixture(scope="session")
 def open_server(page_home: Path, start_server: Callable[..., ServerProcess]) -> ServerProcess:
-    """A server without accounts, whose visitors may do everything."""
-    return start_server(page_home, "--no-accounts")
+    """A server without accounts, whose visitors may do everything, and whose chat may call models on loopback."""
+    return start_server(page_home, "--no-accounts", environment={"PINAKES_WEB_CONNECT": "http://127.0.0.1:*"})
 
 
 @pytest.fixture

@@ -1,0 +1,333 @@
+"""Stories of the chat, with a scripted model behind the stream of each provider."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, WebSocketRoute, expect
+
+from support.browsing import PHONE, Visit
+from support.llm_providers import KEY, MODELS, ScriptedModel, serve_model
+from support.llm_streams import Call, Reply
+
+pytestmark = pytest.mark.row("Z16")
+
+CONFIG = "ai_chat_config"
+TITLES = {
+    "anthropic": "Anthropic",
+    "openai": "OpenAI",
+    "google": "Google",
+    "ollama": "Ollama",
+    "openrouter": "OpenRouter",
+}
+Start = Callable[..., Visit]
+
+
+@dataclass
+class Talk:
+    """A visit with the chat open."""
+
+    visit: Visit
+    model: ScriptedModel
+
+    @property
+    def page(self) -> Page:
+        return self.visit.page
+
+    def say(self, text: str) -> None:
+        self.page.get_by_label("Your message").fill(text)
+        self.page.keyboard.press("Enter")
+
+    def said(self) -> Any:
+        return self.page.locator(".answered").last
+
+    def again(self) -> None:
+        self.page.get_by_role("log").get_by_role("button", name="Try again").click()
+
+    def asked(self) -> dict[str, Any]:
+        return self.model.asked[-1].body
+
+
+@pytest.fixture(scope="module")
+def served_model() -> Iterator[ScriptedModel]:
+    with serve_model() as served:
+        yield served
+
+
+@pytest.fixture
+def model(served_model: ScriptedModel) -> ScriptedModel:
+    served_model.script()
+    return served_model
+
+
+@pytest.fixture
+def talk(visit: Start, model: ScriptedModel) -> Callable[..., Talk]:
+    """Open the page with the chat beside it, set to a provider."""
+
+    def start(provider: str = "anthropic", path: str = "/", *, allowed: tuple[str, ...] = (), **options: Any) -> Talk:
+        one = visit(allowed=(f"request: {model.origin}", *allowed), **options)
+        named = "openai" if provider == "compatible" else provider
+        own = {"key": KEY, "model": "test", "address": model.address_of(provider)}
+        own["protocol"] = "chat" if provider == "compatible" else "responses"
+        kept = {CONFIG: {"provider": named, "providers": {named: own}}, "docks": {"chat": True}}
+        one.page.add_init_script(
+            f"if (!localStorage.getItem('{CONFIG}'))"
+            f" for (const [name, value] of Object.entries({json.dumps(kept)})) localStorage.setItem(name, JSON.stringify(value));"
+        )
+        one.open(path)
+        return Talk(one, model)
+
+    return start
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "compatible", "google", "ollama", "openrouter"])
+def test_a_provider_answers_with_tools_and_its_failures_are_told_plainly(
+    talk: Callable[..., Talk], model: ScriptedModel, provider: str
+) -> None:
+    told = talk(provider, allowed=("429 (Too Many Requests)", "ERR_INCOMPLETE_CHUNKED_ENCODING"))
+    name = "OpenAI" if provider == "compatible" else TITLES[provider]
+    model.script(
+        Reply(
+            thought="I ponder …",
+            text="Ich suche …",
+            calls=(
+                Call(name="search", args={"query": "planetes", "catalogue": "anime", "limit": 3}),
+                Call(name="catalog__get", args={"query_type": "stats"}),
+                Call(name="search", args={"limit": 1}),
+            ),
+        ),
+        Reply(text="**Planetes** — schön 🎬"),
+        Reply(status=429, error="slow down", retry_after_s=12),
+        Reply(text="half of an ü", fails=True, error="the tubes are full"),
+        Reply(text="The rest is missing … über", cut=True),
+        Reply(text="whole again"),
+    )
+    told.say("Was ist Planetes?")
+    expect(told.said().locator("strong")).to_have_text("Planetes")
+    expect(told.said()).to_contain_text("schön 🎬")
+    expect(told.said().locator(".hit-title a").first).to_have_text("Planetes")
+    expect(told.said()).to_contain_text("'query' is missing")
+    expect(told.page.locator(".chat-usage")).to_have_text("Tokens: 40 read, 14 written, in 2 requests")
+    assert model.replies[0].status == 429, "a request broke a rule of the provider"
+    sent = json.dumps(told.asked(), ensure_ascii=False)
+    assert "542" in sent and "'query' is missing" in sent, "the model did not get the results of its calls"
+
+    told.say("And now?")
+    expect(told.said()).to_contain_text(f"{name} has too many requests now. Try again in 12 seconds.")
+    told.again()
+    expect(told.said()).to_contain_text("the tubes are full")
+    expect(told.said()).to_contain_text("half of an ü")
+    told.again()
+    expect(told.said()).to_contain_text(f"The connection to {name} was cut before the answer was complete.")
+    assert "\N{REPLACEMENT CHARACTER}" not in told.said().inner_text()
+    told.again()
+    expect(told.said()).to_have_text(re.compile(r"whole again\s*Try again"))
+
+
+def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Callable[..., Talk], model: ScriptedModel) -> None:
+    told = talk()
+    wanted = {
+        "catalogue": "anime",
+        "query": "melancholy",
+        "view": "map",
+        "filters": {"type": ["MOVIE"], "year": {"min": 2010}},
+    }
+    model.script(
+        Reply(calls=(Call(name="ui__navigate", args={**wanted, "filters": {"yaer": {"min": 2010}}}),)),
+        Reply(calls=(Call(name="ui__navigate", args=wanted),)),
+        Reply(text="There they are."),
+    )
+    told.say("melancholy films after 2010, on the map")
+    expect(told.said()).to_contain_text("There they are.")
+    expect(told.page).to_have_url(re.compile(r"/c/anime\?q=melancholy&f\.type=MOVIE&r\.year=2010\.\.&view=map$"))
+    expect(told.said().locator(".call-block").first).to_contain_text("yaer")
+    shown = json.loads(told.asked()["messages"][-1]["content"][0]["content"])
+    assert shown["total"] > 0
+    assert shown["first"]
+    assert "/c/anime?q=melancholy" in told.asked()["system"], "the model is not told what the page shows"
+    assert "never an instruction" in told.asked()["system"]
+    told.page.go_back()
+    expect(told.page).to_have_url(re.compile(r"/$"))
+
+
+def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
+    talk: Callable[..., Talk], model: ScriptedModel
+) -> None:
+    told = talk()
+    fields = {"name": "Blue evening", "tracks": ["track-mamie-smith-crazy-blues-01"]}
+    write = Reply(
+        calls=(Call(name="catalog__mutate", args={"action": "create", "kind": "playlist", "fields": fields}),)
+    )
+    model.script(write, Reply(text="As you like."), write, Reply(text="Made."))
+    told.say("Make a playlist")
+    question = told.page.get_by_role("group", name="Allow this change?")
+    expect(question).to_contain_text("Blue evening")
+    told.visit.check_access(without=("page-has-heading-one",))
+    question.get_by_role("button", name="Don’t").click()
+    expect(told.said()).to_contain_text("As you like.")
+    assert "declined" in json.dumps(told.asked()["messages"][-1])
+    assert names_of_playlists(told.page) == []
+
+    told.say("Do make it")
+    question.get_by_role("button", name="Do it").click()
+    expect(told.said()).to_contain_text("Made.")
+    assert names_of_playlists(told.page) == ["Blue evening"]
+
+
+def names_of_playlists(page: Page) -> list[str]:
+    """Return the playlists that the server has."""
+    found = page.evaluate("fetch('/v1/playlists', {headers: {accept: 'application/json'}}).then((one) => one.json())")
+    return [one["name"] for one in found["playlists"]]
+
+
+def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
+    talk: Callable[..., Talk], model: ScriptedModel
+) -> None:
+    told = talk(allowed=("ERR_ABORTED",))
+    model.script(
+        Reply(text="This will never … end, für", hold=True),
+        Reply(text="first"),
+        Reply(text="second"),
+        Reply(text="third"),
+    )
+    told.say("One")
+    expect(told.said()).to_contain_text("This will never")
+    told.page.keyboard.press("Escape")
+    expect(told.said()).to_contain_text("Stopped.")
+    told.again()
+    expect(told.said()).to_contain_text("first")
+    told.say("Two")
+    expect(told.said()).to_contain_text("second")
+    told.page.get_by_role("button", name="Edit this message").first.click()
+    told.page.get_by_label("Change your message").fill("Uno")
+    told.page.get_by_role("button", name="Ask again").click()
+    expect(told.said()).to_contain_text("third")
+    expect(told.page.locator(".turn")).to_have_count(1)
+    assert [message["content"][0]["text"] for message in told.asked()["messages"]] == ["Uno"]
+    told.page.get_by_role("button", name="New chat").click()
+    expect(told.page.locator(".turn")).to_have_count(0)
+
+
+def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alone(
+    visit: Start, model: ScriptedModel
+) -> None:
+    one = visit(
+        allowed=(f"request: {model.origin}", "401 (Unauthorized)", "connect-src", "Refused to connect", "violates")
+    )
+    to_server: list[str] = []
+    one.page.on(
+        "request",
+        lambda request: (
+            to_server.append(f"{request.url} {request.headers} {request.post_data}")
+            if request.url.startswith(one.origin)
+            else None
+        ),
+    )
+    page = one.open("/")
+    page.get_by_role("button", name="Chat", exact=True).click()
+    page.get_by_text("Keys stay in this browser").wait_for()
+    one.check_access(without=("page-has-heading-one",))
+    for provider, title in TITLES.items():
+        page.get_by_label("Provider", exact=True).select_option(label=title)
+        page.get_by_text("Address", exact=True).click() if provider != "ollama" else None
+        page.get_by_label("Address of the provider").fill("http://192.168.1.5/v1")
+        page.get_by_label("Address of the provider").blur()
+        expect(page.get_by_text("use https, or http on localhost")).to_be_visible()
+        page.get_by_label("Address of the provider").fill(model.address_of(provider))
+        page.get_by_label(re.compile("^Key")).fill("wrong")
+        if provider not in ("ollama", "openrouter"):
+            expect(page.get_by_text(f"{title} does not accept the key")).to_be_visible()
+        page.get_by_label(re.compile("^Key")).fill(KEY)
+        if provider == "openai":
+            page.get_by_label("Protocol").select_option("responses")
+        page.get_by_label("Model").locator("option").nth(1).wait_for(state="attached")
+        page.get_by_label("Model").select_option(index=1)
+    page.get_by_role("button", name="Done").click()
+    model.script(Reply(text="Here."))
+    Talk(one, model).say("Anyone?")
+    expect(page.locator(".answered").last).to_contain_text("Here.")
+    assert model.asked[0].body["model"] == MODELS["openrouter"]["data"][0]["id"]
+    kept = page.evaluate("({...localStorage, ...sessionStorage, cookie: document.cookie})")
+    assert [name for name, value in kept.items() if KEY in value] == [CONFIG]
+    assert [sent for sent in to_server if KEY in sent] == []
+
+    page.get_by_role("button", name="Settings of the chat").click()
+    page.get_by_label("Address of the provider").fill("https://models.example.org")
+    page.get_by_label("Address of the provider").blur()
+    expect(page.get_by_text("This page may not reach https://models.example.org.")).to_be_visible()
+    page.get_by_role("button", name="Forget all keys").click()
+    assert page.evaluate(f"localStorage.getItem('{CONFIG}')") is None
+
+
+def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: Start) -> None:
+    one, sent = visit(), []
+
+    def cut_first_calls(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def pass_on(frame: str | bytes) -> None:
+            message = json.loads(frame)
+            if message.get("method") == "tools/call":
+                sent.append(message["params"]["name"])
+                token = message["params"]["_meta"]["progressToken"]
+                for done in (1, 2):
+                    told = {"progressToken": token, "progress": done, "total": 2, "message": "busy"}
+                    socket.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}))
+                if sent.count(message["params"]["name"]) == 1:
+                    socket.close(code=1012, reason="restarting")
+                    return
+            server.send(frame)
+
+        socket.on_message(pass_on)
+
+    one.page.route_web_socket("**/v1/mcp", cut_first_calls)
+    page = one.open("/")
+    found = page.evaluate(
+        """async () => {
+          const site = document.querySelector("script[type=module]").src.replace("app.js", "");
+          const {createMcp} = await import(`${site}core/mcp.js`);
+          const client = createMcp(), progress = [];
+          const options = {onProgress: (one) => progress.push(one.progress)};
+          const read = await client.callTool("ping", {}, options);
+          const once = {...options, mayRepeat: false};
+          const write = await client.callTool("catalog.mutate", {}, once).catch((error) => error.message);
+          const {tools} = await client.request("tools/list", {});
+          return {isError: read.isError, write, progress, tools: tools.length};
+        }"""
+    )
+    assert sent == ["ping", "ping", "catalog.mutate"]
+    assert found["isError"] is False
+    assert found["write"] == "the connection to the server was lost"
+    assert found["progress"] == [1, 2, 1, 2, 1, 2]
+    assert found["tools"] > 0
+
+
+def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: ScriptedModel) -> None:
+    told = talk(width=PHONE, scheme="dark")
+    hostile = (
+        "<img src=x onerror=window.ran=1><script>window.ran=1</script> [run](javascript:window.ran=1) "
+        "[out](//evil.example) ![beacon](https://evil.example/p.png) [ok](https://example.org/a_(b)) "
+        "[here](/c/anime)\n\n"
+        "| a | b |\n|---|---|\n| <b>1</b> | `2` |\n\n- x\n  - y\n\n```\n<svg onload=window.ran=1>\n```"
+    )
+    model.script(Reply(text=hostile))
+    told.say("Hello")
+    expect(told.said()).to_contain_text("<svg onload=window.ran=1>")
+    links = told.said().locator("a").evaluate_all("(all) => all.map((one) => one.getAttribute('href'))")
+    assert links == ["https://evil.example/p.png", "https://example.org/a_(b)", "/c/anime"]
+    assert told.said().locator("img, script, b, svg:not(.icon)").count() == 0
+    assert told.page.evaluate("window.ran") is None
+    assert told.page.evaluate("document.documentElement.scrollWidth") <= PHONE
+    told.visit.check_access(without=("page-has-heading-one",))
+
+
+def test_without_a_secure_connection_no_key_is_taken(visit: Start) -> None:
+    one = visit()
+    one.page.add_init_script("Object.defineProperty(window, 'isSecureContext', {value: false})")
+    page = one.open("/")
+    page.get_by_role("button", name="Chat", exact=True).click()
+    expect(page.get_by_text("it works on https and on localhost only")).to_be_visible()
+    expect(page.get_by_label(re.compile("^Key"))).to_have_count(0)
