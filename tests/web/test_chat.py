@@ -67,16 +67,16 @@ def model(served_model: ScriptedModel) -> ScriptedModel:
 def talk(visit: Start, model: ScriptedModel) -> Callable[..., Talk]:
     """Open the page with the chat beside it, set to a provider."""
 
-    def start(provider: str = "anthropic", path: str = "/", *, allowed: tuple[str, ...] = (), **options: Any) -> Talk:
+    def start(
+        provider: str = "anthropic", path: str = "/connect", *, allowed: tuple[str, ...] = (), **options: Any
+    ) -> Talk:
         one = visit(allowed=(f"request: {model.origin}", *allowed), **options)
         named = "openai" if provider == "compatible" else provider
         own = {"key": KEY, "model": "test", "address": model.address_of(provider)}
         own["protocol"] = "chat" if provider == "compatible" else "responses"
         kept = {CONFIG: {"provider": named, "providers": {named: own}}, "docks": {"chat": True}}
-        one.page.add_init_script(
-            f"if (!localStorage.getItem('{CONFIG}'))"
-            f" for (const [name, value] of Object.entries({json.dumps(kept)})) localStorage.setItem(name, JSON.stringify(value));"
-        )
+        lines = [f"localStorage.setItem('{name}', {json.dumps(json.dumps(value))});" for name, value in kept.items()]
+        one.page.add_init_script(f"if (!localStorage.getItem('{CONFIG}')) {{ {''.join(lines)} }}")
         one.open(path)
         return Talk(one, model)
 
@@ -113,7 +113,8 @@ def test_a_provider_answers_with_tools_and_its_failures_are_told_plainly(
     expect(told.page.locator(".chat-usage")).to_have_text("Tokens: 40 read, 14 written, in 2 requests")
     assert model.replies[0].status == 429, "a request broke a rule of the provider"
     sent = json.dumps(told.asked(), ensure_ascii=False)
-    assert "542" in sent and "'query' is missing" in sent, "the model did not get the results of its calls"
+    for result in ("542", "'query' is missing"):
+        assert result in sent, "the model did not get the results of its calls"
 
     told.say("And now?")
     expect(told.said()).to_contain_text(f"{name} has too many requests now. Try again in 12 seconds.")
@@ -150,7 +151,7 @@ def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Callable[..
     assert "/c/anime?q=melancholy" in told.asked()["system"], "the model is not told what the page shows"
     assert "never an instruction" in told.asked()["system"]
     told.page.go_back()
-    expect(told.page).to_have_url(re.compile(r"/$"))
+    expect(told.page).to_have_url(re.compile(r"/connect$"))
 
 
 def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
@@ -165,7 +166,7 @@ def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
     told.say("Make a playlist")
     question = told.page.get_by_role("group", name="Allow this change?")
     expect(question).to_contain_text("Blue evening")
-    told.visit.check_access(without=("page-has-heading-one",))
+    told.visit.check_access()
     question.get_by_role("button", name="Don’t").click()
     expect(told.said()).to_contain_text("As you like.")
     assert "declined" in json.dumps(told.asked()["messages"][-1])
@@ -226,10 +227,10 @@ def test_a_key_is_entered_once_stays_in_the_browser_and_goes_to_its_provider_alo
             else None
         ),
     )
-    page = one.open("/")
+    page = one.open("/connect")
     page.get_by_role("button", name="Chat", exact=True).click()
     page.get_by_text("Keys stay in this browser").wait_for()
-    one.check_access(without=("page-has-heading-one",))
+    one.check_access()
     for provider, title in TITLES.items():
         page.get_by_label("Provider", exact=True).select_option(label=title)
         page.get_by_text("Address", exact=True).click() if provider != "ollama" else None
@@ -284,7 +285,7 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
         socket.on_message(pass_on)
 
     one.page.route_web_socket("**/v1/mcp", cut_first_calls)
-    page = one.open("/")
+    page = one.open("/connect")
     found = page.evaluate(
         """async () => {
           const site = document.querySelector("script[type=module]").src.replace("app.js", "");
@@ -321,13 +322,13 @@ def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: 
     assert told.said().locator("img, script, b, svg:not(.icon)").count() == 0
     assert told.page.evaluate("window.ran") is None
     assert told.page.evaluate("document.documentElement.scrollWidth") <= PHONE
-    told.visit.check_access(without=("page-has-heading-one",))
+    told.visit.check_access()
 
 
 def test_without_a_secure_connection_no_key_is_taken(visit: Start) -> None:
     one = visit()
     one.page.add_init_script("Object.defineProperty(window, 'isSecureContext', {value: false})")
-    page = one.open("/")
+    page = one.open("/connect")
     page.get_by_role("button", name="Chat", exact=True).click()
     expect(page.get_by_text("it works on https and on localhost only")).to_be_visible()
     expect(page.get_by_label(re.compile("^Key"))).to_have_count(0)

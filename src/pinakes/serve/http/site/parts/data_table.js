@@ -19,6 +19,13 @@ export function columnsOf(rows, inWords) {
 }
 
 export function cellText(value, name = "") {
-  const isNested = value !== null && typeof value === "object" && [value].flat().some((one) => one !== null && typeof one === "object");
-  return shortened(isNested ? JSON.stringify(value) : shown(value, name), 200);
+  return shortened(inLine(value, name), 200);
+}
+
+// Objects within a value as their names and values.
+function inLine(value, name) {
+  if (Array.isArray(value)) return value.map((one) => inLine(one, name)).join(", ");
+  if (value === null || typeof value !== "object") return shown(value, name);
+  const known = value.value ?? value.name ?? value.title;
+  return known === undefined ? Object.entries(value).map(([inner, held]) => `${inner}: ${inLine(held, inner)}`).join(", ") : inLine(known, name);
 }

@@ -12,7 +12,8 @@ const EVIDENCE = {RELEVANT: "strong", SIMILAR: "weak"};
 export function partsOf(answer) {
   const facts = {}, sections = [];
   for (const [name, value] of Object.entries(answer ?? {})) {
-    if (isRows(value)) sections.push({label: name, items: value, total: answer.total ?? answer.totalMatches});
+    if (isRows(value) && value.length === 1 && !isHit(value[0])) addNested(name, value[0], facts, sections);
+    else if (isRows(value)) sections.push({label: name, items: value, total: answer.total ?? answer.totalMatches});
     else if (isRows(value?.items)) sections.push({label: name, items: value.items, total: value.total});
     else if (name === "rows" && Array.isArray(answer.columns)) sections.push({label: name, items: value.map((row) => named(row, answer.columns)), total: answer.total});
     else if (name === "columns" && answer.rows) continue;

@@ -26,12 +26,12 @@ export function Facts({facts}) {
     <dt key=${name}>${inWords(name)}</dt><dd>${cellText(value, name)}</dd>`)}</dl>`;
 }
 
-function Items({section: {label, items}}) {
+export function Items({section: {label, items}, hrefOf = inCatalogue}) {
   if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} label=${inWords(label)} />`;
   return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items, inWords)} rows=${items} />`;
 }
 
-function hrefOf(hit) {
+function inCatalogue(hit) {
   return hit.catalogue ? link(`/c/${encodeURIComponent(hit.catalogue)}`, {open: hit.key}) : undefined;
 }
 

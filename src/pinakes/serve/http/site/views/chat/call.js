@@ -1,13 +1,14 @@
 // A call of a tool: what it does, what it found as things, and its arguments folded away.
 import {html} from "../../core/html.js";
 import {changed} from "../../core/address.js";
-import {inWords, plural, shown} from "../../core/format.js";
+import {inWords, plural} from "../../core/format.js";
 import {useStore} from "../../core/store.js";
 import {CodeBlock} from "../../parts/copy.js";
-import {HitList} from "../../parts/hit.js";
+import {cellText} from "../../parts/data_table.js";
 import {Icon} from "../../parts/icon.js";
+import {Facts, Items, partsOf} from "../../parts/result.js";
 import {cards} from "./state.js";
-import {arrange, exploreAddress, inText, isObject, tableOf} from "./results.js";
+import {exploreAddress} from "./explore_address.js";
 
 const MOST_SHOWN = 5;
 const STATES = {ready: "waits", running: "runs …", asking: "asks you first", done: "", failed: "did not work", declined: "declined", stopped: "stopped"};
@@ -47,7 +48,7 @@ function Question({call}) {
   return html`<div class="call-question" role="group" aria-label="Allow this change?">
     <p><strong>The model wants to change something.</strong> ${preview ? "This is what would change:" : "It would run with these arguments:"}</p>
     ${preview?.value?.changes ? html`<${Changes} changes=${preview.value.changes} total=${preview.value.total} />`
-      : preview ? html`<${Things} value=${preview.value} text=${preview.text} />` : html`<${Value} value=${call.args} />`}
+      : preview ? html`<${Things} value=${preview.value} text=${preview.text} />` : html`<${Facts} facts=${call.args} />`}
     <div class="row">
       <button type="button" class="small" onClick=${() => call.ask(true)}>Do it</button>
       <button type="button" class="plain small" onClick=${() => call.ask(false)}>Don’t</button>
@@ -59,7 +60,7 @@ function Changes({changes, total}) {
   return html`<ul class="changes">${changes.slice(0, 20).map((change) => html`<li>
     <strong>${inWords(change.op)} ${change.kind}</strong> ${change.id}
     <dl class="facts">${(change.fields ?? []).map(({field, before, after}) => html`<dt>${inWords(field)}</dt>
-      <dd>${before !== null && before !== undefined && html`<del><${Value} value=${before} /></del> `}${after !== null && after !== undefined && html`<ins><${Value} value=${after} /></ins>`}</dd>`)}</dl>
+      <dd>${before !== null && before !== undefined && html`<del>${cellText(before, field)}</del> `}${after !== null && after !== undefined && html`<ins>${cellText(after, field)}</ins>`}</dd>`)}</dl>
   </li>`)}</ul>
   ${total > 20 && html`<p class="quiet">and ${plural(total - 20, "more change", "more changes")}</p>`}`;
 }
@@ -67,11 +68,10 @@ function Changes({changes, total}) {
 function Things({value, text, isPage}) {
   if (!value) return isPage ? null : html`<p class="call-text">${text.slice(0, 600)}</p>`;
   if (isPage) return html`<p class="call-text">${pageSentence(value)}</p>`;
-  const {groups, rest} = arrange(value);
-  const {evidence, ...others} = rest;
+  const {facts: {evidence, ...facts}, sections} = partsOf(value);
   return html`${evidence === "none" && html`<p class="quiet">Nothing here answers this; these are only the nearest.</p>`}
-    ${groups.map((group) => html`<${Group} key=${group.label} group=${group} isOnly=${groups.length === 1} />`)}
-    ${!groups.length && html`<${Value} value=${others} />`}`;
+    ${sections.map((section) => html`<${Section} key=${section.label} section=${section} isOnly=${sections.length === 1} />`)}
+    ${!sections.some(({items}) => items.some(({id}) => id !== undefined)) && html`<${Facts} facts=${facts} />`}`;
 }
 
 function pageSentence({shown, total, opened, ...others}) {
@@ -80,33 +80,13 @@ function pageSentence({shown, total, opened, ...others}) {
   return html`<${Icon} name="check" /> ${others.said ?? "Done"}`;
 }
 
-function Group({group: {label, hits, total}, isOnly}) {
-  const few = hits.slice(0, MOST_SHOWN), more = hits.slice(MOST_SHOWN);
-  const list = (some) => html`<${HitList} hits=${some} label=${label} hrefOf=${(hit) => hit.key && changed({open: hit.key})} />`;
+function Section({section: {label, items, total}, isOnly}) {
+  const more = items.slice(MOST_SHOWN);
+  const list = (some) => html`<${Items} section=${{label, items: some}} hrefOf=${(hit) => (hit.catalogue ? changed({open: hit.key}) : undefined)} />`;
   return html`<div class="call-things">
-    ${!isOnly && html`<h4>${label}</h4>`}
-    ${list(few)}
+    ${!isOnly && html`<h4>${inWords(label)}</h4>`}
+    ${list(items.slice(0, MOST_SHOWN))}
     ${more.length > 0 && html`<details><summary>${plural(more.length, "more", "more")}</summary>${list(more)}</details>`}
-    ${total > hits.length && html`<p class="quiet">${plural(total, "record")} in all</p>`}
+    ${total > items.length && html`<p class="quiet">${plural(total, "record")} in all</p>`}
   </div>`;
-}
-
-// Any value of a result: lists of objects as tables, objects as names and values, texts as texts.
-function Value({value, depth = 0}) {
-  if (Array.isArray(value) && value.length === 1) return html`<${Value} value=${value[0]} depth=${depth} />`;
-  const table = tableOf(value);
-  if (table) return html`<${Table} table=${table} />`;
-  if (Array.isArray(value)) return inText(value);
-  if (!isObject(value)) return shown(value);
-  if (depth > 2) return inText(value);
-  return html`<dl class="facts">${Object.entries(value).map(([name, held]) => html`<dt>${inWords(name)}</dt><dd class=${isLarge(held) ? "large" : ""}><${Value} value=${held} depth=${depth + 1} /></dd>`)}</dl>`;
-}
-
-const isLarge = (value) => isObject(value) || (Array.isArray(value) && value.some(isObject));
-
-function Table({table: {columns, rows, left}}) {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="data">
-    <thead><tr>${columns.map((name) => html`<th scope="col">${inWords(name)}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr>${columns.map((name) => html`<td>${inText(row[name])}</td>`)}</tr>`)}</tbody>
-  </table>${left > 0 && html`<p class="quiet">and ${left} more</p>`}</div>`;
 }

@@ -1,7 +1,7 @@
 // Tools that act on the page itself. A tool whose part is not there is not offered.
 import {go, link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
-import {addressOf} from "./results.js";
+import {addressOf} from "./explore_address.js";
 import {localTool} from "./tools.js";
 
 const VIEWS = ["list", "table", "map", "queue"];
