@@ -74,8 +74,8 @@ function Things({value, text, isPage}) {
     ${!sections.some(({items}) => items.some(({id}) => id !== undefined)) && html`<${Facts} facts=${facts} />`}`;
 }
 
-function pageSentence({shown, total, opened, ...others}) {
-  if (shown) return html`<${Icon} name="check" /> The page shows <a href=${shown}>${decodeURIComponent(shown.replaceAll("+", " "))}</a>${total !== undefined && `: ${plural(total, "record")}`}`;
+function pageSentence({shown, answer, listed, opened, ...others}) {
+  if (shown) return html`<${Icon} name="check" /> The page shows <a href=${shown}>${decodeURIComponent(shown.replaceAll("+", " "))}</a>${listed !== undefined && `: ${answer ? plural(answer, "record") : `nothing that answers, the ${listed} nearest`}`}`;
   if (opened) return html`<${Icon} name="check" /> Opened ${opened}`;
   return html`<${Icon} name="check" /> ${others.said ?? "Done"}`;
 }

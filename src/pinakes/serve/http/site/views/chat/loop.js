@@ -61,11 +61,10 @@ export function createChat({openProvider, openTools, systemOf}) {
   async function ask(turn, provider, tools, signal) {
     const round = {source: provider.source, parts: [], native: null, usage: null, stop: null};
     turn.rounds.push(round);
-    const list = await tools.list();
-    const names = nameTable(list.map((tool) => tool.name));
-    const offered = list.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
+    const names = nameTable(tools.list.map((tool) => tool.name));
+    const offered = tools.list.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
     const turns = store.get().turns.slice(0, -1).concat({...turn, rounds: turn.rounds.slice(0, -1)});
-    const outcome = await provider.round({source: provider.source, system: await systemOf(list), turns, tools: offered}, {
+    const outcome = await provider.round({source: provider.source, system: await systemOf(tools.list), turns, tools: offered}, {
       signal,
       on: (piece) => { add(round.parts, piece); touch(); },
     });

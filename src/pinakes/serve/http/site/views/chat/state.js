@@ -19,18 +19,18 @@ async function openProvider() {
   return {source, round: (asked, options) => round(settings, asked, options)};
 }
 
-const tools = createTools(async () => {
+async function openTools() {
   const client = mcp();
   const [list, {catalogues}] = await Promise.all([client.listTools(), ask("GET", "/v1/catalogues").catch(() => ({catalogues: []}))]);
   cards.set(catalogues);
-  return [...(await pageTools(catalogues)), ...list.map((tool) => serverTool(client, tool))];
-});
+  return createTools([...(await pageTools(catalogues)), ...list.map((tool) => serverTool(client, tool))]);
+}
 
 async function systemOf(list) {
   return systemPrompt({instructions: await mcp().instructions(), address: address().url, tools: list});
 }
 
-export const chat = createChat({openProvider, openTools: async () => tools, systemOf});
+export const chat = createChat({openProvider, openTools, systemOf});
 
 // The model is told what it may use, where the user is, and what not to obey.
 function systemPrompt({instructions, address, tools, today = new Date().toISOString().slice(0, 10)}) {

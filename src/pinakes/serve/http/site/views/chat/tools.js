@@ -38,12 +38,11 @@ export function localTool({name, description, properties = {}, required = [], is
   };
 }
 
-export function createTools(gather) {
-  let list = null;
+export function createTools(list) {
   return {
-    list: async () => (list = await gather()),
+    list,
     async run(call, change, signal) {
-      const tool = (list ?? (list = await gather())).find(({name}) => name === call.name);
+      const tool = list.find(({name}) => name === call.name);
       if (!tool) return change({state: "failed", output: `there is no tool named ${call.name}`, isError: true});
       const options = {signal, onProgress: (progress) => change({progress})};
       try {

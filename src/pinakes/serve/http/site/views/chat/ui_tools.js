@@ -36,7 +36,7 @@ function navigate(cards) {
       if (args.view === "queue" && !card.has_audio) throw new Error(`${args.catalogue} has nothing to play; use list, table or map`);
       const address = addressOf(args);
       const shown = await ask("GET", `${address}${address.includes("?") ? "&" : "?"}parts=hits&limit=5`, undefined, {signal});
-      return {...visit(address), total: shown.total, evidence: shown.evidence, first: (shown.hits ?? []).map((hit) => hit.title)};
+      return {...visit(address), answer: shown.total, listed: shown.listed, evidence: shown.evidence, first: (shown.hits ?? []).map((hit) => hit.title)};
     },
   });
 }
