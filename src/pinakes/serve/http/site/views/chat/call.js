@@ -6,7 +6,8 @@ import {useStore} from "../../core/store.js";
 import {CodeBlock} from "../../parts/copy.js";
 import {cellText} from "../../parts/data_table.js";
 import {Icon} from "../../parts/icon.js";
-import {Facts, Items, partsOf} from "../../parts/result.js";
+import {partsOf} from "../../parts/found.js";
+import {Facts, Items} from "../../parts/result.js";
 import {cards} from "./state.js";
 import {exploreAddress} from "./explore_address.js";
 

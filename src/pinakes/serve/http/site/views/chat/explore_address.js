@@ -1,5 +1,5 @@
 // Addresses of Explore for what a tool was asked.
-import {hitOf, partsOf} from "../../parts/result.js";
+import {hitOf, partsOf} from "../../parts/found.js";
 
 // The address at which Explore shows what a call of a search asked for; null where there is none.
 export function exploreAddress(call, catalogues) {
