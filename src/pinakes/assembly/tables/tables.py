@@ -49,7 +49,7 @@ LOOK_S = 30.0
 READ_S = 300.0
 """The time limit for reading a table and proposing a catalogue for it."""
 END_S = 10.0
-OPTION = re.compile(r"(?<!\w)--([a-z]+)")
+OPTION = re.compile(r"(?<!\w)--([a-z]+(?:-[a-z]+)*)")
 """An option of the command line in a message."""
 WAITING = frozenset({TableState.RECEIVING, TableState.READING, TableState.PROPOSED, TableState.FAILED})
 
@@ -224,9 +224,8 @@ class Tables:
     def discard(self, owner: str, table_id: str) -> None:
         """Delete a table; stop its build, or remove the catalogue that was built of it."""
         table = self._get(owner, table_id)
-        built = table.state is TableState.BUILT
         self._release(table)
-        if built:
+        if table.state is TableState.BUILT:
             self._app.library.remove(table.catalogue)
             table.upload.remove()
 
@@ -276,7 +275,7 @@ class Tables:
         return {**proposal, **plain, "verdict": self._plain(table, proposal["verdict"])}
 
     def _build(self, table: _Table, *, embed: bool) -> None:
-        """Build the catalogue of a table; of one that fails nothing stays."""
+        """Build the catalogue of a table; of one that fails before words find its records, nothing stays."""
 
         def note(progress: Mapping[str, Any]) -> None:
             table.progress = BuildProgress.model_validate(progress)
@@ -285,9 +284,11 @@ class Tables:
         try:
             told = self._ask(table, "build", table.changes, on_progress=note, embed=embed, settings=settings)
         except Exception as error:
-            self._app.library.remove(table.catalogue)
-            self._fail(table, error)
-            return
+            if self._app.library.find_installed(table.catalogue) is None:
+                self._app.library.remove(table.catalogue)
+                self._fail(table, error)
+                return
+            told = {"report": [f"not all of it is found by meaning: {_message_of(error)}"]}  # its words are
         table.report = [self._plain(table, sentence) for sentence in told["report"]]
         table.upload.keep()
         table.state = TableState.BUILT
@@ -295,10 +296,7 @@ class Tables:
 
     def _fail(self, table: _Table, error: Exception) -> None:
         """Note why a table could not be read or built, unless it was discarded meanwhile."""
-        if not isinstance(error, ExpectedError):
-            logger.error("a table could not be read or built", exc_info=error)
-        message = error.message if isinstance(error, ExpectedError) else "internal error; the server's log has more"
-        table.problem = self._plain(table, message)
+        table.problem = self._plain(table, _message_of(error))
         table.state = TableState.FAILED
 
     def _plain(self, table: _Table, text: str) -> str:
@@ -383,3 +381,11 @@ class Tables:
                 self._release(table)
             elif now - table.touched_at >= IDLE_S:
                 self._end_process(table)
+
+
+def _message_of(error: Exception) -> str:
+    """Return why something failed; a bug is logged."""
+    if isinstance(error, ExpectedError):
+        return error.message
+    logger.error("a table could not be read or built", exc_info=error)
+    return "internal error; the server's log has the details"

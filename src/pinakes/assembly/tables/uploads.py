@@ -99,15 +99,17 @@ def make_upload(home: Path, upload_id: str, file: str, *, size_bytes: int) -> Up
 
 def remove_left_over(home: Path, library: Library, *, now: Callable[[], float] = time.time) -> None:
     """Delete the files that nobody waits for: of processes that have ended, and of catalogues that are gone."""
-    used = {source for installed in library.list_installed() for source in installed.sources}
+    used = [source for installed in library.list_installed() for source in installed.sources]
     for folder in _iter_folders(home):
-        is_old = now() - folder.stat().st_mtime >= DAY_S
-        noted = _read_note(folder)
-        if noted is None and is_old and not any(source.startswith(f"{folder.resolve()}/") for source in used):
-            shutil.rmtree(folder, ignore_errors=True)
-        if noted is not None and (is_old or is_certainly_gone(str(noted.get("process", "")))):
-            _remove_unfinished(library, noted.get("catalogue"))
-            shutil.rmtree(folder, ignore_errors=True)
+        is_old, noted = now() - folder.stat().st_mtime >= DAY_S, _read_note(folder)
+        is_left = is_old or (noted is not None and is_certainly_gone(str(noted.get("process", ""))))
+        if not is_left:
+            continue
+        if any(source.startswith(f"{folder.resolve()}/") for source in used):
+            (folder / UPLOAD_FILE).unlink(missing_ok=True)
+            continue
+        _remove_unfinished(library, noted.get("catalogue") if noted else None)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_unfinished(library: Library, catalogue: object) -> None:

@@ -236,13 +236,19 @@ def test_tables_are_deleted_after_a_day(tmp_path: Path) -> None:
 
 def test_a_start_deletes_what_ended_servers_left_and_no_file_of_a_catalogue(tmp_path: Path) -> None:
     app, tables = open_tables(tmp_path)
-    live, dead, orphan = (tables.begin(OWNER, file="plays.csv", size_bytes=10).id for _ in range(3))
+    live, dead, used, orphan = (tables.begin(OWNER, file="plays.csv", size_bytes=10).id for _ in range(4))
     folder = tmp_path / FOLDER
     gone = f"{identity_of_this_process()}0"
-    (folder / dead / UPLOAD_FILE).write_text(f'{{"process": "{gone}", "catalogue": null}}')
+    for name in (dead, used):
+        (folder / name / UPLOAD_FILE).write_text(f'{{"process": "{gone}", "catalogue": "half"}}')
     (folder / orphan / UPLOAD_FILE).unlink()
+    app.library.reserve("half", "half", declaration="")
+    whole = app.library.reserve("plays", "plays", declaration="")
+    app.library.complete(whole, source=str(folder / used / "plays.csv"))
     remove_left_over(tmp_path, app.library)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([live, orphan])
+    assert {path.name for path in folder.iterdir()} == {live, used, orphan}
+    assert [path.name for path in app.library.folder.iterdir()] == ["plays"]
     tomorrow = time.time() + DAY_S
     remove_left_over(tmp_path, app.library, now=lambda: tomorrow)
-    assert [path.name for path in folder.iterdir()] == []
+    assert {path.name for path in folder.iterdir()} == {used}
+    assert not (folder / used / UPLOAD_FILE).exists()
