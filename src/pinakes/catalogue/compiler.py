@@ -90,6 +90,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
         relations=tuple(declaration.relations.values()),
         telling=tuple(dict.fromkeys(declaration.telling)),
+        samples=tuple(dict.fromkeys(declaration.samples)),
         id_path="" if declaration.group else declaration.id,
         group_path=declaration.group,
         editable=declaration.editable,

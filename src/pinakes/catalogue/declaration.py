@@ -153,6 +153,8 @@ class Declaration(Declared):
     """The path of the record's id in a row."""
     telling: tuple[str, ...] = Field(default=(), max_length=8)
     """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
+    samples: tuple[str, ...] = Field(default=(), max_length=8)
+    """Queries to begin with, which the page offers; empty: what many records are tagged with, and names."""
     group: str = ""
     """The path of the value by which rows are one record, with that value as its id: fields of type `text[]` and
     `tag[]` collect the values of all its rows, other fields have the first value."""

@@ -381,6 +381,8 @@ class CatalogueSpec:
     id_path: str = ""
     telling: tuple[str, ...] = ()
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
+    samples: tuple[str, ...] = ()
+    """Queries to begin with; empty where they are chosen from the records."""
     group_path: str = ""
     """The path in a row whose value is the id of the record that the row is a part of; empty: each row is a record."""
     editable: bool = False

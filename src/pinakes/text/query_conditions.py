@@ -1,17 +1,18 @@
-"""Conditions that a search query states: bounds on numbers, what is refused, and what is demanded.
+"""Conditions that a search query states: bounds on numbers, kinds of things, what is refused, what is demanded.
 
-"melancholy films after 2010, not horror" is the query "melancholy films" with two conditions. What is only mentioned,
-as "films" is, stays in the query, and so do adjectives such as "short", which describe more often than they limit.
+"melancholy films after 2010, not horror" is the query "melancholy" with three conditions. What is only mentioned stays
+in the query, and so do adjectives such as "short", which describe more often than they limit, and kinds that describe
+something else, as in "special agents".
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pinakes.model.scope import Condition
 from pinakes.text.preference_effects import Mention, effects_of
 from pinakes.text.preference_numbers import in_days
-from pinakes.text.preference_pieces import Bounds, Mood
+from pinakes.text.preference_pieces import Bounds, Choice, Mood, Piece, Plain
 from pinakes.text.preference_vocabulary import PreferenceVocabulary
 from pinakes.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 
@@ -30,21 +31,27 @@ class StatedCondition:
     conditions: tuple[Condition, ...]
 
 
-def find_conditions(
-    query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()
-) -> list[StatedCondition]:
-    """Return the conditions that a query states, in its order, but for the phrases that are not to be read as such."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuery:
+    """The conditions that a query states, in its order, and the words that are left to search for."""
+
+    stated: tuple[StatedCondition, ...]
+    rest: str
+    is_known: bool
+    """Whether all that is left are words of the catalogue or for a mood, so that nothing else is asked for."""
+
+
+def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()) -> ReadQuery:
+    """Return the conditions that a query states, but for the phrases that are not to be read as such, and the rest."""
     text, left = query[:LONGEST_SENTENCE], {phrase_key(one) for one in unread}
-    found = (_stated(one, text, vocabulary) for one in iter_mentions(pieces_of(text, vocabulary)))
-    return [one for one in found if one is not None and phrase_key(one.phrase) not in left]
-
-
-def without_phrases(query: str, stated: Collection[StatedCondition]) -> str:
-    """Return a query without the words that state conditions, and without the commas that are left over."""
-    characters = list(query)
-    for one in stated:
-        characters[one.start : one.end] = [CUT] * (one.end - one.start)
-    return AROUND_CUTS.sub(" ", "".join(characters)).strip()
+    pieces = pieces_of(text, vocabulary)
+    found = (_stated(one, pieces, text, vocabulary) for one in iter_mentions(pieces))
+    stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in left)
+    return ReadQuery(
+        stated=stated,
+        rest=_without_phrases(query, stated) if stated else query.strip(),
+        is_known=not any(_is_unknown(piece, stated) for piece in pieces),
+    )
 
 
 def phrase_key(phrase: str) -> str:
@@ -52,8 +59,23 @@ def phrase_key(phrase: str) -> str:
     return " ".join(phrase.split()).casefold()
 
 
-def _stated(mention: Mention, text: str, vocabulary: PreferenceVocabulary) -> StatedCondition | None:
-    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention))
+def _without_phrases(query: str, stated: Collection[StatedCondition]) -> str:
+    """Return a query without the words that state conditions, and without the commas that are left over."""
+    characters = list(query)
+    for one in stated:
+        characters[one.start : one.end] = [CUT] * (one.end - one.start)
+    return AROUND_CUTS.sub(" ", "".join(characters)).strip()
+
+
+def _is_unknown(piece: Piece, stated: Collection[StatedCondition]) -> bool:
+    is_word = piece.what in (Plain.WORD, Plain.UNCHECKED)
+    return is_word and not any(one.start <= piece.start < one.end for one in stated)
+
+
+def _stated(
+    mention: Mention, pieces: Sequence[Piece], text: str, vocabulary: PreferenceVocabulary
+) -> StatedCondition | None:
+    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, pieces))
     if not conditions:
         return None
     return StatedCondition(
@@ -61,13 +83,17 @@ def _stated(mention: Mention, text: str, vocabulary: PreferenceVocabulary) -> St
     )
 
 
-def _conditions_of(mention: Mention) -> Iterator[Condition]:
-    """Yield the conditions of a thing, where it is a bound, refused or demanded."""
+def _conditions_of(mention: Mention, pieces: Sequence[Piece]) -> Iterator[Condition]:
+    """Yield the conditions of a thing, where it is a bound or a kind, refused or demanded."""
+    if _is_condition(mention, pieces):
+        yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
+
+
+def _is_condition(mention: Mention, pieces: Sequence[Piece]) -> bool:
+    if mention.mood in (Mood.NOT, Mood.MUST):
+        return not (isinstance(mention.what, Bounds) and mention.what.adjective)
     if isinstance(mention.what, Bounds):
-        if mention.what.adjective or mention.mood is Mood.ANY:
-            return
-    elif mention.mood not in (Mood.NOT, Mood.MUST):
-        return
-    for effect in effects_of(mention):
-        if isinstance(effect, Condition):
-            yield effect
+        return mention.mood is not Mood.ANY and not mention.what.adjective
+    following = next((piece for piece in pieces if piece.start >= mention.end), None)
+    is_adjective = following is not None and following.what is Plain.WORD
+    return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and not is_adjective

@@ -4,7 +4,7 @@ import pytest
 
 from pinakes.model.scope import AnyOf, Condition, NoneOf, Range
 from pinakes.text.preference_vocabulary import PreferenceVocabulary
-from pinakes.text.query_conditions import find_conditions, without_phrases
+from pinakes.text.query_conditions import read_query
 
 WORDS = PreferenceVocabulary(
     time_field="year",
@@ -20,10 +20,11 @@ WORDS = PreferenceVocabulary(
     [
         (
             "melancholy films after 2010, not horror",
-            "melancholy films",
-            [Range("year", at_least=2011), NoneOf("tags", ("horror",))],
+            "melancholy",
+            [AnyOf("type", ("MOVIE",)), Range("year", at_least=2011), NoneOf("tags", ("horror",))],
         ),
-        ("melancholy films", "melancholy films", []),
+        ("melancholy films", "melancholy", [AnyOf("type", ("MOVIE",))]),
+        ("films students like", "films students like", []),
         ("only movies about rain", "about rain", [AnyOf("type", ("MOVIE",))]),
         ("under 300 pages, rain", "rain", [Range("pages", at_most=299)]),
         ("rain, no jazz, blues or rock", "rain", [NoneOf("tags", (one,)) for one in ("jazz", "blues", "rock")]),
@@ -35,13 +36,18 @@ WORDS = PreferenceVocabulary(
 def test_bounds_refusals_and_demands_are_conditions_and_the_rest_is_searched_for(
     query: str, left: str, conditions: list[Condition]
 ) -> None:
-    found = find_conditions(query, WORDS)
-    assert [one for stated in found for one in stated.conditions] == conditions
-    assert without_phrases(query, found) == left
+    found = read_query(query, WORDS)
+    assert [one for stated in found.stated for one in stated.conditions] == conditions
+    assert found.rest == left
 
 
 def test_a_phrase_that_was_taken_back_stays_in_the_query() -> None:
     query = "melancholy films after 2010, not horror"
-    found = find_conditions(query, WORDS, unread=["After  2010"])
-    assert [stated.phrase for stated in found] == ["not horror"]
-    assert without_phrases(query, found) == "melancholy films after 2010"
+    found = read_query(query, WORDS, unread=["After  2010", "films"])
+    assert [stated.phrase for stated in found.stated] == ["not horror"]
+    assert found.rest == "melancholy films after 2010"
+
+
+@pytest.mark.parametrize(("query", "is_known"), [("melancholy films", True), ("zombie films", False), ("films", True)])
+def test_what_is_left_is_known_where_it_names_a_mood_and_no_topic(query: str, is_known: bool) -> None:
+    assert read_query(query, WORDS).is_known is is_known

@@ -151,6 +151,7 @@ class ExploreResult(EndpointResult):
     notes: list[str]
     catalogue: CatalogueCardResult | None = None
     evidence: Evidence | None = None
+    only_orders: bool | None = Field(default=None, description="the words only order what has the conditions")
     total: int | None = Field(default=None, description="how many answer, or are listed without a query")
     listed: int | None = Field(default=None, description="how many hits there are over all pages")
     has_more: bool | None = None

@@ -59,12 +59,14 @@ def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that a table has columns for beside the title, the most telling first."""
     shown = [field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES]
     telling = [field for field in rank_fields(spec) if field in shown]
-    rest = [field for field in shown if field not in telling and field.role not in NOT_CELLS]
+    rest = [field for field in shown if field not in telling and field.needs_column and field.role not in NOT_CELLS]
     return [*telling, *rest][:MOST_COLUMNS]
 
 
 def sample_queries(view: CatalogueView, visibility: Visibility) -> list[str]:
-    """Return queries to begin with: what many records are tagged with, and the names of the best known."""
+    """Return queries to begin with: declared ones, or what many records are tagged with, and names of the best known."""
+    if view.spec.samples:
+        return list(view.spec.samples)
     scope = Scope(visibility=visibility)
     tags = next((one for one in view.spec.column_fields if one.type is FieldType.TAGS and one.facet), None)
     values = [one.value for one in view.reader.facets(tags.name, scope=scope)] if tags else []

@@ -106,10 +106,11 @@ def _hits_part(
     view: CatalogueView, understood: UnderstoodQuery, scope: Scope, asked: Explored, reader: Reader
 ) -> dict[str, Any]:
     end = asked.start + asked.limit
-    found = find_results(view, understood.query, scope, sort=asked.sort, reach=end)
+    found = find_results(view, understood.query, scope, sort=asked.sort, reach=end, only_orders=understood.only_orders)
     hits = [_hit(found, record, strength, asked, reader) for record, strength in found.read(asked.start, asked.limit)]
     return {
         "evidence": found.evidence if understood.query else None,
+        "only_orders": understood.only_orders and found.evidence is Evidence.NONE,
         "total": found.total,
         "listed": found.listed,
         "has_more": found.listed > end,
@@ -137,14 +138,14 @@ def _catalogue_part(
 def _facets_part(
     view: CatalogueView, understood: UnderstoodQuery, scope: Scope, asked: Explored, _reader: Reader
 ) -> dict[str, Any]:
-    faceted = FacetedSet(view, understood.query, scope, understood.filters, understood.exclude)
+    faceted = FacetedSet(view, understood, scope)
     return {"facets": faceted.count_facets(only=asked.facet, like=asked.like), "counted": len(faceted.keys)}
 
 
 def _keys_part(
     view: CatalogueView, understood: UnderstoodQuery, scope: Scope, asked: Explored, _reader: Reader
 ) -> dict[str, Any]:
-    found = find_results(view, understood.query, scope, sort=asked.sort)
+    found = find_results(view, understood.query, scope, sort=asked.sort, only_orders=understood.only_orders)
     is_answered = understood.query and found.evidence is not Evidence.NONE
     further = find_further(view, understood.query, scope) if is_answered else []
     keys = list(dict.fromkeys((*found.keys, *further)))[: asked.limit]

@@ -5,7 +5,7 @@ own counts, so that further ones can be seen.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from pinakes.shelf.terms import term_of
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explore.histogram import draw_histogram
 from pinakes.tools.explore.result_set import find_results, widens, without_field
+from pinakes.tools.explore.understood import UnderstoodQuery
 from pinakes.tools.filters import KIND, filters_of, useful_filters
 from pinakes.tools.page.hits import label_of
 
@@ -34,10 +35,8 @@ class FacetedSet:
     """A result set, as far as its facets are concerned."""
 
     view: CatalogueView
-    query: str
+    asked: UnderstoodQuery
     scope: Scope
-    filters: Mapping[str, Any]
-    exclude: Mapping[str, Sequence[str]]
 
     @cached_property
     def keys(self) -> Sequence[Key]:
@@ -48,7 +47,7 @@ class FacetedSet:
         """Return the facets, the most useful first; only that of one field where it is named."""
         known = filters_of(self.view.spec)
         useful = [*([KIND] if KIND in known else ()), *(field.name for field in useful_filters(self.view.spec))]
-        chosen = [name for name in known if name in self.filters or name in self.exclude]
+        chosen = [name for name in known if name in self.asked.filters or name in self.asked.exclude]
         names = [only] if only in known else dict.fromkeys((*useful, *chosen))
         facets = (self._facet(name, known[name], like=like) for name in names)
         return [one for one in facets if one is not None][:MOST_FACETS]
@@ -58,11 +57,11 @@ class FacetedSet:
         if field.filter is FilterKind.RANGE:
             numbers = self.view.reader.numbers(field.name, self._other_keys(field))
             found = draw_histogram(numbers, field)
-            chosen = self.filters.get(name) or {}
+            chosen = self.asked.filters.get(name) or {}
             bounds = {"low": chosen.get("min"), "high": chosen.get("max")}
             return None if found is None else {**about, **found, **bounds}
         counts = self._counts(field)
-        chosen_terms, left_out = _terms(self.filters.get(name)), _terms(self.exclude.get(name))
+        chosen_terms, left_out = _terms(self.asked.filters.get(name)), _terms(self.asked.exclude.get(name))
         if not (chosen_terms or left_out) and _is_useless(counts):
             return None
         return {**about, **_shown(self._like(field, counts, like), chosen_terms, left_out, like=like)}
@@ -70,7 +69,7 @@ class FacetedSet:
     def _counts(self, field: FieldSpec) -> Counter[str]:
         """Return how many records of the set have each value of a field."""
         scope = self._other_scope(field)
-        if not self.query:
+        if not self.asked.query:
             counts: Counter[str] = Counter()
             for facet in self.view.reader.facets(field.name, scope=scope):
                 counts[facet.value] += facet.count
@@ -98,9 +97,9 @@ class FacetedSet:
         return self.keys if scope == self.scope else self._keys_in(scope)
 
     def _keys_in(self, scope: Scope) -> Sequence[Key]:
-        if not self.query:
+        if not self.asked.query:
             return self.view.reader.scan(scope=scope, limit=max(self.view.reader.count(scope), 1))
-        return find_results(self.view, self.query, scope).keys
+        return find_results(self.view, self.asked.query, scope, only_orders=self.asked.only_orders).keys
 
 
 def _terms(values: Any) -> set[str]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.hits import EVIDENCE_AT, Evidence
+from pinakes.model.hits import EVIDENCE_AT, Evidence, Hit
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import AnyOf, Range, Scope
 from pinakes.tools.catalogue import CatalogueView
@@ -43,12 +43,22 @@ class ResultSet:
         ]
 
 
-def find_results(view: CatalogueView, query: str, scope: Scope, *, sort: str = "", reach: int = FURTHEST) -> ResultSet:
+def find_results(
+    view: CatalogueView,
+    query: str,
+    scope: Scope,
+    *,
+    sort: str = "",
+    reach: int = FURTHEST,
+    only_orders: bool = False,
+) -> ResultSet:
     """Return the result set of a query in a scope; without a query, all records of the scope.
 
-    Of a search that is not sorted, only the first `reach` keys are put in order.
+    Of a search that is not sorted, only the first `reach` keys are put in order. A query that `only_orders` leaves no
+    record out, though none may answer it.
     """
-    found = _searched(view, query, scope, FURTHEST if sort else reach) if query else _listed(view, scope)
+    reach = FURTHEST if sort else reach
+    found = _searched(view, query, scope, reach, only_orders=only_orders) if query else _listed(view, scope)
     return replace(found, keys=_sorted(view, found.keys, sort)) if sort else found
 
 
@@ -75,21 +85,29 @@ def widens(field: FieldSpec) -> bool:
     return field.filter is not FilterKind.ALL_OF
 
 
-def _searched(view: CatalogueView, query: str, scope: Scope, reach: int) -> ResultSet:
+def _searched(view: CatalogueView, query: str, scope: Scope, reach: int, *, only_orders: bool) -> ResultSet:
     """Return the hits of the catalogue's search, as deep as its pages reach; a few where nothing answers."""
     ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=FURTHEST)
     page = ranked.page(min(reach, FURTHEST))
-    most = NEAREST_SHOWN if page.evidence is Evidence.NONE else FURTHEST
+    keys, listed = [hit.key for hit in page.hits], min(len(ranked.ranking), FURTHEST)
+    if page.evidence is Evidence.NONE:
+        keys = _with_others(view, scope, ranked.page(FURTHEST).hits) if only_orders else keys[:NEAREST_SHOWN]
+        listed = len(keys) if only_orders else min(listed, NEAREST_SHOWN)
     return ResultSet(
         view=view,
         scope=scope,
-        keys=[hit.key for hit in page.hits[:most]],
-        listed=min(len(ranked.ranking), most),
+        keys=keys,
+        listed=listed,
         total=ranked.total_matches,
         evidence=page.evidence,
         strengths={one.key: one.score for one in ranked.ranking},
         degraded=page.degraded,
     )
+
+
+def _with_others(view: CatalogueView, scope: Scope, hits: Sequence[Hit]) -> list[Key]:
+    """Return the keys of hits, and after them those of all others in scope."""
+    return list(dict.fromkeys((*(hit.key for hit in hits), *_listed(view, scope).keys)))
 
 
 def _listed(view: CatalogueView, scope: Scope) -> ResultSet:

@@ -8,7 +8,7 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind
 from pinakes.model.scope import Condition, NoneOf, Range, Scope
 from pinakes.recommend.vocabulary import preference_vocabulary
-from pinakes.text.query_conditions import StatedCondition, find_conditions, without_phrases
+from pinakes.text.query_conditions import ReadQuery, read_query
 from pinakes.tools.aggregate.buckets import plain_number
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explore.request import Explored
@@ -40,20 +40,24 @@ class UnderstoodQuery:
     filters: Mapping[str, Any]
     exclude: Mapping[str, Sequence[str]]
     understood: Sequence[UnderstoodPhrase] = ()
+    only_orders: bool = False
+    """Whether the words that are left name no more than a mood: they order what has the conditions."""
 
 
 def understand_query(view: CatalogueView, asked: Explored, scope: Scope) -> UnderstoodQuery:
     """Return the query without the conditions that it states, and these beside those that were asked for."""
-    stated = _stated(view, asked, scope) if asked.query else []
+    read = _read(view, asked, scope)
     filters, exclude = dict(asked.filters), {name: list(values) for name, values in asked.exclude.items()}
     understood = []
-    for one in stated:
+    for one in read.stated:
         for condition in one.conditions:
             _add(condition, filters, exclude, view.spec)
         text = ", ".join(describe(condition, view.spec) for condition in one.conditions)
         understood.append(UnderstoodPhrase(phrase=one.phrase, text=text, field=one.conditions[0].field))
-    query = without_phrases(asked.query, stated) if stated else asked.query
-    return UnderstoodQuery(query=query, filters=filters, exclude=exclude, understood=understood)
+    only_orders = bool(understood) and read.is_known
+    return UnderstoodQuery(
+        query=read.rest, filters=filters, exclude=exclude, understood=understood, only_orders=only_orders
+    )
 
 
 def describe(condition: Condition, spec: CatalogueSpec) -> str:
@@ -79,17 +83,18 @@ def range_filter(condition: Range, spec: CatalogueSpec) -> dict[str, int | float
     }
 
 
-def _stated(view: CatalogueView, asked: Explored, scope: Scope) -> list[StatedCondition]:
+def _read(view: CatalogueView, asked: Explored, scope: Scope) -> ReadQuery:
     """Return the conditions that can be filtered by here; none where the query is the name of a record."""
+    nothing = ReadQuery(stated=(), rest=asked.query, is_known=False)
+    if not asked.query:
+        return nothing
     this_year = view.catalogue.recommender.this_year()
     vocabulary = preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
-    known = filters_of(view.spec)
-    found = [
-        one
-        for one in find_conditions(asked.query, vocabulary, unread=asked.unread)
-        if all(condition.field in known for condition in one.conditions)
-    ]
-    return [] if found and _is_name(view, asked.query, scope) else found
+    read, known = read_query(asked.query, vocabulary, unread=asked.unread), filters_of(view.spec)
+    unknown = [one.phrase for one in read.stated if any(condition.field not in known for condition in one.conditions)]
+    if unknown:
+        read = read_query(asked.query, vocabulary, unread=[*asked.unread, *unknown])
+    return nothing if read.stated and _is_name(view, asked.query, scope) else read
 
 
 def _is_name(view: CatalogueView, query: str, scope: Scope) -> bool:

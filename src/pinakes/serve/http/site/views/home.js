@@ -1,7 +1,7 @@
 // The catalogues as cards, and one box that searches all of them.
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
-import {ago, number, plural} from "../core/format.js";
+import {ago, inWords, number, plural} from "../core/format.js";
 import {Empty, Problem, Spinner} from "../parts/notice.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
@@ -29,7 +29,7 @@ export default function Home({address, session}) {
 function Card({card: {name, title: called, summary, records, changed_at, samples}, others}) {
   const isDouble = others.some((one) => one.title === called && one.name !== name);
   return html`<li class="card catalogue">
-    <h2><a href=${`/c/${encodeURIComponent(name)}`}>${called}${isDouble && html` <small>${name}</small>`}</a></h2>
+    <h2><a href=${`/c/${encodeURIComponent(name)}`}>${isDouble ? inWords(name) : called}</a>${isDouble && html` <small>${called}</small>`}</h2>
     <p class="quiet">${plural(records, "record")}${changed_at && `, changed ${ago(changed_at)}`}</p>
     <p>${summary}</p>
     <ul class="chips samples" aria-label=${`Try in ${called}`}>${samples.map((sample) => html`

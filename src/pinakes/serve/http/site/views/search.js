@@ -1,7 +1,7 @@
 // What all catalogues have for a query, merged by how well it answers.
 import {html} from "../core/html.js";
 import {link} from "../core/address.js";
-import {number, plural} from "../core/format.js";
+import {inWords, number, plural} from "../core/format.js";
 import {Empty, Problem, Spinner} from "../parts/notice.js";
 import {Hits, useAnswer} from "./explore/shared.js";
 import {Actions, Call} from "./explore/tools.js";
@@ -30,5 +30,5 @@ function inCatalogue(hit, catalogues) {
 }
 
 function titleOf(title, name, catalogues) {
-  return catalogues.filter((one) => one.title === title).length > 1 ? `${title} (${name})` : title;
+  return catalogues.filter((one) => one.title === title).length > 1 ? inWords(name) : title;
 }

@@ -1,7 +1,7 @@
 // One result set of a catalogue, seen as a list, a table, a map or a queue.
 import {html, useEffect, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
-import {number, plural} from "../../core/format.js";
+import {inWords, number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {Empty, Problem, Spinner} from "../../parts/notice.js";
 import {Hits, SearchBox, moveHit, useAnswer, useHits, useModule} from "./shared.js";
@@ -31,8 +31,8 @@ export default function Explore({address, session}) {
   const view_ = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
   return html`<div class="explore">
     <header class="explore-head">
-      <h1>${catalogue.title}</h1>
-      <p class="quiet">${catalogue.summary}</p>
+      <h1>${catalogue.title}${inWords(catalogue.name) !== catalogue.title && html` <small>${catalogue.name}</small>`}</h1>
+      <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}</p>
       <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>
@@ -48,8 +48,8 @@ export default function Explore({address, session}) {
       ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood} catalogue=${catalogue} />`}
       ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
         ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
-        ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
-        ${view === "list" && html`<${Hits} hits=${hits} query=${answer.query} loadMore=${found.loadMore} open=${address.query.get("open")}
+        ${answer.evidence === "none" && !answer.only_orders && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
+        ${view === "list" && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.query} loadMore=${found.loadMore} open=${address.query.get("open")}
           actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue.has_vectors} />`)} />`}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${view_} />` : html`<${Spinner} />`)}
         ${!hits.length && !answer.query && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
@@ -65,8 +65,9 @@ function withoutPlace(query) {
   return params;
 }
 
-function countOf({query, total, listed, evidence}, text) {
+function countOf({query, total, listed, evidence, only_orders}, text) {
   if (!query) return `${plural(total, "record")}${text ? ", by the conditions alone" : ""}`;
+  if (only_orders) return `${plural(listed, "record")} with the conditions, the nearest to “${query}” first`;
   if (evidence === "none") return "No good match";
   return `${plural(total, "good match", "good matches")}${listed > total ? ` of the ${number(listed)} nearest` : ""}`;
 }

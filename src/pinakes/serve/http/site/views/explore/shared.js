@@ -66,7 +66,9 @@ export function useAnswer(path, wait = 0) {
       (error) => error.name !== "AbortError" && setState((before) => ({...before, path, error})),
     );
     const timer = wait ? setTimeout(load, wait) : void load();
+    window.addEventListener("recordchange", load);
     return () => {
+      window.removeEventListener("recordchange", load);
       clearTimeout(timer);
       stop.abort();
     };

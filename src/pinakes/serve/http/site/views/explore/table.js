@@ -15,7 +15,7 @@ export default function Table({catalogue, answer, hits, loadMore}) {
     <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${hit.evidence === "none" ? "faint" : ""}>
       ${columns.map(({field, role, type}) => (role === "title"
         ? html`<th scope="row"><a href=${changed({open: hit.key})} data-key=${hit.key}>${hit.title}</a></th>`
-        : html`<td class=${NUMBERS.includes(type) ? "number" : ""}>${hit.cells[field] ?? ""}</td>`))}
+        : html`<td class=${NUMBERS.includes(type) ? "number" : type.endsWith("[]") ? "long" : ""}>${hit.cells[field] ?? ""}</td>`))}
     </tr>`)}</tbody></table>
   </div>
   ${loadMore && html`<p class="more"><button type="button" class="plain" onClick=${loadMore}>Show more</button></p>`}`;
