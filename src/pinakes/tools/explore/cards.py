@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
-from pinakes.catalogue.telling import rank_fields
+from pinakes.catalogue.telling import telling_fields
 from pinakes.model.scope import Scope, Visibility
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explore.result_set import find_results, sortable_fields
@@ -58,13 +58,13 @@ def describe_fields(spec: CatalogueSpec) -> list[dict[str, Any]]:
 def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields that a table has columns for beside the title, the most telling first."""
     shown = [field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES]
-    telling = [field for field in rank_fields(spec) if field in shown]
+    telling = [field for field in telling_fields(spec) if field in shown]
     rest = [field for field in shown if field not in telling and field.needs_column and field.role not in NOT_CELLS]
     return [*telling, *rest][:MOST_COLUMNS]
 
 
 def sample_queries(view: CatalogueView, visibility: Visibility) -> list[str]:
-    """Return queries to begin with: declared ones, or what many records are tagged with, and names of the best known."""
+    """Return queries to begin with: declared ones, or frequent tags and the names of the best known records."""
     if view.spec.samples:
         return list(view.spec.samples)
     scope = Scope(visibility=visibility)

@@ -30,7 +30,7 @@ class ResultSet:
     """How many records answer a search, or are in a list."""
     evidence: Evidence
     strengths: dict[Key, float] | None = None
-    """None: nothing was searched for."""
+    """None: nothing was searched for, or the words only order."""
     degraded: str | None = None
 
     def read(self, start: int, limit: int) -> list[tuple[Record, float | None]]:
@@ -90,9 +90,10 @@ def _searched(view: CatalogueView, query: str, scope: Scope, reach: int, *, only
     ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=FURTHEST)
     page = ranked.page(min(reach, FURTHEST))
     keys, listed = [hit.key for hit in page.hits], min(len(ranked.ranking), FURTHEST)
+    is_ordered = only_orders and page.evidence is Evidence.NONE
     if page.evidence is Evidence.NONE:
-        keys = _with_others(view, scope, ranked.page(FURTHEST).hits) if only_orders else keys[:NEAREST_SHOWN]
-        listed = len(keys) if only_orders else min(listed, NEAREST_SHOWN)
+        keys = _with_others(view, scope, ranked.page(FURTHEST).hits) if is_ordered else keys[:NEAREST_SHOWN]
+        listed = len(keys) if is_ordered else min(listed, NEAREST_SHOWN)
     return ResultSet(
         view=view,
         scope=scope,
@@ -100,7 +101,7 @@ def _searched(view: CatalogueView, query: str, scope: Scope, reach: int, *, only
         listed=listed,
         total=ranked.total_matches,
         evidence=page.evidence,
-        strengths={one.key: one.score for one in ranked.ranking},
+        strengths=None if is_ordered else {one.key: one.score for one in ranked.ranking},
         degraded=page.degraded,
     )
 
