@@ -1,13 +1,10 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
 import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./core/html.js";
 import {go, useAddress} from "./core/address.js";
-import {docks} from "./core/docks.js";
-import {reload, useSession} from "./core/session.js";
-import {useStore} from "./core/store.js";
-import {Bar} from "./parts/bar.js";
-import {KeysHelp} from "./parts/keys_help.js";
-import {Empty, Problem, Spinner} from "./parts/notice.js";
-import {Toasts} from "./parts/toast.js";
+import {reload, useSession} from "./core/server.js";
+import {docks, useStore} from "./core/store.js";
+import {Bar, KeysHelp} from "./parts/bar.js";
+import {Empty, Problem, Spinner, Toasts} from "./parts/basics.js";
 
 const VIEWS = [
   [/^\/(?:search)?$/u, () => import("./views/home.js")],

@@ -1,8 +1,8 @@
 import {html, useEffect, useState} from "../core/html.js";
-import {docks, hideDock, showDock} from "../core/docks.js";
+import {useKeys} from "../core/keys.js";
 import {askHealth} from "../core/server.js";
-import {useStore} from "../core/store.js";
-import {Icon} from "./icon.js";
+import {docks, hideDock, showDock, useStore} from "../core/store.js";
+import {Icon} from "./basics.js";
 
 const HEALTH_EVERY_MS = 10000;
 const STATUS = {ok: "All is well", degraded: "Degraded", starting: "Starting…", ending: "Ending", away: "Not reachable"};
@@ -63,4 +63,21 @@ function Health() {
     <summary class="pill" data-status=${status}><span class="dot" aria-hidden="true"></span><span class="pill-text">${label}</span></summary>
     <div class="popover">${reasons.length ? html`<ul>${reasons.map((one) => html`<li>${one}</li>`)}</ul>` : html`<p>${label}.</p>`}</div>
   </details>`;
+}
+
+// "/" goes to the search box of the view, "?" lists the keys.
+export function KeysHelp() {
+  const [List, setList] = useState(null);
+  useKeys("Page", {
+    "/": ["search", focusSearch],
+    "?": ["list the keys", () => void import("./layers.js").then((found) => setList(() => found.KeysList))],
+  });
+  return List && html`<${List} onClose=${() => setList(null)} />`;
+}
+
+function focusSearch() {
+  const box = document.querySelector("input[type=search]");
+  box?.focus();
+  box?.select();
+  return box !== null;
 }

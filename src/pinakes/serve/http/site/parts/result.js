@@ -1,9 +1,8 @@
 // The answer of a tool as things: records as cards, other lists as tables, the rest as facts, and the JSON folded.
 import {html} from "../core/html.js";
-import {inWords, number} from "../core/format.js";
 import {link} from "../core/address.js";
-import {CodeBlock} from "./copy.js";
-import {DataTable, cellText, columnsOf} from "./data_table.js";
+import {inWords, number, shortened, shown} from "../core/format.js";
+import {CodeBlock} from "./basics.js";
 import {hitOf, isHit, partsOf} from "./found.js";
 import {HitList} from "./hit.js";
 
@@ -37,4 +36,33 @@ function inCatalogue(hit) {
 
 function countOf({items, total}) {
   return typeof total === "number" && total > items.length ? `${number(items.length)} of ${number(total)}` : number(items.length);
+}
+
+// Rows as a table. A column is {name, label, show(row), number, tight}, a tight one is not broken; a table that is too wide scrolls by itself, and on a phone each row is a block.
+export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
+  if (!rows.length) return html`<p class="quiet">${empty}</p>`;
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data stacks" role="table">
+    <caption class="unseen">${label}</caption>
+    <thead><tr role="row">${columns.map((column) => html`<th key=${column.name} scope="col" role="columnheader" class=${column.number ? "number" : ""}>${column.label || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)} role="row">${columns.map((column) => html`
+      <td key=${column.name} role="cell" data-label=${column.label} class=${column.number ? "number" : column.tight ? "tight" : ""}><div>${column.show ? column.show(row) : cellText(row[column.name], column.name)}</div></td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+// Columns for rows whose form is not known: every key that a row has, in the order in which they come.
+export function columnsOf(rows, inWords) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return names.map((name) => ({name, label: inWords(name), number: rows.every((row) => row[name] === undefined || typeof row[name] === "number")}));
+}
+
+export function cellText(value, name = "") {
+  return shortened(inLine(value, name), 200);
+}
+
+// Objects within a value as their names and values.
+function inLine(value, name) {
+  if (Array.isArray(value)) return value.map((one) => inLine(one, name)).join(", ");
+  if (value === null || typeof value !== "object") return shown(value, name);
+  const known = value.value ?? value.name ?? value.title;
+  return known === undefined ? Object.entries(value).map(([inner, held]) => `${inner}: ${inLine(held, inner)}`).join(", ") : inLine(known, name);
 }

@@ -3,10 +3,9 @@ import {html, useState} from "../core/html.js";
 import {go} from "../core/address.js";
 import {moment} from "../core/format.js";
 import {ask} from "../core/server.js";
-import {useStyle} from "../core/style.js";
-import {Empty} from "../parts/notice.js";
-import {toast} from "../parts/toast.js";
-import {Tokens, made} from "./tokens.js";
+import {useStyle} from "../core/store.js";
+import {Empty, toast} from "../parts/basics.js";
+import {made, Tokens} from "./tokens.js";
 
 export const title = "Account";
 

@@ -1,10 +1,9 @@
 // How assistants and programs reach this server: addresses, and configurations that hold the token that was just made.
 import {html, useState} from "../core/html.js";
-import {useStore} from "../core/store.js";
-import {useStyle} from "../core/style.js";
-import {CodeBlock, CopyButton} from "../parts/copy.js";
-import {Tabs} from "../parts/tabs.js";
-import {NewToken, TokenForm, made} from "./tokens.js";
+import {useStore, useStyle} from "../core/store.js";
+import {CodeBlock, CopyButton} from "../parts/basics.js";
+import {Tabs} from "../parts/layers.js";
+import {made, NewToken, TokenForm} from "./tokens.js";
 
 export const title = "Connect";
 const TOKEN_PLACE = "YOUR_TOKEN";

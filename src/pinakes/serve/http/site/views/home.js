@@ -2,7 +2,7 @@
 import {html} from "../core/html.js";
 import {go, link} from "../core/address.js";
 import {ago, inWords, number, plural} from "../core/format.js";
-import {Empty, Problem, Spinner} from "../parts/notice.js";
+import {Empty, Problem, Spinner} from "../parts/basics.js";
 import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
 
 const SEARCH = () => import("./search.js");

@@ -2,7 +2,7 @@
 import {html} from "../core/html.js";
 import {link} from "../core/address.js";
 import {inWords, number, plural} from "../core/format.js";
-import {Empty, Problem, Spinner} from "../parts/notice.js";
+import {Empty, Problem, Spinner} from "../parts/basics.js";
 import {Hits, useAnswer} from "./explore/shared.js";
 import {Actions, Call} from "./explore/tools.js";
 

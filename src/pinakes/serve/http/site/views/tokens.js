@@ -1,12 +1,11 @@
 // The tokens of the person who is here: making one shows its secret once, and puts it into the configurations.
 import {html, useEffect, useRef, useState} from "../core/html.js";
-import {day, ago} from "../core/format.js";
+import {ago, day} from "../core/format.js";
 import {ask} from "../core/server.js";
 import {createStore, useStore} from "../core/store.js";
-import {CodeBlock} from "../parts/copy.js";
-import {confirm} from "../parts/dialog.js";
+import {CodeBlock, Notice} from "../parts/basics.js";
 import {Boxes} from "../parts/form.js";
-import {Notice} from "../parts/notice.js";
+import {confirm} from "../parts/layers.js";
 
 export const made = createStore(null);
 const LIFETIMES = {30: "30 days", 90: "90 days", 365: "a year", "": "until revoked"};

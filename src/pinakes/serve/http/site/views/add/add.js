@@ -3,11 +3,9 @@ import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {go} from "../../core/address.js";
 import {bytes, number} from "../../core/format.js";
 import {ask} from "../../core/server.js";
-import {useStyle} from "../../core/style.js";
-import {confirm} from "../../parts/dialog.js";
-import {Icon} from "../../parts/icon.js";
-import {Empty, Notice, Problem, Spinner} from "../../parts/notice.js";
-import {toast} from "../../parts/toast.js";
+import {useStyle} from "../../core/store.js";
+import {Empty, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
+import {confirm} from "../../parts/layers.js";
 import {Proposal} from "./proposal.js";
 
 export const title = "Add a table";

@@ -2,8 +2,8 @@
 import {html, useRef, useState} from "../../core/html.js";
 import {plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
+import {Notice, Problem} from "../../parts/basics.js";
 import {HitList} from "../../parts/hit.js";
-import {Notice, Problem} from "../../parts/notice.js";
 
 const TYPES = {text: "Text", "text[]": "List of texts", "tag[]": "Tags", int: "Whole number", float: "Number", date: "Date", url: "Link", json: "Data"};
 const ROLES = {"": "Shown", title: "Title", body: "Main text", alternatives: "Other names", time: "Time", popularity: "How well known", people: "People", place: "Place", picture: "Picture", link: "Web page"};

@@ -3,13 +3,11 @@ import {html} from "../../core/html.js";
 import {changed} from "../../core/address.js";
 import {inWords, plural} from "../../core/format.js";
 import {useStore} from "../../core/store.js";
-import {CodeBlock} from "../../parts/copy.js";
-import {cellText} from "../../parts/data_table.js";
-import {Icon} from "../../parts/icon.js";
+import {CodeBlock, Icon} from "../../parts/basics.js";
 import {partsOf} from "../../parts/found.js";
-import {Facts, Items} from "../../parts/result.js";
-import {cards} from "./state.js";
+import {cellText, Facts, Items} from "../../parts/result.js";
 import {exploreAddress} from "./explore_address.js";
+import {cards} from "./state.js";
 
 const MOST_SHOWN = 5;
 const STATES = {ready: "waits", running: "runs …", asking: "asks you first", done: "", failed: "did not work", declined: "declined", stopped: "stopped"};

@@ -1,12 +1,9 @@
 // The chat beside the page.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
-import {hideDock} from "../../core/docks.js";
 import {number} from "../../core/format.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
 import {useKeys} from "../../core/keys.js";
-import {Icon} from "../../parts/icon.js";
-import {Notice} from "../../parts/notice.js";
+import {hideDock, useStore, useStyle} from "../../core/store.js";
+import {Icon, Notice} from "../../parts/basics.js";
 import {chosen, config, findProblem} from "./config.js";
 import {usageOf} from "./loop.js";
 import {draft} from "./open.js";

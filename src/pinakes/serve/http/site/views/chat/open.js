@@ -1,6 +1,5 @@
 // Open the chat from any part of the page, with a text in its box.
-import {showDock} from "../../core/docks.js";
-import {createStore} from "../../core/store.js";
+import {createStore, showDock} from "../../core/store.js";
 
 export const draft = createStore("");
 

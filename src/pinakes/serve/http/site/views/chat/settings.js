@@ -1,8 +1,8 @@
 // Which model answers, and with which key.
 import {html, useEffect, useState} from "../../core/html.js";
 import {useStore} from "../../core/store.js";
-import {Notice} from "../../parts/notice.js";
-import {PROVIDERS, chosen, config, findProblem, forgetKeys, saveConfig} from "./config.js";
+import {Notice} from "../../parts/basics.js";
+import {chosen, config, findProblem, forgetKeys, PROVIDERS, saveConfig} from "./config.js";
 
 export function Settings({onDone}) {
   const kept = useStore(config), settings = chosen(kept), provider = PROVIDERS[settings.provider];

@@ -1,7 +1,6 @@
 // One question and its answer: texts, thoughts folded, calls, and what can be done next.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
-import {Icon} from "../../parts/icon.js";
-import {Notice} from "../../parts/notice.js";
+import {Icon, Notice} from "../../parts/basics.js";
 import {CallBlock} from "./call.js";
 import {MOST_ROUNDS} from "./loop.js";
 import {Markdown} from "./markdown.js";

@@ -3,8 +3,8 @@ import {html, useEffect, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
-import {Empty, Problem, Spinner} from "../../parts/notice.js";
-import {Hits, SearchBox, moveHit, useAnswer, useHits, useModule} from "./shared.js";
+import {Empty, Problem, Spinner} from "../../parts/basics.js";
+import {Hits, moveHit, SearchBox, useAnswer, useHits, useModule} from "./shared.js";
 
 const VIEWS = {
   table: () => import("./table.js"),

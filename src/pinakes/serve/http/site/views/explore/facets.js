@@ -2,10 +2,10 @@
 import {html, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {number} from "../../core/format.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
-import {useAnswer} from "./shared.js";
+import {useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
 import {Histogram} from "./histogram.js";
+import {useAnswer} from "./shared.js";
 
 const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
 

@@ -3,9 +3,8 @@ import {html, useCallback, useEffect, useRef, useState} from "../../core/html.js
 import {changed} from "../../core/address.js";
 import {plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
+import {Icon, toast} from "../../parts/basics.js";
 import {HitList} from "../../parts/hit.js";
-import {Icon} from "../../parts/icon.js";
-import {toast} from "../../parts/toast.js";
 
 const TYPED_MS = 25;
 

@@ -1,8 +1,8 @@
 // The result set as a table; the columns of numbers and single values can be sorted by.
 import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
+import {useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
 
 const NUMBERS = ["int", "float"];
 

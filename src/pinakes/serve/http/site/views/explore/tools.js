@@ -1,9 +1,9 @@
 // The views of a result set, and what limits it, each as a chip that can be taken back.
 import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
-export {Call} from "../../parts/call.js";
+import {useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
+export {Call} from "../../parts/basics.js";
 
 const LIMITS = /^[fxr]\./u;
 

@@ -2,7 +2,7 @@
 import {link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
 import {createStore} from "../../core/store.js";
-import {toast} from "../../parts/toast.js";
+import {toast} from "../../parts/basics.js";
 
 const MOST_LISTED = 200, MOST_TRACKS = 2000;
 export const likes = createStore({ids: null});

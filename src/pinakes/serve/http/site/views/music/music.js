@@ -2,14 +2,12 @@
 import {html, useEffect, useState} from "../../core/html.js";
 import {change, go, link} from "../../core/address.js";
 import {ago, duration, number, plural} from "../../core/format.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
-import {Empty, Problem, Spinner} from "../../parts/notice.js";
+import {useStore, useStyle} from "../../core/store.js";
+import {Empty, Icon, Problem, Spinner} from "../../parts/basics.js";
 import {changePlaylist, deletePlaylist, listAll, listMusic, loadPlaylists, playlists} from "./library.js";
 import {enqueue, play, playRecord} from "./queue.js";
-import {QueuePage, SaveRule, ruleText} from "./queue_view.js";
-import {Artists, Cover, IconButton, LikeButton, PlaylistForm, Tracks, placeOf} from "./tracks.js";
+import {QueuePage, ruleText, SaveRule} from "./queue_view.js";
+import {Artists, Cover, IconButton, LikeButton, placeOf, PlaylistForm, Tracks} from "./tracks.js";
 
 export const title = "Music";
 const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};

@@ -1,11 +1,9 @@
 // The player: a bar at the foot of every page.
 import {html, useEffect, useState} from "../../core/html.js";
-import {hideDock} from "../../core/docks.js";
 import {duration} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
+import {hideDock, useStore, useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
 import {likes, setLike} from "./library.js";
 import {clear, current, next, playback, previous, queue, seek, toggle} from "./queue.js";
 import {Artists, Cover, IconButton, LikeButton, placeOf} from "./tracks.js";

@@ -1,8 +1,7 @@
 // The queue and its playing. Every part of the page may use it; a track is given as the player lists it, or as a hit.
-import {showDock} from "../../core/docks.js";
 import {ask} from "../../core/server.js";
-import {createStore, persisted} from "../../core/store.js";
-import {toast} from "../../parts/toast.js";
+import {createStore, persisted, showDock} from "../../core/store.js";
+import {toast} from "../../parts/basics.js";
 import {idPath, listMusic} from "./library.js";
 
 export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true});

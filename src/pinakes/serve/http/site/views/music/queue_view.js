@@ -1,12 +1,9 @@
 // The queue: what plays and what follows; and, as a view of a search, what was found as things to play.
 import {html, useState} from "../../core/html.js";
 import {inWords, plural, shown} from "../../core/format.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
-import {Empty} from "../../parts/notice.js";
-import {toast} from "../../parts/toast.js";
-import {clear, enqueue, moveUp, play, playAt, playable, queue, remove} from "./queue.js";
+import {useStore, useStyle} from "../../core/store.js";
+import {Empty, Icon, toast} from "../../parts/basics.js";
+import {clear, enqueue, moveUp, play, playable, playAt, queue, remove} from "./queue.js";
 import {IconButton, PlaylistForm, Tracks} from "./tracks.js";
 
 export default function QueueView({answer, params}) {

@@ -4,8 +4,8 @@ import {link} from "../../core/address.js";
 import {duration, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {useStore} from "../../core/store.js";
-import {Dialog} from "../../parts/dialog.js";
-import {Icon} from "../../parts/icon.js";
+import {Icon} from "../../parts/basics.js";
+import {Dialog} from "../../parts/layers.js";
 import {changePlaylist, createPlaylist, likes, listMusic, loadLikes, loadPlaylists, playlists, setLike} from "./library.js";
 import {current, enqueue, play, playback, queue, toggle} from "./queue.js";
 

@@ -1,9 +1,8 @@
 // Edits of a record: a form, the preview of every change that follows, and undo.
 import {html, useState} from "../../core/html.js";
-import {callTool} from "../../core/server.js";
 import {inWords, plural} from "../../core/format.js";
-import {Notice, Problem} from "../../parts/notice.js";
-import {toast} from "../../parts/toast.js";
+import {callTool} from "../../core/server.js";
+import {Notice, Problem, toast} from "../../parts/basics.js";
 import {texts} from "./finder.js";
 import {closeRecord} from "./open.js";
 

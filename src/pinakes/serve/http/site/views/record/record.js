@@ -3,16 +3,13 @@ import {html, useCallback, useEffect, useState} from "../../core/html.js";
 import {changed, go, link, useAddress} from "../../core/address.js";
 import {number} from "../../core/format.js";
 import {ask} from "../../core/server.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Call} from "../../parts/call.js";
-import {Drawer} from "../../parts/drawer.js";
-import {Icon} from "../../parts/icon.js";
-import {Problem, Spinner} from "../../parts/notice.js";
-import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
+import {useStore, useStyle} from "../../core/store.js";
+import {Call, Icon, Problem, Spinner} from "../../parts/basics.js";
+import {Drawer} from "../../parts/layers.js";
 import {Edit} from "./edit.js";
 import {Finder, texts} from "./finder.js";
 import {closeRecord, openRecord, pathOf, recordLink} from "./open.js";
+import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
 
 const FIRST = 6;
 

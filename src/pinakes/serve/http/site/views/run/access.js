@@ -1,9 +1,9 @@
 import {html, useState} from "../../core/html.js";
 import {ask} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Dialog} from "../../parts/dialog.js";
 import {Boxes} from "../../parts/form.js";
-import {Loaded, hasTool, listAll, useLoad} from "./load.js";
+import {Dialog} from "../../parts/layers.js";
+import {DataTable} from "../../parts/result.js";
+import {hasTool, listAll, Loaded, useLoad} from "./load.js";
 
 export default function Access({session}) {
   const [open, setOpen] = useState(null), state = useLoad((signal) => ask("GET", "/v1/access", undefined, {signal}));

@@ -2,9 +2,9 @@ import {html, useEffect, useMemo, useState} from "../../core/html.js";
 import {change, link} from "../../core/address.js";
 import {ago, inWords, number} from "../../core/format.js";
 import {ask, callTool} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
+import {DataTable} from "../../parts/result.js";
 import {Chart} from "./chart.js";
-import {Loaded, Tiles, hasTool, useLoad} from "./load.js";
+import {hasTool, Loaded, Tiles, useLoad} from "./load.js";
 
 const EVERY_MS = 5000;
 const SPANS = {hour: ["Last hour", 3600], day: ["Last day", 86400]};

@@ -2,9 +2,8 @@ import {html, useEffect, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {moment, number} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {CopyButton} from "../../parts/copy.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Problem} from "../../parts/notice.js";
+import {CopyButton, Problem} from "../../parts/basics.js";
+import {DataTable} from "../../parts/result.js";
 import {Loaded, Pages, State, useLoad} from "./load.js";
 
 const SIZE = 50;

@@ -1,9 +1,9 @@
 import {html, useState} from "../../core/html.js";
 import {ago, number, shown} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {confirm} from "../../parts/dialog.js";
-import {Empty} from "../../parts/notice.js";
-import {Loaded, attempt, readResource, useLoad} from "./load.js";
+import {Empty} from "../../parts/basics.js";
+import {confirm} from "../../parts/layers.js";
+import {attempt, Loaded, readResource, useLoad} from "./load.js";
 import {undoTools} from "./tool_shapes.js";
 
 const BUDGET = {max_tokens: "6000"};

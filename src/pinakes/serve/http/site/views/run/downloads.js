@@ -2,8 +2,8 @@ import {html} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {ago, bytes, inWords, number} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Loaded, State, Tiles, attempt, useLoad} from "./load.js";
+import {DataTable} from "../../parts/result.js";
+import {attempt, Loaded, State, Tiles, useLoad} from "./load.js";
 import {queueTool} from "./tool_shapes.js";
 
 const EVERY_MS = 4000;

@@ -1,9 +1,9 @@
 import {html} from "../../core/html.js";
 import {bytes, duration, inWords, number} from "../../core/format.js";
 import {askHealth, callTool} from "../../core/server.js";
-import {CodeBlock} from "../../parts/copy.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Loaded, State, Tiles, hasTool, useLoad} from "./load.js";
+import {CodeBlock} from "../../parts/basics.js";
+import {DataTable} from "../../parts/result.js";
+import {hasTool, Loaded, State, Tiles, useLoad} from "./load.js";
 
 const STATUS = {ok: "All is well", degraded: "Degraded", starting: "Starting", ending: "Ending"};
 const EVERY_MS = 5000;

@@ -2,11 +2,11 @@ import {html, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {ago, inWords, moment} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Dialog} from "../../parts/dialog.js";
+import {Icon} from "../../parts/basics.js";
 import {Field} from "../../parts/form.js";
-import {Icon} from "../../parts/icon.js";
-import {Loaded, State, attempt, readResource, useLoad} from "./load.js";
+import {Dialog} from "../../parts/layers.js";
+import {DataTable} from "../../parts/result.js";
+import {attempt, Loaded, readResource, State, useLoad} from "./load.js";
 
 const BUSY_MS = 1500;
 const IDLE_MS = 10000;

@@ -1,8 +1,7 @@
 // Loading what a page of Run shows, now and again, and the few things that all of them do with it.
 import {html, useEffect, useState} from "../../core/html.js";
-import {Refused, callTool} from "../../core/server.js";
-import {Problem, Spinner} from "../../parts/notice.js";
-import {toast} from "../../parts/toast.js";
+import {callTool, Refused} from "../../core/server.js";
+import {Problem, Spinner, toast} from "../../parts/basics.js";
 
 // `work(signal)` runs at once, when an input changes, on `reload()`, and every so often while somebody looks.
 export function useLoad(work, inputs = [], everyMs = 0) {

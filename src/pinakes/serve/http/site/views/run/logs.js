@@ -1,8 +1,8 @@
 import {html} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {plural} from "../../core/format.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Loaded, State, readResource, useLoad} from "./load.js";
+import {DataTable} from "../../parts/result.js";
+import {Loaded, readResource, State, useLoad} from "./load.js";
 
 const EVERY_MS = 4000;
 const KINDS = {recent: "All lines", errors: "Errors"};

@@ -1,9 +1,9 @@
 import {html, useState} from "../../core/html.js";
 import {callTool} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Dialog, confirm} from "../../parts/dialog.js";
 import {Boxes, Field} from "../../parts/form.js";
-import {Loaded, attempt, listAll, useLoad} from "./load.js";
+import {confirm, Dialog} from "../../parts/layers.js";
+import {DataTable} from "../../parts/result.js";
+import {attempt, listAll, Loaded, useLoad} from "./load.js";
 import {PERMISSIONS} from "./users.js";
 
 const COSTS = {read: "Reads a minute", write: "Writes a minute", sql: "SQL statements a minute"};

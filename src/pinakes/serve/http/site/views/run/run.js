@@ -1,7 +1,7 @@
 // The server, for those who run it: one page for each concern, shown to whoever may see it.
 import {html, useEffect, useState} from "../../core/html.js";
-import {useStyle} from "../../core/style.js";
-import {Empty, Problem, Spinner} from "../../parts/notice.js";
+import {useStyle} from "../../core/store.js";
+import {Empty, Problem, Spinner} from "../../parts/basics.js";
 import {hasTool} from "./load.js";
 import {queueTool, undoTools} from "./tool_shapes.js";
 

@@ -2,10 +2,9 @@ import {html, useRef, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {number} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {Call} from "../../parts/call.js";
-import {DataTable} from "../../parts/data_table.js";
+import {Call, Notice} from "../../parts/basics.js";
 import {Field} from "../../parts/form.js";
-import {Notice} from "../../parts/notice.js";
+import {DataTable} from "../../parts/result.js";
 import {Loaded, useLoad} from "./load.js";
 
 const EXAMPLES = ["SELECT kind, count(*) AS records FROM items GROUP BY kind ORDER BY records DESC", "SELECT * FROM items LIMIT 20", "SELECT * FROM changes ORDER BY change_no DESC LIMIT 20"];

@@ -1,10 +1,10 @@
 import {html, useState} from "../../core/html.js";
 import {day, plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
-import {DataTable} from "../../parts/data_table.js";
-import {confirm} from "../../parts/dialog.js";
+import {confirm} from "../../parts/layers.js";
+import {DataTable} from "../../parts/result.js";
+import {attempt, Loaded, useLoad} from "./load.js";
 import {describe} from "../tokens.js";
-import {Loaded, attempt, useLoad} from "./load.js";
 
 export default function AllTokens() {
   const [words, setWords] = useState(""), state = useLoad((signal) => ask("GET", "/v1/credentials", undefined, {signal}));

@@ -1,12 +1,11 @@
 import {html, useState} from "../../core/html.js";
 import {day, plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {CodeBlock} from "../../parts/copy.js";
-import {DataTable} from "../../parts/data_table.js";
-import {Dialog, confirm} from "../../parts/dialog.js";
+import {CodeBlock, Notice} from "../../parts/basics.js";
 import {Boxes, Field} from "../../parts/form.js";
-import {Notice} from "../../parts/notice.js";
-import {Loaded, Pages, State, attempt, listAll, useLoad} from "./load.js";
+import {confirm, Dialog} from "../../parts/layers.js";
+import {DataTable} from "../../parts/result.js";
+import {attempt, listAll, Loaded, Pages, State, useLoad} from "./load.js";
 
 const SIZE = 50;
 export const PERMISSIONS = ["AccessCatalog", "EditCatalog", "ManagePermissions", "ViewAnalytics", "RequestContent", "ServerAdmin"];

@@ -1,6 +1,5 @@
 // The tray: records that are liked and disliked, of one catalogue at a time, a sentence, and weights of signals.
-import {hideDock, showDock} from "../../core/docks.js";
-import {persisted} from "../../core/store.js";
+import {hideDock, persisted, showDock} from "../../core/store.js";
 
 const EMPTY = {catalogue: null, likes: [], dislikes: [], sentence: "", weights: {}};
 const MOST = 50;

@@ -1,15 +1,11 @@
 // Recommendations for a taste, live: likes, dislikes and a sentence, what was understood, and a slider for each signal.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {hideDock, showDock} from "../../core/docks.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Call} from "../../parts/call.js";
+import {hideDock, showDock, useStore, useStyle} from "../../core/store.js";
+import {Call, Empty, Icon, Notice, Problem, Spinner} from "../../parts/basics.js";
 import {Hit} from "../../parts/hit.js";
-import {Icon} from "../../parts/icon.js";
-import {Empty, Notice, Problem, Spinner} from "../../parts/notice.js";
 import {Finder} from "../record/finder.js";
 import {clear, dislike, fill, isEmpty, like, moodOf, parametersOf, remove, taste} from "./store.js";
 

@@ -2,9 +2,8 @@
 import {html} from "../../core/html.js";
 import {link} from "../../core/address.js";
 import {plural} from "../../core/format.js";
-import {useStore} from "../../core/store.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
+import {useStore, useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
 import {clear, isEmpty, parametersOf, taste} from "./store.js";
 
 export default function Tray({address}) {

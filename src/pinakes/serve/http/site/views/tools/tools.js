@@ -3,11 +3,10 @@ import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {inWords, plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
-import {useStyle} from "../../core/style.js";
-import {Call} from "../../parts/call.js";
-import {confirm} from "../../parts/dialog.js";
+import {useStyle} from "../../core/store.js";
+import {Call, Empty} from "../../parts/basics.js";
 import {SchemaForm} from "../../parts/form.js";
-import {Empty} from "../../parts/notice.js";
+import {confirm} from "../../parts/layers.js";
 import {Result} from "../../parts/result.js";
 
 export const title = "Tools";

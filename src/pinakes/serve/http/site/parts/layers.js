@@ -1,0 +1,92 @@
+import {html, render, useEffect, useId, useRef} from "../core/html.js";
+import {keyName, keys, useKeys} from "../core/keys.js";
+import {useStore} from "../core/store.js";
+import {Icon} from "./basics.js";
+
+export function Dialog({title, onClose, children, wide = false}) {
+  const element = useRef(), label = useId();
+  useEffect(() => {
+    const dialog = element.current, before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      before?.focus?.();
+    };
+  }, []);
+  const close = (event) => {
+    event.preventDefault();
+    onClose();
+  };
+  const onClick = (event) => event.target === element.current && onClose();
+  return html`<dialog ref=${element} class=${wide ? "wide-dialog" : ""} aria-labelledby=${label} onCancel=${close} onClick=${onClick}>
+    <div class="dialog-body">
+      <header><h2 id=${label}>${title}</h2><button type="button" class="quiet-button" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+// Ask a question with two answers; resolves to whether it was confirmed.
+export function confirm(question, {title = "Are you sure?", yes = "Yes", no = "No", danger = false} = {}) {
+  const place = document.body.appendChild(document.createElement("div"));
+  return new Promise((resolve) => {
+    const answer = (isYes) => {
+      render(null, place);
+      place.remove();
+      resolve(isYes);
+    };
+    render(html`<${Dialog} title=${title} onClose=${() => answer(false)}>
+      <div>${question}</div>
+      <div class="row end">
+        <button type="button" class="plain" onClick=${() => answer(false)}>${no}</button>
+        <button type="button" class=${danger ? "danger" : ""} onClick=${() => answer(true)}>${yes}</button>
+      </div>
+    <//>`, place);
+  });
+}
+
+// A panel at the side that leaves the view usable; it takes the focus, and gives it back.
+export function Drawer({title, onClose, children, label, actions, className = "", takesFocus = true}) {
+  const element = useRef(), heading = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    if (takesFocus) element.current.focus();
+    return () => before?.isConnected && before.focus?.();
+  }, []);
+  useKeys("Drawer", {Escape: ["close the drawer", onClose]});
+  return html`<aside ref=${element} class=${`drawer ${className}`} tabindex="-1" aria-labelledby=${label ? undefined : heading} aria-label=${label}>
+    <header class="drawer-head">
+      <h2 id=${heading}>${title}</h2>
+      ${actions}
+      <button type="button" class="quiet-button" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>
+    </header>
+    <div class="drawer-body">${children}</div>
+  </aside>`;
+}
+
+// `tabs`: {name: label}; the panel is the caller's children. Arrow keys, Home and End move.
+export function Tabs({tabs, chosen, onChoose, label, children}) {
+  const id = useId(), list = useRef();
+  const names = Object.keys(tabs);
+  const move = (event) => {
+    const place = names.indexOf(chosen), last = names.length - 1;
+    const to = {ArrowRight: (place + 1) % names.length, ArrowLeft: (place + last) % names.length, Home: 0, End: last}[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    onChoose(names[to]);
+    list.current.children[to].focus();
+  };
+  return html`<div>
+    <div ref=${list} class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${names.map((name) => html`
+      <button key=${name} type="button" role="tab" id=${`${id}-${name}`} aria-selected=${name === chosen} aria-controls=${`${id}-panel`}
+        tabindex=${name === chosen ? 0 : -1} onClick=${() => onChoose(name)}>${tabs[name]}</button>`)}</div>
+    <div role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${chosen}`} tabindex="0">${children}</div>
+  </div>`;
+}
+
+export function KeysList({onClose}) {
+  return html`<${Dialog} title="Keys" onClose=${onClose}>
+    ${useStore(keys).map(({section, bindings}) => html`<h3>${section}</h3><dl class="keys">${Object.entries(bindings).map(([key, [what]]) => html`
+      <dt><kbd>${keyName(key)}</kbd></dt><dd>${what}</dd>`)}</dl>`)}
+  <//>`;
+}
