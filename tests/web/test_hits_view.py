@@ -1,70 +1,16 @@
 """The view of hits inside an assistant, in a real browser: a host page of our own speaks the protocol with it."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import expect
 
-from pinakes.serve.hits_view.view import build_view
-from support.browsing import Visit
 from support.processes import ServerProcess
+from support.view_host import Assistant
 
 pytestmark = pytest.mark.row("Z16")
 
-HOST = Path(__file__).parent / "host.html"
-EVERYTHING = ("serverTools", "openLinks", "message", "updateModelContext")
 QUERY = {"query": "a journey through space", "catalogue": "anime", "limit": 4}
-
-
-class Assistant:
-    """An assistant that shows the view: the host page, and the server whose tools it calls."""
-
-    def __init__(self, visit: Visit, server: ServerProcess) -> None:
-        self.page: Page = visit.page
-        self._server = server
-        self.page.set_content(HOST.read_text(encoding="utf-8"))
-        self.page.expose_function("callTool", lambda params: self.call(params["name"], params["arguments"]))
-
-    @property
-    def view(self) -> FrameLocator:
-        """The view in its frame."""
-        return self.page.frame_locator("iframe")
-
-    def show(self, *, able: tuple[str, ...] = EVERYTHING, theme: str = "light", tool: str = "search") -> None:
-        """Load the view, and wait until it is ready to be told things."""
-        context = {"theme": theme, "toolInfo": {"tool": {"name": tool}}}
-        can: dict[str, Any] = {name: {} for name in able}
-        welcome = {"protocolVersion": "2026-01-26", "hostCapabilities": can, "hostContext": context}
-        self.page.evaluate("([view, welcome]) => window.show(view, welcome)", [build_view(), welcome])
-        self.page.wait_for_function("window.messages.some(({method}) => method === 'ui/notifications/initialized')")
-
-    def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Call a tool of the server, as the host does."""
-        reply = httpx.post(f"{self._server.url}/v1/tools/{name}", json=arguments, timeout=20)
-        found = reply.json()
-        is_error = reply.status_code != 200
-        text = found["error"]["message"] if is_error else json.dumps(found)
-        structured = {} if is_error else {"structuredContent": found}
-        return {"content": [{"type": "text", "text": text}], "isError": is_error, **structured}
-
-    def tell(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Call a tool, and tell the view what it was asked and what it answered."""
-        self.post("ui/notifications/tool-input", {"arguments": arguments})
-        result = self.call(name, arguments)
-        self.post("ui/notifications/tool-result", result)
-        return result
-
-    def post(self, method: str, params: dict[str, Any]) -> None:
-        """Send the view a notification."""
-        self.page.evaluate("(message) => window.post(message)", {"method": method, "params": params})
-
-    def heard(self, method: str) -> list[Any]:
-        """Return the params of the view's messages of this kind."""
-        messages = self.page.evaluate("window.messages")
-        return [one["params"] for one in messages if one.get("method") == method]
 
 
 def test_a_search_in_an_assistant_shows_its_hits_and_goes_on(visit: Any, open_server: ServerProcess) -> None:
