@@ -17,7 +17,8 @@ from support.view_host import Assistant
 pytestmark = pytest.mark.row("N10", "Z16")
 
 FIND_FOREIGN = """() => {
-  const all = [...document.querySelectorAll("*")], held = "iframe, object, embed, base, [srcdoc], meta[http-equiv=refresh]";
+  const all = [...document.querySelectorAll("*")];
+  const held = "iframe, object, embed, base, [srcdoc], meta[http-equiv=refresh]";
   const foreign = all.filter((one) => one.matches(`body script, body style, ${held}`)
     || [...one.attributes].some(({name}) => name.startsWith("on"))
     || (one.matches("a[href], img[src]") && !/^(https?|data|blob):/.test(one.href ?? one.src)));
