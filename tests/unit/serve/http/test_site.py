@@ -10,7 +10,7 @@ from importlib.resources import files as package_files
 import pytest
 
 from pinakes.serve.http.page_paths import DOCUMENT, PATHS
-from pinakes.serve.http.site_files import MEDIA_TYPES, load_site_files
+from pinakes.serve.http.site_files import MEDIA_TYPES, load_site_files, without_layout
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -19,6 +19,8 @@ FIRST_VIEW_BYTES = 30_000
 ALL_BYTES = 120_000
 ENTRIES = ("app.js", "views/home.js", "views/explore/explore.js")
 MOST_LINES = 300
+ASSISTANT = "assistant/"
+"""The view inside an assistant, which no browser loads from the page."""
 
 STATIC_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["']([^"']+)["']""", re.MULTILINE)
 STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
@@ -68,7 +70,7 @@ def test_the_first_view_is_small() -> None:
 
 
 def test_the_whole_page_is_small() -> None:
-    measured = sizes(set(load_site_files().names()))
+    measured = sizes({name for name in load_site_files().names() if not name.startswith(ASSISTANT)})
     assert sum(measured.values()) <= ALL_BYTES, told(measured)
 
 
@@ -107,3 +109,12 @@ def text_of_vendor() -> str:
 def test_every_file_has_a_type_that_browsers_know() -> None:
     for name in load_site_files().names():
         assert posixpath.splitext(name)[1] in MEDIA_TYPES
+
+
+def test_scripts_and_styles_are_sent_without_their_layout_and_libraries_as_they_are() -> None:
+    script = b"// about\nexport const a = 1;\n  // why\n  b();\n\nconst c = 'x // y';\n"
+    assert without_layout("a.js", script) == b"\nexport const a = 1;\n\nb();\n\nconst c = 'x // y';\n"
+    assert without_layout("a.css", b"/* Cards */\n.a {\n  b: c;\n}\n") == b"\n.a {\nb: c;\n}\n"
+    assert without_layout("a.svg", b"  <svg/>") == b"  <svg/>"
+    for name in (one for one in load_site_files().names() if one.startswith("vendor/")):
+        assert load_site_files().get(name) == (SITE / name).read_bytes()
