@@ -1,0 +1,168 @@
+"""Listening in the page: what plays and is sought, the queue, likes and playlists, by eye, by keys and on a phone."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from support.browsing import PHONE, Visit
+
+pytestmark = pytest.mark.row("Z16", "Z17")
+
+SATIE = "Gymnopédie No. 1: Lent et douloureux"
+RAG = "The Entertainer"
+DANUBE = "The Blue Danube"
+ALBUM = "/music/album?id=album-satie-gymnopedies"
+WATCH = """
+const Plain = window.Audio;
+window.Audio = function () { return (window.sound = new Plain()); };
+window.mediaKeys = {};
+const put = MediaSession.prototype.setActionHandler;
+MediaSession.prototype.setActionHandler = function (name, work) { window.mediaKeys[name] = work; put.call(this, name, work); };
+"""
+PLAYS = "([title, at]) => navigator.mediaSession.metadata?.title === title && sound.currentTime > at && !sound.paused"
+
+Listen = Callable[..., Visit]
+
+
+@pytest.fixture
+def listen(visit: Callable[..., Visit]) -> Listen:
+    """Start visits that let the test see the page's sound and press media keys."""
+
+    def start(**given: Any) -> Visit:
+        started = visit(**given)
+        started.page.add_init_script(WATCH)
+        return started
+
+    return start
+
+
+def wait_playing(page: Page, title: str, at: float = 0.0) -> None:
+    page.wait_for_function(PLAYS, arg=[title, at], timeout=20_000)
+
+
+def player(page: Page) -> Locator:
+    return page.get_by_role("region", name="Player")
+
+
+def queued(page: Page) -> Locator:
+    return page.get_by_role("list", name="Queue").get_by_role("listitem")
+
+
+def press(locator: Locator, name: str) -> None:
+    locator.get_by_role("button", name=name, exact=True).click()
+
+
+def test_an_album_plays_on_while_the_page_changes_is_sought_paused_and_resumed_after_a_reload(listen: Listen) -> None:
+    visit = listen()
+    answers: list[int] = []
+    visit.page.on("response", lambda reply: answers.append(reply.status) if "/audio/" in reply.url else None)
+    page = visit.open(ALBUM)
+    expect(page.get_by_text("2 tracks are known by name only")).to_be_visible()
+    expect(page.get_by_role("button", name="Play Gymnopédie No. 2: Lent et triste")).to_have_count(0)
+    press(page.locator("main"), "Play")
+    wait_playing(page, SATIE, 0.2)
+    assert answers[0] == 206
+    player(page).get_by_role("slider", name="Position").fill("12")
+    page.wait_for_function("sound.currentTime > 12 && sound.currentTime < 15")
+    assert page.evaluate("navigator.mediaSession.playbackState") == "playing"
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Catalogues").click()
+    expect(page).to_have_url(f"{visit.origin}/")
+    wait_playing(page, SATIE, 12)
+    page.locator("body").press(" ")
+    page.wait_for_function("sound.paused")
+    paused_at = page.evaluate("sound.currentTime")
+    page.reload()
+    press(player(page), "Play")
+    wait_playing(page, SATIE, paused_at - 0.5)
+    visit.check_access()
+    press(player(page), "Close the player")
+    expect(player(page)).to_have_count(0)
+
+
+def test_a_queue_takes_tracks_obeys_keys_and_goes_on_with_what_is_similar(listen: Listen) -> None:
+    page = listen().open("/music")
+    ready = page.get_by_role("list", name="Ready to play")
+    press(ready, f"Play {RAG}")
+    wait_playing(page, RAG)
+    press(ready, f"More for {DANUBE}")
+    press(page.get_by_role("dialog"), "Add to the queue")
+    press(ready, f"More for {SATIE}")
+    press(page.get_by_role("dialog"), "Play next")
+    player(page).get_by_role("link", name="Queue").click()
+    expect(queued(page).locator(".name")).to_have_text([RAG, SATIE, DANUBE])
+    press(page, f"Move {DANUBE} up")
+    expect(queued(page).locator(".name")).to_have_text([RAG, DANUBE, SATIE])
+    page.locator("body").press("n")
+    wait_playing(page, DANUBE)
+    page.evaluate("mediaKeys.nexttrack()")
+    wait_playing(page, SATIE)
+    page.locator("body").press("p")
+    wait_playing(page, DANUBE)
+    press(page, f"Remove {SATIE}")
+    page.evaluate("mediaKeys.seekto({seekTime: sound.duration - 0.3})")
+    expect(queued(page).get_by_text("similar").first).to_be_visible(timeout=20_000)
+    page.wait_for_function("sound.currentTime > 0.2 && !sound.paused", timeout=20_000)
+    assert page.evaluate("navigator.mediaSession.metadata.title") not in (RAG, DANUBE)
+    page.locator("body").press("?")
+    expect(page.get_by_role("dialog").get_by_text("play or pause")).to_be_visible()
+    page.keyboard.press("Escape")
+    press(page, "Clear")
+    expect(page.get_by_text("The queue is empty")).to_be_visible()
+
+
+def test_likes_and_playlists_are_kept_and_a_saved_search_is_run_anew(listen: Listen) -> None:
+    visit = listen()
+    page = visit.open("/music/tracks")
+    heart = page.get_by_role("button", name=re.compile("^Like ")).first
+    name = str(heart.get_attribute("aria-label")).removeprefix("Like ")
+    heart.click()
+    expect(heart).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("link", name="Likes").click()
+    expect(page.get_by_role("list", name="Tracks").get_by_text(name, exact=True)).to_be_visible()
+    page.get_by_role("searchbox").fill("gymnopédie")
+    press(page, "Save as a playlist")
+    press(page.get_by_role("dialog"), "Save")
+    page.get_by_role("link", name="Playlists").click()
+    page.get_by_role("link", name="gymnopédie", exact=True).click()
+    expect(page.get_by_text("Saved search")).to_be_visible()
+    press(page.locator("main"), "Play")
+    wait_playing(page, SATIE)
+    press(page, f"More for {SATIE}")
+    press(page.get_by_role("dialog"), "Add to a playlist …")
+    press(page.get_by_role("dialog"), "New playlist")
+    page.get_by_label("Name").fill("<b>Evening</b>")
+    press(page.get_by_role("dialog"), "Save")
+    page.get_by_role("link", name="Playlists").click()
+    page.get_by_role("link", name="<b>Evening</b>", exact=True).click()
+    expect(page.get_by_role("list", name="Tracks").locator(".name")).to_have_text([SATIE])
+    press(page.locator("main"), "Rename")
+    page.get_by_label("Name").fill("Late")
+    press(page.get_by_role("dialog"), "Save")
+    expect(page.get_by_role("heading", name="Late")).to_be_visible()
+    press(page.locator("main"), "Delete")
+    expect(page.get_by_role("link", name="Late", exact=True)).to_have_count(0)
+    press(page, "Undo")
+    expect(page.get_by_role("link", name="Late", exact=True)).to_be_visible()
+    visit.check_access()
+
+
+def test_a_search_is_seen_as_a_queue_and_what_cannot_be_played_says_so(listen: Listen) -> None:
+    visit = listen(width=PHONE, scheme="dark", allowed=("ERR_FAILED",))
+    page = visit.open("/c/music?q=gymnopédie&f.kind=track&view=queue")
+    expect(page.get_by_role("list", name="Found").locator(".name")).to_have_text([SATIE])
+    page.route("**/audio/**", lambda route: route.abort())
+    press(page.get_by_role("list", name="Found"), f"Play {SATIE}")
+    expect(player(page).get_by_text("This track could not be played here.")).to_be_visible()
+    page.unroute("**/audio/**")
+    visit.check_access()
+    page = visit.open("/music/albums")
+    page.get_by_role("button", name=re.compile("^Play 24 Preludes")).click()
+    expect(page.get_by_text("There is no file to play here.")).to_be_visible()
+    page.get_by_role("link", name=re.compile("^24 Preludes")).last.click()
+    expect(page.get_by_text("These tracks are known by name only")).to_be_visible()
+    expect(page.locator("main").get_by_role("button", name="Play", exact=True)).to_be_disabled()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    visit.check_access()
