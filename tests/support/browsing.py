@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, P
 
 PHONE = 390
 DESK = 1440
+LOOK_EVERY_MS = 50
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--no-sandbox",
@@ -58,6 +60,13 @@ class Visit:
         """Go to an address of the server."""
         self.page.goto(f"{self.origin}{path}")
         return self.page
+
+    def wait_until(self, script: str, argument: Any = None, *, timeout_s: float = 20.0) -> None:
+        """Wait until a function in the page returns something true; Playwright's own way would need `unsafe-eval`."""
+        end = time.monotonic() + timeout_s
+        while not self.page.evaluate(script, argument):
+            assert time.monotonic() < end, f"after {timeout_s:g} s not yet: {script} {argument}"
+            self.page.wait_for_timeout(LOOK_EVERY_MS)
 
     def found_problems(self) -> list[str]:
         """Return the problems so far that are not meant, and what the policy of the page has refused."""

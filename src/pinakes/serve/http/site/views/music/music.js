@@ -193,7 +193,7 @@ function Playlist({id}) {
         <button type="button" class="plain danger" onClick=${remove}>Delete</button>
       <//>
       ${missing.length > 0 && html`<p class="quiet">${plural(missing.length, "track is", "tracks are")} no longer in the catalogue.</p>`}
-      ${items.length ? html`<section><${Tracks} tracks=${items} more=${!rule && more} /></section>`
+      ${items.length ? html`<section><${Tracks} tracks=${items} more=${rule ? undefined : more} /></section>`
         : html`<${Empty} title=${rule ? "Nothing answers this search at the moment" : "This playlist is empty"} />`}
       ${isNaming && html`<${PlaylistForm} id=${id} name=${name} onClose=${(changed) => { setNaming(false); if (changed) again(); }} />`}
     </article>`;
