@@ -49,7 +49,7 @@ class Talk:
         self.page.evaluate(
             """async (config) => {
               const site = document.querySelector("script[type=module]").src.replace("app.js", "");
-              (await import(`${site}views/chat/config.js`)).saveConfig(config);
+              (await import(`${site}views/chat/settings.js`)).saveConfig(config);
               (await import(`${site}views/chat/state.js`)).chat.clear();
             }""",
             settings_of(self.model, provider),

@@ -1,15 +1,18 @@
-// The chat beside the page.
+// The chat beside the page: questions, answers, and calls of tools with what they found as things.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
-import {number} from "../../core/format.js";
+import {changed} from "../../core/address.js";
+import {inWords, number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {hideDock, useStore, useStyle} from "../../core/store.js";
-import {Icon, Notice} from "../../parts/basics.js";
-import {chosen, config, findProblem} from "./config.js";
-import {usageOf} from "./loop.js";
+import {CodeBlock, Icon, Notice} from "../../parts/basics.js";
+import {partsOf} from "../../parts/found.js";
+import {Facts, Items, cellText} from "../../parts/result.js";
+import {MOST_ROUNDS, usageOf} from "./loop.js";
+import {Markdown} from "./markdown.js";
 import {draft} from "./open.js";
-import {Settings} from "./settings.js";
-import {chat} from "./state.js";
-import {Turn} from "./turn.js";
+import {Settings, chosen, config, findProblem} from "./settings.js";
+import {cards, chat} from "./state.js";
+import {exploreAddress} from "./ui_tools.js";
 
 const close = () => hideDock("chat");
 
@@ -83,4 +86,133 @@ function Box({busy, onSend}) {
     ${busy ? html`<button type="button" aria-label="Stop" onClick=${chat.stop}><${Icon} name="stop" /></button>`
       : html`<button type="submit" aria-label="Send" disabled=${!text.trim()}><${Icon} name="send" /></button>`}
   </form>`;
+}
+
+const SETTLED_BY_SETTINGS = new Set(["no_key", "no_model", "key", "address"]);
+const ENDS = {length: "The answer was cut at the model’s limit of length.", context: "The conversation is too long for the model. Begin a new chat.", refused: "The model declined to answer this."};
+
+export function Turn({turn, place, isLast, busy, openSettings}) {
+  const [isEditing, setEditing] = useState(false);
+  const parts = turn.rounds.flatMap((round) => round.parts), end = ENDS[turn.rounds.at(-1)?.stop];
+  return html`<article class="turn">
+    ${isEditing ? html`<${Edit} text=${turn.text} onDone=${(text) => { setEditing(false); if (text) chat.edit(place, text); }} />`
+      : html`<div class="asked"><h3 class="unseen">You</h3><p>${turn.text}</p>
+        ${!busy && html`<button type="button" class="quiet-button" aria-label="Edit this message" onClick=${() => setEditing(true)}><${Icon} name="edit" /></button>`}</div>`}
+    <div class="answered"><h3 class="unseen">Answer</h3>
+      ${parts.map((part, index) => html`<${Part} key=${index} part=${part} />`)}
+      ${turn.state === "working" && isWaiting(parts) && html`<p class="spinner" role="status"><span aria-hidden="true"></span>Thinking …</p>`}
+      ${turn.state === "stopped" && html`<p class="quiet">Stopped.</p>`}
+      ${turn.state === "done" && end && html`<p class="quiet">${end}</p>`}
+      ${turn.state === "paused" && html`<p class="quiet">The model used tools in ${MOST_ROUNDS} rounds without an answer.</p>`}
+      ${turn.state === "failed" && html`<${Notice} mood="bad"><p>${turn.error.message}</p><//>`}
+      ${isLast && !busy && turn.state !== "working" && html`<div class="row turn-actions">
+        ${SETTLED_BY_SETTINGS.has(turn.error?.kind) && html`<button type="button" class="small" onClick=${openSettings}>Settings</button>`}
+        <button type="button" class="plain small" onClick=${chat.retry}>${turn.state === "paused" ? "Go on" : "Try again"}</button></div>`}
+    </div>
+  </article>`;
+}
+
+function isWaiting(parts) {
+  const last = parts.at(-1);
+  return !last || last.kind === "thought" || (last.kind === "call" && last.output !== undefined);
+}
+
+function Part({part}) {
+  if (part.kind === "text") return html`<${Markdown} text=${part.text} />`;
+  if (part.kind === "call") return html`<${CallBlock} call=${part} />`;
+  return html`<details class="thought"><summary>Thoughts</summary><p>${part.text}</p></details>`;
+}
+
+function Edit({text, onDone}) {
+  const [value, setValue] = useState(text), area = useRef();
+  useEffect(() => area.current.focus(), []);
+  const onKeyDown = (event) => {
+    if (event.key === "Escape") { event.stopPropagation(); onDone(null); }
+  };
+  return html`<form class="stack" onSubmit=${(event) => { event.preventDefault(); onDone(value.trim()); }}>
+    <label>Change your message<textarea ref=${area} value=${value} onInput=${(event) => setValue(event.target.value)} onKeyDown=${onKeyDown}></textarea></label>
+    <p class="hint">What came after it is removed.</p>
+    <div class="row"><button type="submit" class="small">Ask again</button><button type="button" class="plain small" onClick=${() => onDone(null)}>Cancel</button></div>
+  </form>`;
+}
+
+const MOST_SHOWN = 5;
+const STATES = {ready: "waits", running: "runs …", asking: "asks you first", done: "", failed: "did not work", declined: "declined", stopped: "stopped"};
+
+export function CallBlock({call}) {
+  const names = useStore(cards, (list) => list.map((card) => card.name));
+  const explore = call.state === "done" && exploreAddress(call, names);
+  return html`<section class=${`call-block ${call.state}`} aria-label=${`${call.name}: ${STATES[call.state] || "done"}`}>
+    <header>
+      <span class="call-name">${inWords(call.name.replace(/^ui\./u, ""))}</span>
+      <span class="call-about">${aboutOf(call.args)}</span>
+      <span class="call-state" role="status">${progressOf(call) || STATES[call.state]}</span>
+    </header>
+    ${call.state === "asking" && html`<${Question} call=${call} />`}
+    ${call.state === "failed" && html`<p class="call-error">${call.output}</p>`}
+    ${call.state === "done" && html`<${Things} value=${call.result} text=${call.output} isPage=${call.name.startsWith("ui.")} />`}
+    <footer>
+      ${explore && html`<a href=${explore}>Open in Explore</a>`}
+      <details><summary>Arguments</summary><${CodeBlock} text=${JSON.stringify({name: call.name, arguments: call.args}, null, 2)} what="the call" /></details>
+    </footer>
+  </section>`;
+}
+
+function aboutOf(args = {}) {
+  const told = ["query", "titles", "title", "name", "about", "catalogue", "view", "id", "action", "kind"].map((name) => args[name]).filter((value) => value !== undefined && value !== "");
+  return told.slice(0, 3).map((value) => [value].flat().join(", ")).join(" · ");
+}
+
+function progressOf({state, progress}) {
+  if (state !== "running" || !progress) return "";
+  const share = progress.total ? `${Math.round((100 * progress.progress) / progress.total)} %` : "";
+  return [progress.message, share].filter(Boolean).join(" · ");
+}
+
+function Question({call}) {
+  const {preview} = call;
+  return html`<div class="call-question" role="group" aria-label="Allow this change?">
+    <p><strong>The model wants to change something.</strong> ${preview ? "This is what would change:" : "It would run with these arguments:"}</p>
+    ${preview?.value?.changes ? html`<${Changes} changes=${preview.value.changes} total=${preview.value.total} />`
+      : preview ? html`<${Things} value=${preview.value} text=${preview.text} />` : html`<${Facts} facts=${call.args} />`}
+    <div class="row">
+      <button type="button" class="small" onClick=${() => call.ask(true)}>Do it</button>
+      <button type="button" class="plain small" onClick=${() => call.ask(false)}>Don’t</button>
+    </div>
+  </div>`;
+}
+
+function Changes({changes, total}) {
+  return html`<ul class="changes">${changes.slice(0, 20).map((change) => html`<li>
+    <strong>${inWords(change.op)} ${change.kind}</strong> ${change.id}
+    <dl class="facts">${(change.fields ?? []).map(({field, before, after}) => html`<dt>${inWords(field)}</dt>
+      <dd>${before !== null && before !== undefined && html`<del>${cellText(before, field)}</del> `}${after !== null && after !== undefined && html`<ins>${cellText(after, field)}</ins>`}</dd>`)}</dl>
+  </li>`)}</ul>
+  ${total > 20 && html`<p class="quiet">and ${plural(total - 20, "more change", "more changes")}</p>`}`;
+}
+
+function Things({value, text, isPage}) {
+  if (!value) return isPage ? null : html`<p class="call-text">${text.slice(0, 600)}</p>`;
+  if (isPage) return html`<p class="call-text">${pageSentence(value)}</p>`;
+  const {facts: {evidence, ...facts}, sections} = partsOf(value);
+  return html`${evidence === "none" && html`<p class="quiet">Nothing here answers this; these are only the nearest.</p>`}
+    ${sections.map((section) => html`<${Section} key=${section.label} section=${section} isOnly=${sections.length === 1} />`)}
+    ${!sections.some(({items}) => items.some(({id}) => id !== undefined)) && html`<${Facts} facts=${facts} />`}`;
+}
+
+function pageSentence({shown, answer, listed, opened, ...others}) {
+  if (shown) return html`<${Icon} name="check" /> The page shows <a href=${shown}>${decodeURIComponent(shown.replaceAll("+", " "))}</a>${listed !== undefined && `: ${answer ? plural(answer, "record") : `nothing that answers, the ${listed} nearest`}`}`;
+  if (opened) return html`<${Icon} name="check" /> Opened ${opened}`;
+  return html`<${Icon} name="check" /> ${others.said ?? "Done"}`;
+}
+
+function Section({section: {label, items, total}, isOnly}) {
+  const more = items.slice(MOST_SHOWN);
+  const list = (some) => html`<${Items} section=${{label, items: some}} hrefOf=${(hit) => (hit.catalogue ? changed({open: hit.key}) : undefined)} />`;
+  return html`<div class="call-things">
+    ${!isOnly && html`<h4>${inWords(label)}</h4>`}
+    ${list(items.slice(0, MOST_SHOWN))}
+    ${more.length > 0 && html`<details><summary>${plural(more.length, "more", "more")}</summary>${list(more)}</details>`}
+    ${total > items.length && html`<p class="quiet">${plural(total, "record")} in all</p>`}
+  </div>`;
 }

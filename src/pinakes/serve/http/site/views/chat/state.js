@@ -3,9 +3,8 @@ import {address} from "../../core/address.js";
 import {mcp} from "../../core/mcp.js";
 import {ask} from "../../core/server.js";
 import {createStore} from "../../core/store.js";
-import {PROVIDERS, chosen, findProblem} from "./config.js";
-import {createChat} from "./loop.js";
-import {createTools, serverTool} from "./tools.js";
+import {createChat, createTools, serverTool} from "./loop.js";
+import {PROVIDERS, chosen, findProblem} from "./settings.js";
 import {pageTools} from "./ui_tools.js";
 
 export const cards = createStore([]);

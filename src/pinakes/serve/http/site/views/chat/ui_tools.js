@@ -1,17 +1,18 @@
 // Tools that act on the page itself. A tool whose part is not there is not offered.
 import {go, link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
-import {addressOf} from "./explore_address.js";
-import {localTool} from "./tools.js";
+import {hitOf, partsOf} from "../../parts/found.js";
+import {localTool} from "./loop.js";
 
 const VIEWS = ["list", "table", "map", "queue"];
 const PAGES = {home: "/", search: "/search", music: "/music", run: "/run", tools: "/tools", add: "/add", connect: "/connect", account: "/account"};
 const TEXT = {type: "string"};
 const KEY = {type: "string", description: "CATALOGUE/ID, as in results of search"};
 const KEYS = {type: "array", items: TEXT, description: "Ids of records"};
+const IDS = {...KEYS, description: "Ids of tracks, albums or artists"};
 
 export async function pageTools(cards) {
-  return [navigate(cards), search(), openOne(), taste(cards), ...(await musicTools(cards))];
+  return [navigate(cards), search(), openOne(), taste(cards), ...(await musicTools(cards.find((card) => card.has_audio)?.name))];
 }
 
 function navigate(cards) {
@@ -41,7 +42,17 @@ function navigate(cards) {
   });
 }
 
+// A view may take the focus when it is shown; whoever types in the chat keeps it.
 function visit(address) {
+  const typing = document.activeElement?.closest?.(".chat") && document.activeElement;
+  const keep = ({target}) => { if (!target.closest(".chat")) typing.focus({preventScroll: true}); };
+  const letGo = () => ["focusin", "pointerdown", "keydown"].forEach((name, place) => document.removeEventListener(name, place ? letGo : keep));
+  if (typing) {
+    document.addEventListener("focusin", keep);
+    document.addEventListener("pointerdown", letGo);
+    document.addEventListener("keydown", letGo);
+    setTimeout(letGo, 1500);
+  }
   go(address);
   return {shown: address};
 }
@@ -91,7 +102,99 @@ function taste(cards) {
   });
 }
 
-async function musicTools(cards) {
-  const part = cards.some((card) => card.has_audio) && (await import("./music_tools.js").catch(() => null));
-  return part ? part.musicTools(cards).map(localTool) : [];
+// Offered where a catalogue has audio.
+async function musicTools(catalogue) {
+  if (!catalogue) return [];
+  const [{createPlaylist, listMusic, setLike}, {current, enqueue, next, pause, play, previous, queue, resume}] = await Promise.all([import("../music/library.js"), import("../music/queue.js")]);
+  const now = () => ({said: current() ? `Now: ${current().title}; in the queue: ${queue.get().tracks.length}` : "The queue is empty."});
+  const after = (act) => async () => {
+    await act();
+    return now();
+  };
+  const bare = (id) => (id.startsWith(`${catalogue}/`) ? id.slice(catalogue.length + 1) : id);
+  const lists = (kind, id) => listMusic(kind, {id: bare(id), catalogue, limit: 200});
+  const tracksOf = async (ids) => (await Promise.all(ids.slice(0, 50).map(tracksOfOne))).flat();
+  const tracksOfOne = async (id) => {
+    const {hit: {kind}} = await ask("GET", pathOf(`${catalogue}/${bare(id)}`)), found = await lists(kind, id);
+    return found.tracks?.items ?? [found.item];
+  };
+  const itemOf = async (kind, id) => (await lists(kind, id)).item;
+  return [
+    {
+      name: "ui.play",
+      description: "Play tracks, albums or artists now; without ids go on with what was paused.",
+      properties: {ids: IDS},
+      async run({ids = []}) {
+        if (!ids.length) return after(resume)();
+        const tracks = await tracksOf(ids);
+        if (!tracks.some((one) => one.playable)) throw new Error("none of these has a file to play");
+        play(tracks);
+        return now();
+      },
+    },
+    {
+      name: "ui.enqueue",
+      description: "Add tracks, albums or artists to the end of the queue.",
+      properties: {ids: IDS},
+      required: ["ids"],
+      async run({ids}) {
+        enqueue(await tracksOf(ids));
+        return now();
+      },
+    },
+    {name: "ui.pause", description: "Pause the music.", run: after(pause)},
+    {name: "ui.next", description: "Go on to the next track.", run: after(next)},
+    {name: "ui.previous", description: "Go back to the track before.", run: after(previous)},
+    {
+      name: "ui.likeAlbum",
+      description: "Like an album for the user, who is asked first.",
+      properties: {id: TEXT},
+      required: ["id"],
+      isWrite: true,
+      preview: async ({id}) => ({like: (await itemOf("album", id)).name}),
+      async run({id}) {
+        const album = await itemOf("album", id);
+        await setLike(album.id, true);
+        return {said: `Liked: ${album.name}`};
+      },
+    },
+    {
+      name: "ui.createPlaylist",
+      description: "Make a playlist of tracks for the user, who is asked first.",
+      properties: {name: TEXT, tracks: {...IDS, description: "Ids of tracks"}},
+      required: ["name", "tracks"],
+      isWrite: true,
+      preview: async ({name, tracks}) => ({playlist: name, tracks: (await tracksOf(tracks)).map((one) => one.name)}),
+      async run({name, tracks}) {
+        const chosen = await tracksOf(tracks);
+        await createPlaylist(name, {tracks: chosen.map((one) => one.id)});
+        return {said: `Made the playlist ${name}: ${chosen.length} tracks`};
+      },
+    },
+  ].map(localTool);
+}
+
+// The address at which Explore shows what a call of a search asked for; null where there is none.
+export function exploreAddress(call, catalogues) {
+  const {query, catalogue, filters, exclude} = call.args ?? {};
+  if (typeof query !== "string") return null;
+  const of = new Set(partsOf(call.result).sections.flatMap(({items}) => items.map((item) => hitOf(item).catalogue)));
+  const name = catalogue ?? (of.size === 1 ? [...of][0] : null);
+  if (!name || !catalogues.includes(name)) return `/search?${new URLSearchParams({q: query})}`;
+  return addressOf({catalogue: name, query, filters, exclude});
+}
+
+export function addressOf({catalogue, query, filters, exclude, sort, view, open}) {
+  const params = new URLSearchParams();
+  if (query) params.set("q", query);
+  for (const [field, wanted] of Object.entries(filters ?? {})) addFilter(params, field, wanted);
+  for (const [field, values] of Object.entries(exclude ?? {})) for (const value of [values].flat()) params.append(`x.${field}`, value);
+  for (const [name, value] of Object.entries({sort, view, open})) if (value) params.set(name, value);
+  const asked = params.toString();
+  return `/c/${encodeURIComponent(catalogue)}${asked ? `?${asked}` : ""}`;
+}
+
+function addFilter(params, field, wanted) {
+  if (wanted !== null && typeof wanted === "object" && !Array.isArray(wanted)) params.set(`r.${field}`, `${wanted.min ?? ""}..${wanted.max ?? ""}`);
+  else for (const value of [wanted].flat()) params.append(`f.${field}`, value);
 }

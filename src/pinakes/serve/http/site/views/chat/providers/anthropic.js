@@ -1,6 +1,5 @@
 // Anthropic's Messages, streamed: named events, content blocks by index, arguments in pieces.
-import {messages, outputOf, parseArguments} from "./history.js";
-import {cutOff, explain, getJson, jsonEvents, post} from "./wire.js";
+import {cutOff, explain, getJson, jsonEvents, messages, outputOf, parseArguments, post} from "./wire.js";
 
 const NAME = "Anthropic";
 const MAX_TOKENS = 8192;
@@ -85,10 +84,9 @@ function asMessages({role, text, native, calls}) {
 
 function joined(list) { // results of tools and what the user said next are one message, results first
   const out = [];
-  for (const message of list) {
-    const last = out.at(-1);
-    if (last?.role === message.role) last.content = [...last.content, ...message.content];
-    else out.push(message);
+  for (const {role, content} of list) {
+    if (out.at(-1)?.role === role) out.at(-1).content.push(...content);
+    else out.push({role, content: [...content]});
   }
   return out;
 }

@@ -1,6 +1,5 @@
 // Google's streamGenerateContent: parts come whole, and go back with their signatures unchanged.
-import {messages, outputOf} from "./history.js";
-import {ProviderError, cutOff, explain, getJson, jsonEvents, post} from "./wire.js";
+import {ProviderError, cutOff, explain, getJson, jsonEvents, messages, outputOf, post} from "./wire.js";
 
 const NAME = "Google";
 const REFUSED = new Set(["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "LANGUAGE"]);
@@ -17,7 +16,7 @@ export async function models(config, signal) {
 export async function round(config, {system, tools, ...asked}, {signal, on}) {
   const declared = tools.map(({name, description, schema}) => ({name, description, parametersJsonSchema: schema}));
   const body = {
-    contents: joined([...messages(asked)].flatMap(asContents)),
+    contents: [...messages(asked)].flatMap(asContents),
     systemInstruction: {parts: [{text: system}]},
     ...(declared.length && {tools: [{functionDeclarations: declared}]}),
   };
@@ -70,14 +69,4 @@ function asContents({role, text, native, calls}) {
     return {functionResponse: {...(call.ownId && {id: call.ownId}), name: call.wireName, response: isError ? {error: result} : {result}}};
   });
   return [...(native.length ? [{role: "model", parts: native}] : []), ...(answers.length ? [{role: "user", parts: answers}] : [])];
-}
-
-function joined(list) {
-  const out = [];
-  for (const content of list) {
-    const last = out.at(-1);
-    if (last?.role === content.role && content.parts.every((part) => part.text !== undefined) && last.parts.every((part) => part.text !== undefined)) last.parts = [...last.parts, ...content.parts];
-    else out.push(content);
-  }
-  return out;
 }

@@ -1,12 +1,9 @@
 // Ollama's /api/chat: one JSON object a line, arguments as objects, no ids of calls promised.
-import {errorMarked} from "./chat_completions.js";
-import {messages} from "./history.js";
-import {cutOff, explain, getJson, jsonLines, post} from "./wire.js";
+import {bearer, errorMarked} from "./openai.js";
+import {cutOff, explain, getJson, jsonLines, messages, post} from "./wire.js";
 
 const NAME = "Ollama";
 const CONTEXT_TOKENS = 32768; // the default of Ollama is smaller than a list of tools
-
-const bearer = (config) => (config.key ? {authorization: `Bearer ${config.key}`} : {});
 
 export async function models(config, signal) {
   const {models: list} = await getJson(NAME, `${config.address}/api/tags`, bearer(config), signal);
