@@ -37,6 +37,7 @@ from pinakes.serve.hits_view.extension import answer_extension, declare_views, s
 from pinakes.serve.hits_view.view import build_view
 from pinakes.serve.icon import with_icon
 from pinakes.serve.list_changes import ListChanges
+from pinakes.serve.progress import with_progress
 from pinakes.serve.sdk_words import invalid_params, say_plainly
 from pinakes.serve.skills import add_skills
 from pinakes.serve.tool_naming import ToolNaming
@@ -200,7 +201,9 @@ class Handlers:
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
         with _protocol_errors():
-            return _result(await self._gate.call(self._callers(context), params.name, params.arguments or {}))
+            caller = self._callers(context)
+            work = self._gate.call(caller, params.name, params.arguments or {})
+            return _result(await with_progress(context, caller.via, work))
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None

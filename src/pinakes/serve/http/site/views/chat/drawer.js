@@ -1,6 +1,6 @@
 // The chat beside the page: questions, answers, and calls of tools with what they found as things.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
-import {changed} from "../../core/address.js";
+import {changed, link} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {hideDock, useStore, useStyle} from "../../core/store.js";
@@ -208,7 +208,7 @@ function pageSentence({shown, answer, listed, opened, ...others}) {
 
 function Section({section: {label, items, total}, isOnly}) {
   const more = items.slice(MOST_SHOWN);
-  const list = (some) => html`<${Items} section=${{label, items: some}} hrefOf=${(hit) => (hit.catalogue ? changed({open: hit.key}) : undefined)} />`;
+  const list = (some) => html`<${Items} section=${{label, items: some}} hrefOf=${(hit) => (hit.catalogue ? changed({open: hit.key}) : link("/search", {q: hit.title}))} />`;
   return html`<div class="call-things">
     ${!isOnly && html`<h4>${inWords(label)}</h4>`}
     ${list(items.slice(0, MOST_SHOWN))}
