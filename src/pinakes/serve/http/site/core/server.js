@@ -20,6 +20,7 @@ export async function ask(method, path, body, {signal} = {}) {
   const answer = await reply.json().catch(() => null);
   if (reply.ok) return answer;
   const {message, code} = answer?.error ?? {};
+  if (reply.status === 401 && path !== "/v1/login") window.dispatchEvent(new Event("loggedout"));
   throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code, reply.headers.get("retry-after"));
 }
 
@@ -64,6 +65,9 @@ export async function reload() {
     session.set({loading: false, problem: error});
   }
 }
+
+// A session that has ended is noticed by whatever asks next: then one has to log in again.
+window.addEventListener("loggedout", () => { if (session.get().me) reload(); });
 
 async function loadUser() {
   const me = ask("GET", "/v1/me");

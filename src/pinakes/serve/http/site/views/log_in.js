@@ -1,10 +1,12 @@
 // Logging in; and, after a one-time password, choosing one's own.
 import {html, useEffect, useRef, useState} from "../core/html.js";
 import {ask} from "../core/server.js";
+import {useStyle} from "../core/style.js";
 
 export const title = "Log in";
 
 export default function LogIn({session}) {
+  useStyle("views/run/run.css");
   const mustChoose = session.me?.must_change_password;
   return html`<div class="narrow">${mustChoose ? html`<${ChoosePassword} session=${session} />` : html`<${EnterPassword} session=${session} />`}</div>`;
 }

@@ -8,7 +8,7 @@ import {Dialog} from "../../parts/layers.js";
 import {DataTable} from "../../parts/result.js";
 import {attempt, Loaded, readResource, State, useLoad} from "./load.js";
 
-const BUSY_MS = 1500;
+const BUSY_MS = 2000;
 const IDLE_MS = 10000;
 const LIVE = ["queued", "running", "cancelling"];
 const isLive = (run) => LIVE.includes(run?.state);
