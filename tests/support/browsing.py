@@ -13,6 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, P
 PHONE = 390
 DESK = 1440
 LOOK_EVERY_MS = 50
+PASSWORD = "correct horse battery"
+"""The password of everybody in the tests of the page."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--no-sandbox",
@@ -67,6 +69,17 @@ class Visit:
         while not self.page.evaluate(script, argument):
             assert time.monotonic() < end, f"after {timeout_s:g} s not yet: {script} {argument}"
             self.page.wait_for_timeout(LOOK_EVERY_MS)
+
+    def enter(self, name: str = "admin") -> None:
+        """Log in without the form, as somebody who has been here before."""
+        answer = self.page.request.post(f"{self.origin}/v1/login", data={"name": name, "password": PASSWORD})
+        assert answer.ok, answer.text()
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool as the person who is logged in."""
+        answer = self.page.request.post(f"{self.origin}/v1/tools/{tool}", data=arguments)
+        assert answer.ok, answer.text()
+        return answer.json()
 
     def found_problems(self) -> list[str]:
         """Return the problems so far that are not meant, and what the policy of the page has refused."""

@@ -4,13 +4,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
 from pinakes.settings import Settings
-from support.browsing import Visit, find_chromium, launch, start_visit
+from support.browsing import PASSWORD, Visit, find_chromium, launch, start_visit
 from support.libraries import kept_library
 from support.processes import ServerProcess
 
@@ -58,6 +59,23 @@ def build_others(home: Path) -> None:
 def open_server(page_home: Path, start_server: Callable[..., ServerProcess]) -> ServerProcess:
     """A server without accounts, whose visitors may do everything, and whose chat may call models on loopback."""
     return start_server(page_home, "--no-accounts", environment={"PINAKES_WEB_CONNECT": "http://127.0.0.1:*"})
+
+
+@pytest.fixture(scope="session")
+def shared_server(
+    page_home: Path, tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., ServerProcess]
+) -> ServerProcess:
+    """A server with accounts: `admin` has the password PASSWORD, and may call as often as the tests do."""
+    home = tmp_path_factory.mktemp("shared")
+    shutil.copytree(page_home, home, dirs_exist_ok=True, symlinks=True)
+    server = start_server(home, "--accounts")
+    with httpx.Client(base_url=server.url) as client:
+        client.post("/v1/login", json={"name": "admin", "password": server.admin_secret}).raise_for_status()
+        client.post("/v1/me/password", json={"password": PASSWORD}).raise_for_status()
+        for role in ("admin", "user"):
+            more = {"action": "update_role", "name": role, "quotas": {"read": 10_000, "write": 10_000, "sql": 1_000}}
+            client.post("/v1/tools/users.mutate", json=more).raise_for_status()
+    return server
 
 
 @pytest.fixture

@@ -77,10 +77,10 @@ export function Tabs({tabs, chosen, onChoose, label, children}) {
     list.current.children[to].focus();
   };
   return html`<div>
-    <div ref=${list} class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${names.map((name) => html`
-      <button key=${name} type="button" role="tab" id=${`${id}-${name}`} aria-selected=${name === chosen} aria-controls=${`${id}-panel`}
+    <div ref=${list} class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>${names.map((name, place) => html`
+      <button key=${name} type="button" role="tab" id=${`${id}-${place}`} aria-selected=${name === chosen} aria-controls=${`${id}-panel`}
         tabindex=${name === chosen ? 0 : -1} onClick=${() => onChoose(name)}>${tabs[name]}</button>`)}</div>
-    <div role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${chosen}`} tabindex="0">${children}</div>
+    <div role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${names.indexOf(chosen)}`} tabindex="0">${children}</div>
   </div>`;
 }
 

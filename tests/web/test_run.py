@@ -1,0 +1,166 @@
+"""Running the server from the page: every concern for those who may, and none of it for those who may not."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.browsing import PHONE, Visit
+from support.processes import ServerProcess
+
+Start = Callable[..., Visit]
+
+pytestmark = pytest.mark.row("Z16")
+
+
+def confirm(page: Page, answer: str) -> None:
+    """Answer the question that a dialog asks."""
+    page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).click()
+
+
+def row(page: Page, name: str) -> object:
+    return page.get_by_role("row").filter(has_text=name)
+
+
+def test_accounts_roles_access_and_tokens_are_managed_by_those_who_may(
+    visit: Start, shared_server: ServerProcess
+) -> None:
+    here = visit(shared_server.url, allowed=("404", "409"))
+    here.enter()
+    page = here.open("/run/roles")
+    page.get_by_role("button", name="New role").click()
+    page.get_by_label("Name").fill("curator")
+    page.get_by_label("EditCatalog").check()
+    page.get_by_label("Reads a minute").fill("300")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row").filter(has_text="curator")).to_contain_text("300 read")
+
+    page.get_by_role("link", name="Users").click()
+    page.get_by_label("Name").fill("admin")
+    page.get_by_role("button", name="Make an account").click()
+    expect(page.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Name").fill("eve")
+    page.get_by_label("curator").check()
+    page.get_by_role("button", name="Make an account").click()
+    expect(page.get_by_text("eve logs in once with this password")).to_be_visible()
+    page.get_by_role("button", name="eve", exact=True).click()
+    page.get_by_role("dialog").get_by_label("ViewAnalytics").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row").filter(has_text="eve")).to_contain_text("ViewAnalytics")
+    page.get_by_role("button", name="eve", exact=True).click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("row").filter(has_text="eve")).to_contain_text("disabled")
+
+    page.get_by_role("link", name="Access").click()
+    page.get_by_role("button", name="papers").click()
+    page.get_by_label("Only these").check()
+    page.get_by_role("dialog").get_by_label("curator").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row").filter(has_text="papers")).to_contain_text("those with the role curator")
+    page.get_by_role("button", name="papers").click()
+    page.get_by_label("Everybody").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("row").filter(has_text="papers")).to_contain_text("everybody")
+
+    made = page.request.post(f"{here.origin}/v1/tokens", data={"name": "lost key"}).json()
+    page.get_by_role("link", name="Tokens").click()
+    page.get_by_role("button", name="Revoke lost key of admin").click()
+    confirm(page, "Revoke")
+    expect(page.get_by_role("button", name="Revoke lost key of admin")).to_have_count(0)
+    refused = page.request.get(
+        f"{here.origin}/v1/me", headers={"Authorization": f"Bearer {made['token']}", "Cookie": ""}
+    )
+    assert refused.status == 401
+
+
+def test_jobs_changes_audit_logs_and_statements_are_there_for_administrators(
+    visit: Start, shared_server: ServerProcess
+) -> None:
+    here = visit(shared_server.url, allowed=("403",))
+    here.enter()
+    page = here.open("/run/jobs")
+    page.get_by_role("button", name="Run verify_indexes now").click()
+    expect(page.get_by_label("Output")).to_contain_text("verify_indexes, run")
+    expect(page.get_by_label("Output")).to_contain_text("done", timeout=30_000)
+    page.get_by_role("button", name=re.compile("^Schedule:")).click()
+    page.get_by_label("Schedule").fill("every full moon")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").filter(has_text="every full moon")).to_be_visible()
+
+    changed = here.call("catalog.mutate", action="create", kind="artist", fields={"name": "The Undone"})
+    page.get_by_role("link", name="Changes").click()
+    identifier = changed["changes"][0]["id"]
+    page.get_by_role("button", name=f"Undo the change of {identifier}").first.click()
+    confirm(page, "Undo")
+    expect(page.get_by_role("heading", name=re.compile(f"{identifier} delete"))).to_be_visible()
+
+    page.get_by_role("link", name="Audit").click()
+    expect(page.get_by_text("whole", exact=True)).to_be_visible()
+    page.get_by_label("Tool, URI or operation").fill("catalog.mutate")
+    page.get_by_role("button", name="Filter").click()
+    expect(page).to_have_url(re.compile("tool=catalog.mutate"))
+    expect(page.get_by_role("table").get_by_text("jobs.action")).to_have_count(0)
+    expect(page.get_by_role("table").get_by_text("catalog.mutate")).not_to_have_count(0)
+
+    page.get_by_role("link", name="Logs").click()
+    page.get_by_label("Find in the lines").fill("catalog.mutate")
+    expect(page.get_by_role("table")).to_contain_text("target=catalog.mutate")
+
+    page.get_by_role("link", name="SQL").click()
+    page.get_by_label("Catalogue").select_option("music")
+    page.get_by_label("Statement").fill("DELETE FROM items")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("denied")
+    page.get_by_label("Statement").fill("SELECT count(*) AS found FROM items WHERE kind = 'artist'")
+    page.get_by_label("Statement").press("Control+Enter")
+    expect(page.get_by_role("columnheader", name="found")).to_be_visible()
+
+
+def test_calls_are_drawn_live_and_queries_without_results_are_named(visit: Start, shared_server: ServerProcess) -> None:
+    here = visit(shared_server.url, width=PHONE, scheme="dark")
+    here.enter()
+    for query in ("cowboy", "qwxzv blorp"):
+        here.call("search_anime", query=query)
+    page = here.open("/run/analytics")
+    expect(page.get_by_role("region", name="Queries, without results")).to_contain_text("qwxzv blorp")
+    drawn = page.locator("section.chart").filter(has_text="Calls").first
+    before = len(str(drawn.locator("path.line").first.get_attribute("d")))
+    assert before > 100
+    calls = page.get_by_role("row").filter(has_text="search_anime")
+    expect(calls).to_be_visible()
+    count = int(calls.get_by_role("cell").nth(1).inner_text().split()[-1])
+    here.call("search_anime", query="samurai")
+    expect(calls.get_by_role("cell").nth(1)).to_contain_text(str(count + 1))  # without a reload
+    here.check_access()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+    page.get_by_role("link", name="Health").click()
+    expect(page.get_by_role("heading", name="Parts")).to_be_visible()
+
+
+def test_readers_see_no_page_that_they_may_not_use(visit: Start, shared_server: ServerProcess) -> None:
+    administrator = visit(shared_server.url)
+    administrator.enter()
+    secret = administrator.call("users.mutate", action="create", name="rea")["one_time_password"]
+    here = visit(shared_server.url)
+    request = here.page.request
+    assert request.post(f"{here.origin}/v1/login", data={"name": "rea", "password": secret}).ok
+    assert request.post(f"{here.origin}/v1/me/password", data={"password": "quite long enough"}).ok
+    page = here.open("/run/users")
+    expect(page.get_by_role("heading", name="This is not for you")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Run")).to_have_count(0)
+    expect(page.get_by_role("navigation", name="Run").get_by_role("link")).to_have_text(["Health"])
+
+
+def test_a_server_without_accounts_shows_what_it_has(visit: Start) -> None:
+    here = visit()
+    page = here.open("/run")
+    expect(page.get_by_role("heading", name="Parts")).to_be_visible()
+    names = page.get_by_role("navigation", name="Run").get_by_role("link").all_inner_texts()
+    assert {"Health", "Analytics", "Changes"} <= set(names)
+    assert not {"Users", "Roles", "Access", "Tokens", "Audit"} & set(names)
+    for name in names:
+        page.get_by_role("navigation", name="Run").get_by_role("link", name=name, exact=True).click()
+        expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()
+        expect(page.locator(".spinner")).to_have_count(0)
+        expect(page.locator(".notice.bad")).to_have_count(0)
