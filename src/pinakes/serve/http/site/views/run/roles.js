@@ -9,7 +9,7 @@ import {PERMISSIONS} from "./users.js";
 const COSTS = {read: "Reads a minute", write: "Writes a minute", sql: "SQL statements a minute"};
 const NEW = {name: "", permissions: ["AccessCatalog"], quotas: null};
 
-export default function Roles() {
+export default function Roles({session}) {
   const [open, setOpen] = useState(null), state = useLoad(() => listAll("users.query", {query_type: "roles"}, "roles"));
   const columns = [
     {name: "name", label: "Role", show: (role) => html`<button type="button" class="link" onClick=${() => setOpen(role)}>${role.name}</button>${role.builtin && html` <span class="chip">comes with the server</span>`}`},
@@ -19,16 +19,17 @@ export default function Roles() {
   return html`<p class="quiet">A role is a named set of permissions. Nobody gives more than they have.</p>
     <section class="card"><${Loaded} state=${state}>${(roles) => html`<${DataTable} label="Roles" columns=${columns} rows=${roles} keyOf=${(role) => role.name} />`}<//></section>
     <div><button type="button" onClick=${() => setOpen(NEW)}>New role</button></div>
-    ${open && html`<${EditRole} role=${open} onDone=${state.reload} onClose=${() => setOpen(null)} />`}`;
+    ${open && html`<${EditRole} usual=${session.me.quotas} role=${open} onDone=${state.reload} onClose=${() => setOpen(null)} />`}`;
 }
 
-function EditRole({role, onDone, onClose}) {
+function EditRole({usual, role, onDone, onClose}) {
   const isNew = role === NEW;
   const [name, setName] = useState(role.name), [permissions, setPermissions] = useState(role.permissions), [quotas, setQuotas] = useState(role.quotas ?? {}), [error, setError] = useState("");
   const send = async (event) => {
     event.preventDefault();
-    const counts = Object.fromEntries(Object.entries(quotas).filter(([, count]) => count !== "").map(([cost, count]) => [cost, Number(count)]));
-    const isSet = Object.keys(counts).length > 0 || role.quotas;
+    const isLimited = Object.values(quotas).some((count) => count !== "");
+    const counts = isLimited ? Object.fromEntries(Object.keys(COSTS).map((cost) => [cost, Number(quotas[cost] || usual?.[cost] || 0)])) : {};
+    const isSet = isLimited || role.quotas;
     try {
       await callTool("users.mutate", {action: isNew ? "create_role" : "update_role", name, permissions, ...(isSet ? {quotas: counts} : {})});
       onDone();

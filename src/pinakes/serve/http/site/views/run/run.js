@@ -21,7 +21,7 @@ const PAGES = {
   downloads: ["Downloads", (session) => Boolean(queueTool(session)), () => import("./downloads.js")],
   changes: ["Changes", (session) => undoTools(session).length > 0, () => import("./changes.js")],
   audit: ["Audit", (session) => session.server.accounts && hasTool(session, "server.query"), () => import("./audit.js")],
-  logs: ["Logs", (session) => session.may("ServerAdmin"), () => import("./logs.js")],
+  logs: ["Logs", (session) => hasTool(session, "server.query"), () => import("./logs.js")],
   sql: ["SQL", (session) => hasTool(session, "debug.sql"), () => import("./sql.js")],
 };
 
