@@ -6,7 +6,7 @@ import {DataTable} from "../../parts/result.js";
 import {Chart} from "./chart.js";
 import {hasTool, Loaded, Tiles, useLoad} from "./load.js";
 
-const EVERY_MS = 5000;
+const EVERY_MS = 3000;
 const SPANS = {hour: ["Last hour", 3600], day: ["Last day", 86400]};
 const REPORTS = {top_queries: "Most asked", no_results: "Without results"};
 
