@@ -5,15 +5,12 @@ import re
 from collections.abc import Callable
 
 import httpx
-import pytest
 from playwright.sync_api import Page, expect
 
 from support.browsing import PASSWORD, PHONE, Visit
 from support.processes import ServerProcess
 
 Start = Callable[..., Visit]
-
-pytestmark = pytest.mark.row("Z16")
 
 
 def new_user(server: ServerProcess, name: str, *roles: str) -> str:

@@ -3,15 +3,12 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from support.browsing import PHONE, Visit
 from support.processes import ServerProcess
 
 Start = Callable[..., Visit]
-
-pytestmark = pytest.mark.row("Z16")
 
 
 def confirm(page: Page, answer: str) -> None:

@@ -5,14 +5,11 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote
 
-import pytest
 from playwright.sync_api import expect
 
 from support.browsing import Visit
 
 Start = Callable[..., Visit]
-
-pytestmark = pytest.mark.row("Z16")
 
 
 def test_a_tool_is_found_filled_in_and_run_with_the_keyboard_alone(visit: Start) -> None:
