@@ -1,7 +1,7 @@
 // Logging in; and, after a one-time password, choosing one's own.
 import {html, useEffect, useRef, useState} from "../core/html.js";
 import {ask} from "../core/server.js";
-import {useStyle} from "../core/style.js";
+import {useStyle} from "../core/store.js";
 
 export const title = "Log in";
 
