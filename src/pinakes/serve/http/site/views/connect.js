@@ -3,7 +3,7 @@ import {html, useState} from "../core/html.js";
 import {useStore, useStyle} from "../core/store.js";
 import {CodeBlock, CopyButton} from "../parts/basics.js";
 import {Tabs} from "../parts/layers.js";
-import {made, NewToken, TokenForm} from "./tokens.js";
+import {made, NewToken, TokenForm} from "./account.js";
 
 export const title = "Connect";
 const TOKEN_PLACE = "YOUR_TOKEN";
