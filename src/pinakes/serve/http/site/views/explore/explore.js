@@ -36,8 +36,8 @@ export default function Explore({address, session}) {
       <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>
-    <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters">
-      ${facets && counted.answer && html`<${facets.Facets} facets=${counted.answer.facets} path=${path} params=${params} />`}</aside>
+    <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
+      ${facets && counted.answer && html`<${facets.Facets} facets=${counted.answer.facets} path=${path} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
     <section class="found" aria-busy=${!found.isCurrent}>
       <h2 class="unseen">Results</h2>
       <div class="tools">

@@ -5,7 +5,7 @@ import {change} from "../../core/address.js";
 export function Histogram({facet}) {
   const {field, label, bars} = facet, last = bars.length - 1;
   const stated = [placeOf(bars, facet.low, 0), placeOf(bars, facet.high, last)];
-  const [[low, high], setEnds] = useState(stated);
+  const [ends, setEnds] = useState(stated), [low, high] = ends.map((place) => Math.min(place, last)); // of fewer bars than before
   useEffect(() => setEnds(stated), [facet.low, facet.high, bars.length]);
   const most = Math.max(1, ...bars.map(({count}) => count));
   const choose = () => {

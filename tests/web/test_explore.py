@@ -1,0 +1,162 @@
+"""Home, search and explore in a real browser: one result set, whose address holds all of it."""
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from playwright.sync_api import Error, Page, Route, expect
+
+pytestmark = pytest.mark.row("Z16")
+
+Start = Callable[..., Any]
+SENTENCE = "space adventure after 1990, not horror"
+
+
+def box(page: Page) -> Any:
+    return page.get_by_role("searchbox").first
+
+
+def titles(page: Page) -> list[str]:
+    return page.locator(".hits .hit-title").all_text_contents()
+
+
+def test_home_shows_the_catalogues_and_finds_what_any_of_them_has(visit: Start) -> None:
+    one = visit()
+    page = one.open("/")
+    cards = page.locator(".catalogue")
+    expect(cards.filter(has_text="Anime").get_by_text(re.compile(r"^\d+ records, changed "))).to_be_visible()
+    expect(cards.get_by_role("link", name="Handbook")).to_be_visible()
+    expect(page.get_by_text(re.compile("Query RAG|search_anime"))).to_have_count(0)
+    box(page).press_sequentially("blues")
+    expect(page.locator(".hits").get_by_role("link", name="Crazy Blues").first).to_be_visible()
+    expect(
+        page.get_by_role("status").filter(has_text=re.compile(r"\d+ good matches in \d+ catalogues"))
+    ).to_be_visible()
+    expect(box(page)).to_be_focused()
+    assert page.url.endswith("/search?q=blues")
+    one.check_access()
+    page.get_by_role("list", name="Catalogues with good matches").get_by_role("link", name="Music").click()
+    expect(page.get_by_role("heading", name="Music", exact=True)).to_be_visible()
+    expect(page.locator(".hits").get_by_role("link", name="Crazy Blues").first).to_be_visible()
+    page.go_back()
+    expect(box(page)).to_have_value("blues")
+    page.go_back()
+    expect(cards.first).to_be_visible()
+
+
+def test_nonsense_is_said_to_be_answered_by_nothing_and_a_misspelt_title_is_found(visit: Start) -> None:
+    page = visit().open("/search?q=qwxzv blorp")
+    expect(page.get_by_role("heading", name="Nothing here answers this")).to_be_visible()
+    expect(page.locator(".hit").first).not_to_be_visible()
+    page.get_by_text("nearest records, which do not answer it").click()
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(page.get_by_text("Good match", exact=True)).to_have_count(0)
+    box(page).fill("fulmetal alchemst")
+    first = page.locator(".hits > li").first
+    expect(first).to_contain_text("Fullmetal Alchemist")
+    expect(first).to_contain_text("Good match")
+
+
+def test_a_sentence_becomes_chips_and_every_step_is_an_address(visit: Start) -> None:
+    one = visit()
+    page = one.open("/c/anime")
+    count = page.locator(".count")
+    expect(count).to_have_text("305 records")
+    box(page).press_sequentially(SENTENCE)
+    chips = page.get_by_role("list", name="Conditions")
+    expect(chips.get_by_role("listitem")).to_have_text(["Year ≥ 1991", "not horror"])
+    expect(count).to_have_text(re.compile(r"\d+ good matches of the 99 nearest"))
+    page.get_by_role("button", name="Remove Year ≥ 1991").click()
+    expect(chips.get_by_role("listitem")).to_have_text(["not horror"])
+    assert "u=after+1990" in page.url
+    tags = page.get_by_role("group", name="Tags")
+    tags.get_by_role("checkbox", name=re.compile("^drama")).check()
+    expect(chips.get_by_role("listitem").filter(has_text="Tags: drama")).to_be_visible()
+    expect(tags.get_by_role("checkbox", name=re.compile("^drama"))).to_be_checked()
+    year = page.get_by_role("slider", name="Year, from")
+    expect(year).to_be_visible()
+    year.press("ArrowRight")
+    expect(chips.get_by_role("listitem").filter(has_text="Year ≥")).to_be_visible()
+    narrowed, address = titles(page), page.url
+    reply = page.request.get(address, headers={"Accept": "application/json"}).json()
+    assert [hit["title"] for hit in reply["hits"]][: len(narrowed)] == narrowed
+    page.reload()
+    expect(page.locator(".hits .hit-title").first).to_have_text(narrowed[0])
+    assert titles(page) == narrowed
+    page.go_back()
+    expect(chips.get_by_role("listitem").filter(has_text="Year ≥")).to_have_count(0)
+    expect(page.get_by_role("complementary", name="Filters")).to_have_attribute("aria-busy", "false")
+    tags.get_by_role("button", name="Leave out", disabled=False).nth(1).click()
+    expect(chips.get_by_role("listitem").filter(has_text=re.compile("^not "))).to_have_count(2)
+    page.get_by_role("button", name="Clear all").click()
+    expect(page.get_by_text("Tags: drama")).to_have_count(0)
+    page.get_by_text("As your assistant asks it").click()
+    expect(page.get_by_label("the call", exact=True)).to_contain_text('"catalogue": "anime"')
+    one.check_access()
+
+
+def test_an_older_answer_never_replaces_a_newer_one(visit: Start) -> None:
+    page = visit().open("/c/anime")
+    expect(page.locator(".hit").first).to_be_visible()
+    held: list[Route] = []
+    page.route(re.compile(r"/c/anime\?q=robots&parts=hits"), lambda route: held.append(route))
+    box(page).fill("robots")
+    page.wait_for_function("performance.getEntriesByType('resource').length > 0")
+    expect(page.locator(".found")).to_have_attribute("aria-busy", "true")
+    box(page).fill("cooking")
+    expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
+    for route in held:
+        with suppress(Error):
+            route.continue_()
+    expect(page.locator(".found")).to_have_attribute("aria-busy", "false")
+    expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
+
+
+def test_a_table_is_sorted_by_its_columns(visit: Start) -> None:
+    one = visit(scheme="dark")
+    page = one.open("/c/anime")
+    page.get_by_role("navigation", name="View").get_by_role("link", name="Table").click()
+    page.get_by_role("button", name="Year").click()
+    expect(page.get_by_role("columnheader", name="Year")).to_have_attribute("aria-sort", "descending")
+    expect(page.locator("tbody tr").first).to_contain_text("2024")
+    page.get_by_role("button", name="Year").click()
+    expect(page.locator("tbody tr").first).to_contain_text("1963")
+    assert "sort=year" in page.url
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator("tbody tr")).to_have_count(48)
+    one.check_access()
+
+
+def test_a_phone_filters_and_the_keyboard_alone_is_enough(visit: Start) -> None:
+    one = visit(width=390, scheme="dark")
+    page = one.open("/c/anime?q=space")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("checkbox", name=re.compile("^MOVIE")).check()
+    expect(page.get_by_role("listitem").filter(has_text="Type: MOVIE")).to_be_visible()
+    one.check_access()
+    page.set_viewport_size({"width": 320, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.keyboard.press("Tab")
+    page.keyboard.press("/")
+    expect(box(page)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    second = page.locator(".hit-title a").nth(1)
+    expect(second).to_be_focused()
+    page.keyboard.press("k")
+    expect(page.locator(".hit-title a").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("aside.drawer")).to_be_focused()
+    assert "open=anime%2F" in page.url
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("open="))
+
+
+def test_what_is_wrong_with_an_address_is_said(visit: Start) -> None:
+    page = visit(allowed=("400", "404")).open("/c/anime?f.yaer=2015")
+    expect(page.get_by_role("alert")).to_contain_text("did you mean 'year'")
+    page.goto(page.url.replace("/c/anime?f.yaer=2015", "/c/anmie"))
+    expect(page.get_by_role("alert")).to_contain_text("did you mean 'anime'")
