@@ -101,9 +101,12 @@ def test_an_older_answer_never_replaces_a_newer_one(visit: Start) -> None:
     page = visit().open("/c/anime")
     expect(page.locator(".hit").first).to_be_visible()
     held: list[Route] = []
-    page.route(re.compile(r"/c/anime\?q=robots&parts=hits"), lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile(r"/c/anime\?q=robots&parts=hits"), hold)
     box(page).fill("robots")
-    page.wait_for_function("performance.getEntriesByType('resource').length > 0")
     expect(page.locator(".found")).to_have_attribute("aria-busy", "true")
     box(page).fill("cooking")
     expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")

@@ -8,7 +8,7 @@ from pinakes.gate.gate import CallContext, Gate
 from pinakes.gate.retries import with_retries
 from pinakes.model.principal import Action
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
-from pinakes.tools.explore.explore import Reader, explore_catalogue, list_cards, search_everywhere
+from pinakes.tools.explore.explore import Reader, explore_catalogue, list_overviews, search_everywhere
 from pinakes.tools.explore.request import Explored
 from pinakes.tools.media import CallerMedia
 
@@ -34,7 +34,7 @@ def explore_all(gate: Gate, context: CallContext, asked: Explored) -> dict[str, 
 
 def list_catalogues(gate: Gate, context: CallContext) -> list[dict[str, Any]]:
     """Return the catalogues that the caller may see."""
-    return read_page(gate, context, list_cards)
+    return read_page(gate, context, list_overviews)
 
 
 def read_page(

@@ -109,7 +109,7 @@ class FieldResult(EndpointResult):
     sortable: bool
 
 
-class CatalogueCardResult(EndpointResult):
+class CatalogueOverviewResult(EndpointResult):
     """A catalogue, before anything is asked of it."""
 
     name: str
@@ -128,7 +128,7 @@ class CatalogueCardResult(EndpointResult):
 class CataloguesResult(EndpointResult):
     """The catalogues that the caller may see."""
 
-    catalogues: list[CatalogueCardResult]
+    catalogues: list[CatalogueOverviewResult]
 
 
 class UnderstoodResult(EndpointResult):
@@ -149,7 +149,7 @@ class ExploreResult(EndpointResult):
     understood: list[UnderstoodResult]
     call: ToolCallResult | None
     notes: list[str]
-    catalogue: CatalogueCardResult | None = None
+    catalogue: CatalogueOverviewResult | None = None
     evidence: Evidence | None = None
     only_orders: bool | None = Field(default=None, description="the words only order what has the conditions")
     total: int | None = Field(default=None, description="how many answer, or are listed without a query")

@@ -11,7 +11,7 @@ from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each, unread_notes
 from pinakes.tools.explore.call import find_call
-from pinakes.tools.explore.cards import describe_catalogue, describe_fields, table_columns
+from pinakes.tools.explore.overview import describe_catalogue, describe_fields, table_columns
 from pinakes.tools.explore.facets import FacetedSet
 from pinakes.tools.explore.request import Explored
 from pinakes.tools.explore.result_set import ResultSet, find_further, find_results
@@ -78,14 +78,14 @@ def search_everywhere(
     }
 
 
-def list_cards(catalogues: Sequence[OpenCatalogue], reader: Reader) -> list[dict[str, Any]]:
-    """Return every catalogue as a card; one that cannot be read is left out."""
+def list_overviews(catalogues: Sequence[OpenCatalogue], reader: Reader) -> list[dict[str, Any]]:
+    """Return every catalogue in short; one that cannot be read is left out."""
     views = ask_each({one.name: one for one in catalogues}, OpenCatalogue.view)
-    cards = ask_each(views.found, lambda view: _card(view, reader))
-    return list(cards.found.values())
+    overviews = ask_each(views.found, lambda view: _overview(view, reader))
+    return list(overviews.found.values())
 
 
-def _card(view: CatalogueView, reader: Reader) -> dict[str, Any]:
+def _overview(view: CatalogueView, reader: Reader) -> dict[str, Any]:
     last = view.catalogue.shelf.history().list_changes(limit=1)
     changed_at = last[0].at.isoformat() if last else None
     return {**describe_catalogue(view, reader.principal.visibility, reader.media), "changed_at": changed_at}
@@ -131,8 +131,8 @@ def _hit(found: ResultSet, record: Record, strength: float | None, asked: Explor
 def _catalogue_part(
     view: CatalogueView, _understood: UnderstoodQuery, _scope: Scope, _asked: Explored, reader: Reader
 ) -> dict[str, Any]:
-    card = describe_catalogue(view, reader.principal.visibility, reader.media)
-    return {"catalogue": {**card, "fields": describe_fields(view.spec)}}
+    overview = describe_catalogue(view, reader.principal.visibility, reader.media)
+    return {"catalogue": {**overview, "fields": describe_fields(view.spec)}}
 
 
 def _facets_part(

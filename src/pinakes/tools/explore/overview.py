@@ -20,7 +20,7 @@ MOST_COLUMNS = 12
 
 
 def describe_catalogue(view: CatalogueView, visibility: Visibility, media: CallerMedia) -> dict[str, Any]:
-    """Return a catalogue as a card."""
+    """Return a catalogue in short."""
     spec = view.spec
     return {
         "name": view.name,
