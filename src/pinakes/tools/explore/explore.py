@@ -11,8 +11,8 @@ from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each, unread_notes
 from pinakes.tools.explore.call import find_call
-from pinakes.tools.explore.overview import describe_catalogue, describe_fields, table_columns
 from pinakes.tools.explore.facets import FacetedSet
+from pinakes.tools.explore.overview import describe_catalogue, describe_fields, table_columns
 from pinakes.tools.explore.request import Explored
 from pinakes.tools.explore.result_set import ResultSet, find_further, find_results
 from pinakes.tools.explore.understood import UnderstoodQuery, understand_query
