@@ -2,6 +2,7 @@
 
 const PROTOCOL = "2025-11-25";
 const LONGEST_WAIT_MS = 15_000;
+const MOST_TRIES = 4;
 const NO_LONGER_VALID = 1008;
 
 export class McpError extends Error {
@@ -89,12 +90,15 @@ export function createMcp({
   }
 
   async function request(method, params, {mayRepeat = true, ...options} = {}) {
-    for (let attempt = 0; ; attempt += 1) {
-      await open();
+    for (let attempt = 1; ; attempt += 1) {
+      let isSent = false;
       try {
+        await open();
+        isSent = true;
         return await send(method, params, options);
       } catch (error) {
-        if (!(error.lost && mayRepeat && attempt < 2)) throw error;
+        const mayTry = error.lost && attempt < MOST_TRIES && (mayRepeat || !isSent) && !options.signal?.aborted;
+        if (!mayTry) throw error;
       }
     }
   }

@@ -16,13 +16,14 @@ import {exploreAddress} from "./ui_tools.js";
 
 const close = () => hideDock("chat");
 
-export default function ChatDrawer() {
+export default function ChatDrawer({session: {server}}) {
   const isStyled = useStyle("views/chat/chat.css");
   const {turns, busy} = useStore(chat.store), settings = chosen(useStore(config));
   const [isSetting, setSetting] = useState(() => findProblem(settings) !== null);
   const panel = useRef();
   useEffect(() => {
     const before = document.activeElement;
+    if (!server.chat || !server.mcp) close();
     return () => before?.isConnected && before.focus?.();
   }, []);
   useKeys("Chat", {Escape: ["close the chat, or stop the answer", () => (busy ? chat.stop() : panel.current?.contains(document.activeElement) ? close() : false)]});

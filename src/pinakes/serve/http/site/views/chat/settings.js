@@ -10,7 +10,7 @@ export const PROVIDERS = {
   anthropic: {title: "Anthropic", address: "https://api.anthropic.com", needsKey: true, load: () => import("./providers/anthropic.js")},
   openai: {title: "OpenAI", address: "https://api.openai.com/v1", needsKey: true, load: () => import("./providers/openai.js")},
   google: {title: "Google", address: "https://generativelanguage.googleapis.com/v1beta", needsKey: true, load: () => import("./providers/google.js")},
-  ollama: {title: "Ollama", address: "http://localhost:11434", needsKey: false, load: () => import("./providers/ollama.js")},
+  ollama: {title: "Ollama", address: "http://localhost:11434", needsKey: false, load: async () => (await import("./providers/openai.js")).ollama},
   openrouter: {title: "OpenRouter", address: "https://openrouter.ai/api/v1", needsKey: true, load: async () => (await import("./providers/openai.js")).openRouter},
 };
 

@@ -1,10 +1,10 @@
-// OpenAI's Responses, streamed; and Chat Completions, which OpenRouter and most other servers speak.
-import {cutOff, explain, getJson, jsonEvents, messages, outputOf, parseArguments, post} from "./wire.js";
+// OpenAI's Responses, streamed; Chat Completions, which OpenRouter and most other servers speak; and Ollama, which speaks much like them.
+import {cutOff, explain, getJson, jsonEvents, jsonLines, messages, outputOf, parseArguments, post} from "./wire.js";
 
 const NAME = "OpenAI";
 const OTHER_KINDS = /embedding|whisper|tts|dall-e|moderation|image|audio|realtime|transcribe|search|davinci|babbage|sora/;
 
-export const bearer = (config) => (config.key ? {authorization: `Bearer ${config.key}`} : {});
+const bearer = (config) => (config.key ? {authorization: `Bearer ${config.key}`} : {});
 
 export async function models(config, signal) {
   const {data} = await getJson(NAME, `${config.address}/models`, bearer(config), signal);
@@ -53,13 +53,13 @@ function asItems({role, text, native, calls}) {
 // Chat Completions. Calls are gathered by their index.
 const STOPS = {length: "length", content_filter: "refused", tool_calls: "tools"};
 
-export async function complete(name, config, {system, tools, ...asked}, {signal, on, headers = {}}) {
+async function complete(name, config, {system, tools, ...asked}, {signal, on, headers = {}}) {
   const body = {
     model: config.model,
-    messages: [{role: "system", content: system}, ...[...messages(asked)].flatMap(asMessages)],
+    messages: spoken(system, asked, (call) => ({tool_call_id: call.id})),
     stream: true,
     stream_options: {include_usage: true},
-    tools: tools.map(({name, description, schema}) => ({type: "function", function: {name, description, parameters: schema}})),
+    tools: functions(tools),
   };
   if (!tools.length) delete body.tools;
   const response = await post(name, `${config.address}/chat/completions`, {...bearer(config), ...headers}, body, signal);
@@ -119,12 +119,14 @@ function compact(native) {
 
 const asCall = ({id, function: {name, arguments: text}}) => ({id, name, ...parseArguments(text)});
 
-function asMessages({role, text, native, calls}) {
-  if (role !== "native") return [{role, content: text}];
-  return [native, ...calls.map((call) => ({role: "tool", tool_call_id: call.id, content: errorMarked(call)}))];
+const functions = (tools) => tools.map(({name, description, schema}) => ({type: "function", function: {name, description, parameters: schema}}));
+
+function spoken(system, asked, nameOf) {
+  const said = [...messages(asked)].flatMap(({role, text, native, calls}) => (role === "native" ? [native, ...calls.map((call) => ({role: "tool", ...nameOf(call), content: errorMarked(call)}))] : [{role, content: text}]));
+  return [{role: "system", content: system}, ...said];
 }
 
-export function errorMarked(call) {
+function errorMarked(call) {
   const {text, isError} = outputOf(call);
   return isError ? `Error: ${text}` : text;
 }
@@ -137,3 +139,56 @@ export const openRouter = {
   },
   round: (config, asked, options) => complete("OpenRouter", config, asked, {...options, headers: {"x-title": "Pinakes"}}),
 };
+
+// Ollama: one JSON object a line, arguments as objects, no ids of calls promised.
+const OLLAMA = "Ollama";
+const CONTEXT_TOKENS = 32768; // the default of Ollama is smaller than a list of tools
+
+export const ollama = {
+  async models(config, signal) {
+    const {models: list} = await getJson(OLLAMA, `${config.address}/api/tags`, bearer(config), signal);
+    return list.map(({name, details}) => ({id: name, title: details?.parameter_size ? `${name} (${details.parameter_size})` : name}));
+  },
+  async round(config, {system, tools, ...asked}, {signal, on}) {
+    const body = {
+      model: config.model,
+      messages: spoken(system, asked, (call) => ({tool_name: call.wireName})),
+      tools: functions(tools),
+      stream: true,
+      options: {num_ctx: CONTEXT_TOKENS},
+    };
+    return readLines(await post(OLLAMA, `${config.address}/api/chat`, bearer(config), body, signal), signal, on);
+  },
+};
+
+async function readLines(response, signal, on) {
+  const native = {role: "assistant", content: ""};
+  for await (const line of jsonLines(response, signal)) {
+    if (line.error) throw explain(OLLAMA, {said: line.error});
+    takeLine(line.message ?? {}, native, on);
+    if (line.done) return outcomeOf(native, line);
+  }
+  throw cutOff(OLLAMA);
+}
+
+function takeLine(message, native, on) {
+  if (message.content) {
+    native.content += message.content;
+    on({kind: "text", text: message.content});
+  }
+  if (message.thinking) {
+    native.thinking = (native.thinking ?? "") + message.thinking;
+    on({kind: "thought", text: message.thinking});
+  }
+  if (message.tool_calls) native.tool_calls = [...(native.tool_calls ?? []), ...message.tool_calls];
+}
+
+function outcomeOf(native, last) {
+  const calls = (native.tool_calls ?? []).map((call, index) => ({
+    id: call.id ?? `call-${index}`,
+    name: call.function.name,
+    args: call.function.arguments ?? {},
+  }));
+  const usage = {input: last.prompt_eval_count ?? 0, output: last.eval_count ?? 0};
+  return {native, calls, usage, stop: calls.length ? "tools" : last.done_reason === "length" ? "length" : "end"};
+}

@@ -55,7 +55,7 @@ async function refusal(provider, response) {
   if (Array.isArray(body)) body = body[0] ?? {};
   const error = body.error ?? body;
   const said = typeof error === "string" ? error : error.message ?? "";
-  return explain(provider, {status: response.status, said, retryAfter: waitOf(response.headers.get("retry-after"), error)});
+  return explain(provider, {status: response.status, code: error.status ?? error.code ?? error.type, said, retryAfter: waitOf(response.headers.get("retry-after"), error)});
 }
 
 function waitOf(header, error) {
@@ -66,12 +66,13 @@ function waitOf(header, error) {
   return Number.isNaN(until) ? null : Math.max(0, Math.ceil((until - Date.now()) / 1000));
 }
 
-const KINDS = {
-  401: "key", 403: "key", 402: "credit", 429: "busy", 503: "busy", 529: "busy",
-  authentication_error: "key", permission_error: "key", billing_error: "credit", insufficient_quota: "credit",
-  rate_limit_error: "busy", overloaded_error: "busy", rate_limit_exceeded: "busy", server_is_overloaded: "busy",
-  invalid_api_key: "key", RESOURCE_EXHAUSTED: "busy", UNAVAILABLE: "busy", UNAUTHENTICATED: "key", PERMISSION_DENIED: "key",
-};
+const BY_STATUS = {401: "key", 402: "credit", 429: "busy", 503: "busy", 529: "busy"};
+const BY_CODE = [[/billing|insufficient/i, "credit"], [/auth|api.key|permission/i, "key"], [/rate_|overload|exhaust|unavail/i, "busy"]];
+
+function kindOf(status, code) {
+  const told = BY_CODE.find(([pattern]) => pattern.test(code))?.[1];
+  return told === "credit" ? told : BY_STATUS[status] ?? told ?? "failed";
+}
 
 const SENTENCES = {
   key: (name) => `${name} does not accept the key. Check it in the settings of the chat.`,
@@ -81,7 +82,7 @@ const SENTENCES = {
 };
 
 export function explain(provider, {status = null, code = null, said = "", retryAfter = null}) {
-  const kind = (/api[ _]key not valid/i.test(said) && "key") || KINDS[code] || KINDS[status] || "failed";
+  const kind = /api.key not valid/i.test(said) ? "key" : kindOf(status, String(code));
   const sentence = SENTENCES[kind](provider, retryAfter, status);
   return new ProviderError(kind, said ? `${sentence} It said: ${said}` : sentence, {status, retryAfter});
 }
