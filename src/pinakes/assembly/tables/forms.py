@@ -20,7 +20,7 @@ class BeginBody(BodyParams):
     """A table that is going to be sent."""
 
     file: str = Field(min_length=1, max_length=255, description="the name of the file, with its suffix")
-    size_bytes: int = Field(ge=1, description="the size of the file")
+    size_bytes: int = Field(ge=0, description="the size of the file")
 
 
 class PieceParams(QueryParams):

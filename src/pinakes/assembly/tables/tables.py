@@ -33,7 +33,7 @@ from pinakes.assembly.tables.uploads import (
     require_table,
 )
 from pinakes.catalogue.infer.names import catalogue_name
-from pinakes.errors import ConflictError, ExpectedError, ForbiddenError, NotFoundError, TooLargeError
+from pinakes.errors import ConflictError, ExpectedError, ForbiddenError, InputError, NotFoundError, TooLargeError
 from pinakes.sources.location import stem_of
 
 logger = logging.getLogger(__name__)
@@ -146,6 +146,8 @@ class Tables:
         """Make room for a file that is going to be sent."""
         if not self._max_bytes:
             raise ForbiddenError("tables cannot be added on the page: the setting 'server.max_upload_mb' is 0")
+        if not size_bytes:
+            raise InputError("'size_bytes': the file is empty, or a folder; choose a file with a table")
         if size_bytes > self._max_bytes:
             raise TooLargeError(
                 f"'size_bytes': {size_bytes:,} is more than {self._max_bytes:,}, the most that is taken (setting "

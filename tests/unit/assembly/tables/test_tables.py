@@ -186,6 +186,8 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
     _app, tables = open_tables(tmp_path, max_upload_mb=1)
     with pytest.raises(TooLargeError, match="'size_bytes': 1,000,001 is more than 1,000,000"):
         tables.begin(OWNER, file="plays.csv", size_bytes=1_000_001)
+    with pytest.raises(InputError, match="'size_bytes': the file is empty, or a folder"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=0)
     with pytest.raises(InputError, match=r"'file': 'plays\.exe' is no table"):
         tables.begin(OWNER, file="plays.exe", size_bytes=10)
     table = tables.begin(OWNER, file="../../C:\\x\\my #1 plays*.csv", size_bytes=10)

@@ -1,18 +1,21 @@
 // Add a table: drop it, see what becomes of its columns, change that, build it, and search it.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {go} from "../../core/address.js";
-import {bytes, number} from "../../core/format.js";
+import {bytes, number, plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
 import {Empty, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
+import {HitList} from "../../parts/hit.js";
 import {confirm} from "../../parts/layers.js";
-import {Proposal} from "./proposal.js";
 
 export const title = "Add a table";
-const KINDS = "CSV, JSON, Parquet, Excel, OpenDocument or SQLite, also compressed";
 const STATES = {reading: "is being read", proposed: "can be built", building: "is being built", built: "was built", failed: "was not built"};
 const WAITING = ["receiving", "reading", "building"];
 const LONGEST_PAUSE_MS = 1500;
+const TYPES = {text: "Text", "text[]": "List of texts", "tag[]": "Tags", int: "Whole number", float: "Number", date: "Date", url: "Link", json: "Data"};
+const ROLES = {"": "Shown", title: "Title", body: "Main text", alternatives: "Other names", time: "Time", popularity: "How well known", people: "People", place: "Place", picture: "Picture", link: "Web page"};
+const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const OTHER_TABLE = {columns: {}, record_title: null, id: null, body: null, group: null};
 
 export default function Add({address, session}) {
   const isStyled = useStyle("views/add/add.css");
@@ -28,7 +31,6 @@ function Drop() {
     if (!file || !server || sending) return;
     setError(null);
     try {
-      requireTable(file, server);
       stop.current = new AbortController();
       const id = await sendFile(file, server.piece_bytes, (part) => setSending({file, part}), stop.current.signal);
       go(`/add?table=${id}`);
@@ -58,17 +60,11 @@ function Drop() {
   return html`${error && html`<${Problem} error=${error} />`}
     <label class=${`drop ${isOver ? "over" : ""}`}>
       <${Icon} name="upload" /><strong>Drop a table here, or choose a file</strong>
-      <span class="quiet">${KINDS}; up to ${bytes(server.max_bytes)}. It stays on this server.</span>
+      <span class="quiet">CSV, JSON, Parquet, Excel, OpenDocument or SQLite, also compressed; up to ${bytes(server.max_bytes)}. It stays on this server.</span>
       <input type="file" class="unseen" accept=${server.suffixes.join()} onChange=${(event) => send(event.target.files[0])} />
     </label>
     ${known.length > 0 && html`<h2>Tables of today</h2><ul>${known.map(({id, file, state}) => html`
       <li key=${id}><a href=${`/add?table=${id}`}>${file}</a> <span class="quiet">${STATES[state]}</span></li>`)}</ul>`}`;
-}
-
-function requireTable({name, size}, {max_bytes: most, suffixes}) {
-  if (!size) throw new Error(`${name} is empty, or a folder. Choose a file with a table.`);
-  if (size > most) throw new Error(`${name} has ${bytes(size)}, and at most ${bytes(most)} are taken here. On the server itself: pinakes add FILE`);
-  if (!suffixes.some((one) => name.toLowerCase().endsWith(one))) throw new Error(`${name} is no table, by its name. Right are ${KINDS}.`);
 }
 
 // Announce a file and send it in pieces; `onPart` is told the share that has arrived. Returns the id of the table.
@@ -128,6 +124,93 @@ function Table({path, session}) {
       : html`<${Spinner} label=${table ? `Reading ${table.file}…` : undefined} />`}`;
 }
 
+// The proposed catalogue as a form: what becomes of each column and why, and the first records as they will look.
+function Proposal({path, file, proposal, onProposal, build, discard}) {
+  const [error, setError] = useState(null), [isBusy, setBusy] = useState(false);
+  const last = useRef(null), wanted = useRef(proposal.changes), embed = useRef();
+  // What was chosen is shown at once; where it is refused, it goes back to what was.
+  const save = async (change, columns = proposal.columns) => {
+    last.current?.abort();
+    const {signal} = last.current = new AbortController();
+    setBusy(true);
+    onProposal({...proposal, ...change, name: change.name ?? proposal.name, title: change.title ?? proposal.title, columns});
+    try {
+      const changed = await ask("PUT", `${path}/proposal`, wanted.current = {...wanted.current, ...change}, {signal});
+      setError(null);
+      onProposal(changed);
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      setError(problem);
+      const present = await ask("GET", `${path}/proposal`).catch(() => proposal);
+      wanted.current = present.changes;
+      onProposal(present);
+    }
+    setBusy(false);
+  };
+  const setColumn = (name, change, more) => {
+    const known = wanted.current.columns, shown = {...change};
+    if (change.role === "none") shown.role = null;
+    if (change.use) shown.field = change.use === "keep" ? name : null;
+    return save({...more, columns: {...known, [name]: {...known[name], ...change}}},
+      proposal.columns.map((one) => (one.column === name ? {...one, ...shown} : one)));
+  };
+  const setRole = (name, role) => {
+    if (role === "title") return save({record_title: name});
+    return !role && proposal.body === name ? setColumn(name, {role: null}, {body: "none"}) : setColumn(name, {role: role || "none"});
+  };
+  const {columns, composed, notes} = proposal;
+  const fields = columns.filter(({field}) => field).length + composed.length;
+  return html`<div class="stack proposal" aria-busy=${isBusy}>
+    <p class="quiet" role="status">${file}: ${plural(proposal.rows, "row")}${proposal.is_sample ? " looked at" : ""}, ${plural(columns.length, "column")}, ${plural(fields, "field")}${isBusy ? "; looking again…" : "."}</p>
+    ${error && html`<${Problem} error=${error} />`}
+    ${[proposal.verdict, ...proposal.questions].filter(Boolean).map((one) => html`<${Notice} key=${one}>${upper(one)}<//>`)}
+    <${Names} proposal=${proposal} save=${save} />
+    <div class="sides"><section class="card"><h2>Columns</h2>
+      <table class="data columns"><thead><tr>${["Keep", "Column", "Type", "Use", "Filter", "Why"].map((one) => html`<th key=${one}>${one}</th>`)}</tr></thead>
+        <tbody>${columns.map((one) => html`<${Column} key=${one.column} column=${one} proposal=${proposal} setColumn=${setColumn} setRole=${setRole} />`)}
+          ${composed.map((one) => html`<tr key=${one.column}><td></td><th scope="row">${one.field}</th><td>${TYPES[one.type]}</td><td>${one.uses}</td><td></td><td class="quiet">${one.reason}</td></tr>`)}</tbody></table>
+      ${notes.map((note) => html`<p class="quiet" key=${note}>${upper(note)}.</p>`)}</section>
+    <section class="first"><h2>First records, as they will look</h2><${HitList} hits=${proposal.hits} label="First records" /></section></div>
+    <details><summary>The spec that is written</summary><div class="block"><pre tabindex="0">${proposal.declaration}</pre></div></details>
+    <div class="card row foot"><label class="inline grow"><input type="checkbox" defaultChecked ref=${embed} /> Find by meaning too, which takes longer to build</label>
+      <button type="button" class="plain" onClick=${discard}>Discard</button><button type="button" disabled=${isBusy} onClick=${() => build(embed.current.checked)}>Build ${proposal.name}</button></div>
+  </div>`;
+}
+
+function Names({proposal, save}) {
+  const columns = proposal.columns.map(({column}) => [column]), {reading} = proposal.changes, {record_title: title, tables} = proposal;
+  const text = (name, label, hint) => html`<div class="field"><label>${label}<input key=${proposal[name]} value=${proposal[name]} maxlength="100"
+    aria-describedby=${`hint-${name}`} onChange=${(event) => save({[name]: event.target.value.trim() || null})} /></label><span class="hint" id=${`hint-${name}`}>${hint}</span></div>`;
+  const choose = (label, ...given) => html`<label>${label}${select(undefined, ...given)}</label>`;
+  return html`<section class="card grid">
+    ${text("title", "Title of the catalogue", "as people see it")}
+    ${text("name", "Name", "in addresses; a–z, digits, - and _")}
+    ${choose("What names a record", title, columns.some(([one]) => one === title) ? columns : [[title], ...columns], (chosen) => save({record_title: chosen}))}
+    ${choose("What identifies a row", proposal.id ?? "none", [["none", "made of the row's values"], ...columns], (id) => save({id}))}
+    ${choose("One record of", proposal.group ?? "", [["", "each row"], ...columns.map(([one]) => [one, `all rows with the same ${one}`])], (group) => save({group: group || null}))}
+    ${tables.length > 0 && choose("Table of the file", "", [["", reading.table ?? "the main one"], ...tables.map((one) => [one])], (table) => save({...OTHER_TABLE, reading: {...reading, table}}))}
+  </section>`;
+}
+
+function Column({column: {column: name, field, type, role, examples, filter, can_filter: canFilter, reason}, proposal, setColumn, setRole}) {
+  const isTitle = proposal.record_title === name, isKept = field !== null;
+  const choose = (what, value, names, onChoose) => isKept && select(`${what} of ${name}`, value, Object.entries(names), onChoose, isTitle);
+  const check = (label, isOn, change) => html`<input type="checkbox" aria-label=${`${label} ${name}`} checked=${isOn} disabled=${isTitle} onChange=${() => setColumn(name, change)} />`;
+  return html`<tr class=${isKept ? "" : "left-out"}>
+    <td>${check("Keep", isKept, {use: isKept ? "drop" : "keep"})}</td>
+    <th scope="row">${name}<span class="hint">${examples.join(" · ")}</span></th>
+    <td>${choose("Type", type, TYPES, (chosen) => setColumn(name, {type: chosen}))}</td>
+    <td>${choose("Use", role ?? "", ROLES, (chosen) => setRole(name, chosen))}</td>
+    <td>${canFilter && check("Filter by", filter, {filter: !filter})}</td>
+    <td class="quiet">${reason}</td>
+  </tr>`;
+}
+
+function select(label, value, options, onChoose, isDisabled = false) {
+  return html`<select aria-label=${label} value=${value} disabled=${isDisabled} onChange=${(event) => onChoose(event.target.value)}>
+    ${options.map(([one, shown = one]) => html`<option key=${one} value=${one}>${shown}</option>`)}</select>`;
+}
+
 function Building({table, cancel}) {
   const {phase, done, total, is_searchable: isSearchable} = table.progress;
   return html`<${Progress} title=${`Building ${table.catalogue}`} part=${total ? done / total : undefined} cancel=${cancel}>
@@ -145,7 +228,7 @@ function Built({table, problem, remove}) {
   useEffect(() => heading.current.focus(), []);
   return html`${problem && html`<${Problem} error=${problem} />`}
     <${Notice} mood="good"><h2 tabindex="-1" ref=${heading}>${table.catalogue} is ready</h2>
-      <ul>${table.report.map((line) => html`<li>${line.charAt(0).toUpperCase() + line.slice(1)}.</li>`)}</ul><//>
+      <ul>${table.report.map((line) => html`<li>${upper(line)}.</li>`)}</ul><//>
     <div class="row"><a class="button" href=${`/c/${table.catalogue}`}>Search it</a><a class="button plain" href="/add">Add another</a>
       <button type="button" class="plain danger" onClick=${remove}><${Icon} name="undo" /> Undo: remove it</button></div>`;
 }
