@@ -13,11 +13,22 @@ from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.shapes import genre_names
 
 List = Literal[
-    "artists", "albums", "tracks", "recent", "artist", "album", "track", "likes", "plays", "playlist", "similar"
+    "artists",
+    "albums",
+    "tracks",
+    "search",
+    "recent",
+    "artist",
+    "album",
+    "track",
+    "likes",
+    "plays",
+    "playlist",
+    "similar",
 ]
 KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
 GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
-MOST_LISTED = 200
+MOST_LISTED = 2_000
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
@@ -27,7 +38,7 @@ class ListenParams(PageParams):
 
     list: List = Field(description="which list")
     id: Text = Field(default="", description="the record or playlist that the list belongs to")
-    q: Text = Field(default="", description="of artists, albums and tracks: those that answer these words")
+    q: Text = Field(default="", description="of artists, albums, tracks and search: those that answer these words")
     playable: bool = Field(default=False, description="only tracks that have a file")
     catalogue: Text = Field(default="", description="only this one")
     limit: WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from threading import Lock
 
-from pinakes.api import EndpointRequest, ForbiddenError, InputError, Key, NotFoundError, RecordId, fold_name
+from pinakes.api import EndpointRequest, ForbiddenError, InputError, Key, NotFoundError, Record, RecordId, fold_name
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.player.listed import (
     GROUP_OF,
     KIND_OF,
-    MOST_LISTED,
     Listed,
     ListedPage,
     ListenParams,
@@ -26,6 +25,8 @@ from pinakes_catalogues.music.shapes import MOST, SearchParams
 from pinakes_catalogues.music.similar import find_similar
 
 ORDERS_KEPT = 16
+READ_AT_ONCE = 200
+SIMILAR_ARTISTS = 7
 
 NamedKeys = tuple[tuple[str, Key], ...]
 
@@ -52,8 +53,8 @@ class NameOrders:
 def _names_in_order(library: MusicLibrary, kind: str) -> NamedKeys:
     keys = library.keys(kind)
     listed: list[tuple[str, Key]] = []
-    for start in range(0, len(keys), MOST_LISTED):
-        found = library.reader.fetch(keys[start : start + MOST_LISTED], scope=library.scope())
+    for start in range(0, len(keys), READ_AT_ONCE):
+        found = library.reader.fetch(keys[start : start + READ_AT_ONCE], scope=library.scope())
         listed += [(_sorted_as(str(one.get("name"))), key) for key, one in found.items()]
     return tuple(sorted(listed))
 
@@ -62,6 +63,14 @@ def _sorted_as(name: str) -> str:
     """Return a name without case, accents and a leading article; one of signs alone comes last."""
     folded = fold_name(name).removeprefix("the ")
     return folded or f"\U0010ffff{name}"
+
+
+def _similar_artists(library: MusicLibrary, artist: Record) -> list[Record]:
+    """Return the artists most similar to one; none where there is nothing to compare them by."""
+    try:
+        return [one for one, _ in find_similar(library, artist, limit=SIMILAR_ARTISTS)]
+    except InputError:
+        return []
 
 
 class Listening:
@@ -89,6 +98,7 @@ class Listening:
         if wanted in KIND_OF:
             return ListenResult().model_copy(update={wanted: self._listed(KIND_OF[wanted])})
         own: Mapping[str, Callable[[], ListenResult]] = {
+            "search": self._search,
             "recent": self._recent,
             "artist": self._artist,
             "album": self._album,
@@ -134,12 +144,21 @@ class Listening:
     def _iter_newest(self, kind: str) -> Iterator[Placed]:
         for library in self._libraries.values():
             keys = library.recent_keys(kind)
-            for start in range(0, len(keys), MOST_LISTED):
-                for record in library.fetch(keys[start : start + MOST_LISTED]):
+            for start in range(0, len(keys), READ_AT_ONCE):
+                for record in library.fetch(keys[start : start + READ_AT_ONCE]):
                     yield Placed(library, record)
 
+    def _search(self) -> ListenResult:
+        if not self._query.q:
+            raise InputError("'q' is missing: the words to search for")
+        return ListenResult(artists=self._listed(ARTIST), albums=self._listed(ALBUM), tracks=self._listed(TRACK))
+
     def _recent(self) -> ListenResult:
-        return ListenResult(albums=self._page(self._iter_newest(ALBUM), total=None))
+        """Return the newest albums, and the newest tracks that can be played."""
+        ready = (one for one in self._iter_newest(TRACK) if is_playable(one.record))
+        return ListenResult(
+            albums=self._page(self._iter_newest(ALBUM), total=None), tracks=self._page(ready, total=None)
+        )
 
     def _artist(self) -> ListenResult:
         artist = self._get(ARTIST)
@@ -148,6 +167,7 @@ class Listening:
             item=self._item(artist),
             albums=self._page([Placed(library, one) for one in library.albums_of(record)]),
             tracks=self._page([Placed(library, one) for one in library.top_tracks_of(record)]),
+            artists=self._page([Placed(library, one) for one in _similar_artists(library, record)]),
         )
 
     def _album(self) -> ListenResult:

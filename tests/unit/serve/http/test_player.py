@@ -667,6 +667,8 @@ def test_a_player_lists_everything_by_name_and_says_what_can_be_played(music: An
     tracks = ids_in(listed(music, ada, list="tracks", limit=200), "tracks")
     playable = ids_in(listed(music, ada, list="tracks", playable=True, limit=200), "tracks")
     assert set(tracks) - set(playable) == {"silent", "timed"}
+    found = listed(music, ada, list="search", q="bare")
+    assert (ids_in(found, "albums")[0], ids_in(found, "artists")) == ("bare", [])
     assert ids_in(listed(music, ada, list="tracks", q="second"), "tracks")[0] == "second"
 
 
@@ -694,7 +696,8 @@ def test_a_player_lists_what_its_caller_keeps_and_runs_a_rule_anew(
         ({}, 400, "'list' is missing"),
         ({"list": "album", "id": "song"}, 404, "no album 'song'"),
         ({"list": "albums", "catalogue": "nowhere"}, 400, "no 'nowhere'; there are: music"),
-        ({"list": "albums", "limit": "1000"}, 400, "'limit'"),
+        ({"list": "albums", "limit": "5000"}, 400, "'limit'"),
+        ({"list": "search"}, 400, "'q' is missing"),
     ],
 )
 def test_a_list_that_there_is_not_is_refused_with_those_that_there_are(

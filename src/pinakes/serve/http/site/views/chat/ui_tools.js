@@ -105,7 +105,7 @@ function taste(cards) {
 // Offered where a catalogue has audio.
 async function musicTools(catalogue) {
   if (!catalogue) return [];
-  const [{createPlaylist, listMusic, setLike}, {current, enqueue, next, pause, play, previous, queue, resume}] = await Promise.all([import("../music/library.js"), import("../music/queue.js")]);
+  const {createPlaylist, current, enqueue, listMusic, next, pause, play, previous, queue, resume, setLike} = await import("../music/queue.js");
   const now = () => ({said: current() ? `Now: ${current().title}; in the queue: ${queue.get().tracks.length}` : "The queue is empty."});
   const after = (act) => async () => {
     await act();

@@ -4,10 +4,8 @@ import {change, go, link} from "../../core/address.js";
 import {ago, duration, number, plural} from "../../core/format.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Empty, Icon, Problem, Spinner} from "../../parts/basics.js";
-import {changePlaylist, deletePlaylist, listAll, listMusic, loadPlaylists, playlists} from "./library.js";
-import {enqueue, play, playRecord} from "./queue.js";
-import {QueuePage, ruleText, SaveRule} from "./queue_view.js";
-import {Artists, Cover, IconButton, LikeButton, placeOf, PlaylistForm, Tracks} from "./tracks.js";
+import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playlists} from "./queue.js";
+import {Artists, Cover, IconButton, LikeButton, PlaylistForm, QueuePage, SaveRule, Tracks, placeOf, ruleText} from "./tracks.js";
 
 export const title = "Music";
 const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};
@@ -42,16 +40,27 @@ function SearchBox({query}) {
   </form>`;
 }
 
-// What `load` gives for these inputs, drawn by `children(value, again)`.
-function Loaded({load, inputs = [], children}) {
-  const [{value, error}, setState] = useState({}), [tries, setTries] = useState(0), again = () => setTries(tries + 1);
+// The lists that the server gives for some parameters, under what `top` and before what `foot` make of the answer.
+function Lists({list, parameters = {}, titles = {}, top, foot, action, empty, ...given}) {
+  const [{found, error}, setState] = useState({}), [tries, setTries] = useState(0), again = () => setTries(tries + 1);
   useEffect(() => {
     const stop = new AbortController(), give = (state) => stop.signal.aborted || setState(state);
-    load({signal: stop.signal}).then((found) => give({value: found}), (refused) => give({error: refused}));
+    listMusic(list, parameters, {signal: stop.signal}).then((value) => give({found: value}), (refused) => give({error: refused}));
     return () => stop.abort();
-  }, [...inputs, tries]);
+  }, [...Object.values(parameters), tries]);
   if (error) return html`<${Problem} error=${error} retry=${again} />`;
-  return value ? children(value, again) : html`<${Spinner} />`;
+  if (!found) return html`<${Spinner} />`;
+  const groups = ["tracks", "albums", "artists"].filter((name) => found[name]?.items.length);
+  return html`<div class="stack">
+    ${top?.(found, again)}
+    ${!groups.length && empty && html`<${Empty} title=${empty} />`}
+    ${groups.map((name) => {
+      const label = titles[name] ?? SECTIONS[name], {items} = found[name], more = given.more?.(found, again);
+      return html`<section key=${name}><div class="row"><h2 class="grow">${label}</h2>${name === "tracks" && action}</div>
+        ${name === "tracks" ? html`<${Tracks} tracks=${items} label=${label} ...${given} more=${more} />` : html`<${Cards} items=${items} label=${label} />`}</section>`;
+    })}
+    ${foot?.(found)}
+  </div>`;
 }
 
 function Cards({items, label}) {
@@ -65,66 +74,25 @@ function Cards({items, label}) {
   </li>`)}</ul>`;
 }
 
-// The lists of an answer, each under a heading; those that are empty are left out.
-function Groups({found, titles = {}, action}) {
-  return ["tracks", "albums", "artists"].filter((list) => found[list]?.items.length).map((list) => {
-    const label = titles[list] ?? SECTIONS[list], {items} = found[list];
-    return html`<section key=${list}><div class="row"><h2 class="grow">${label}</h2>${list === "tracks" && action}</div>
-      ${list === "tracks" ? html`<${Tracks} tracks=${items} label=${label} />` : html`<${Cards} items=${items} label=${label} />`}</section>`;
-  });
-}
-
-const NO_FILES = html`<p class="quiet">No track here has a file yet: <code>pinakes add FOLDER --as music</code> reads a folder of music.</p>`;
-
-async function loadHome(options) {
-  const [ready, heard, recent] = await Promise.all([
-    listMusic("tracks", {playable: true, limit: 20}, options), listMusic("plays", {limit: 5}, options), listMusic("recent", {limit: 12}, options)]);
-  return {ready, heard, recent};
-}
-
 function Home() {
-  return html`<${Loaded} load=${loadHome}>${({ready, heard, recent}) => html`<div class="stack">
-    ${!ready.tracks.items.length && NO_FILES}
-    <${Groups} found=${ready} titles=${{tracks: "Ready to play"}} />
-    <${Groups} found=${heard} titles=${{tracks: "Most played by you"}} />
-    <${Groups} found=${recent} titles=${{albums: "New albums"}} />
-  </div>`}<//>`;
+  const without = ({tracks}) => !tracks.items.length && html`<p class="quiet">No track here has a file yet: <code>pinakes add FOLDER --as music</code> reads a folder of music.</p>`;
+  return html`<${Lists} list="recent" parameters=${{limit: 14}} titles=${{tracks: "Ready to play", albums: "New albums"}} top=${without}
+    foot=${() => html`<${Lists} list="plays" parameters=${{limit: 5}} titles=${{tracks: "Most played by you"}} />`} />`;
 }
 
 function Everything({list}) {
-  const [count, setCount] = useState(PART);
-  const load = async (options) => {
-    const parts = await Promise.all(Array.from({length: count / PART}, (_, place) => listMusic(list, {offset: place * PART, limit: PART}, options)));
-    return {...parts.at(-1)[list], items: parts.flatMap((one) => one[list].items)};
-  };
-  return html`<${Loaded} load=${load} inputs=${[count]}>${({items, total, has_more: hasMore}) => html`<div class="stack">
-    <p class="quiet" role="status">${number(total)} in all</p>
-    <${Groups} found=${{[list]: {items}}} />
-    ${hasMore && html`<button type="button" class="plain" onClick=${() => setCount(count + PART)}>Show more</button>`}
-  </div>`}<//>`;
-}
-
-async function loadSearch(query, options) {
-  const lists = ["tracks", "albums", "artists"];
-  const found = await Promise.all(lists.map((list) => listMusic(list, {q: query, limit: 24}, options)));
-  return Object.assign({}, ...found.map((one, place) => ({[lists[place]]: one[lists[place]]})));
+  const [limit, setLimit] = useState(PART);
+  return html`<${Lists} list=${list} parameters=${{limit}} top=${(found) => html`<p class="quiet" role="status">${number(found[list].total)} in all</p>`}
+    foot=${(found) => found[list].has_more && html`<button type="button" class="plain" onClick=${() => setLimit(limit + PART)}>Show more</button>`} />`;
 }
 
 function Search({query}) {
-  return html`<${Loaded} load=${(options) => loadSearch(query, options)} inputs=${[query]}>${(found) => {
-    const [tracks, albums, artists] = [found.tracks, found.albums, found.artists].map(({items}) => items.length);
-    if (!tracks && !albums && !artists) return html`<${Empty} title=${`No music here answers “${query}”`}><p>Try another spelling, or fewer words.</p><//>`;
-    return html`<div class="stack">
-      <p class="quiet" role="status">${plural(tracks, "track")}, ${plural(albums, "album")}, ${plural(artists, "artist")}</p>
-      <${Groups} found=${found} action=${html`<${SaveRule} rule=${{query}} />`} />
-    </div>`;
-  }}<//>`;
+  const counted = (found) => html`<p class="quiet" role="status">${Object.entries({tracks: "track", albums: "album", artists: "artist"}).map(([list, word]) => plural(found[list].total, word)).join(", ")}</p>`;
+  return html`<${Lists} list="search" parameters=${{q: query, limit: 24}} top=${counted} action=${html`<${SaveRule} rule=${{query}} />`} empty=${`No music here answers “${query}”`} />`;
 }
 
 function Likes() {
-  return html`<${Loaded} load=${(options) => listMusic("likes", {}, options)}>${(found) => found.tracks.items.length + found.albums.items.length + found.artists.items.length
-    ? html`<div class="stack"><${Groups} found=${found} /></div>`
-    : html`<${Empty} title="You like nothing yet"><p>The heart beside a track, an album or an artist keeps it here.</p><//>`}<//>`;
+  return html`<${Lists} list="likes" empty="You like nothing yet: the heart beside a track, an album or an artist keeps it here" />`;
 }
 
 function Head({item, kind, line, tracks, children}) {
@@ -146,56 +114,54 @@ function Head({item, kind, line, tracks, children}) {
   </header>`;
 }
 
-const length = (tracks) => duration(tracks.reduce((sum, one) => sum + (one.seconds ?? 0), 0));
+const size = (tracks) => `${plural(tracks.length, "track")} · ${duration(tracks.reduce((sum, one) => sum + (one.seconds ?? 0), 0))}`;
 
 function Album({id}) {
-  return html`<${Loaded} load=${(options) => listMusic("album", {id}, options)} inputs=${[id]}>${({item, tracks: {items}}) => html`<article class="stack">
-    <${Head} item=${item} kind="Album" tracks=${items} line=${[item.year, plural(items.length, "track"), length(items), item.genres.slice(0, 4).join(", ")].filter(Boolean).join(" · ")} />
-    <section><${Tracks} tracks=${items} isAlbum /></section>
-  </article>`}<//>`;
-}
-
-async function loadArtist(id, options) {
-  const [found, like] = await Promise.all([listMusic("artist", {id}, options), listMusic("similar", {id, limit: 7}, options).catch(() => ({}))]);
-  return {...found, artists: like.artists};
+  const top = ({item, tracks: {items}}) => html`<${Head} item=${item} kind="Album" tracks=${items} line=${[item.year, size(items), item.genres.slice(0, 4).join(", ")].filter(Boolean).join(" · ")} />`;
+  return html`<${Lists} list="album" parameters=${{id}} top=${top} isAlbum />`;
 }
 
 function Artist({id}) {
-  return html`<${Loaded} load=${(options) => loadArtist(id, options)} inputs=${[id]}>${(found) => html`<article class="stack">
-    <${Head} item=${found.item} kind="Artist" tracks=${found.tracks.items} line=${`${plural(found.albums.total, "album")}, ${plural(found.tracks.total, "track")}`} />
-    <${Groups} found=${found} titles=${{artists: "Similar artists"}} />
-  </article>`}<//>`;
+  const top = ({item, albums, tracks: {items}}) => html`<${Head} item=${item} kind="Artist" tracks=${items} line=${`${plural(albums.total, "album")}, ${plural(items.length, "track")}`} />`;
+  return html`<${Lists} list="artist" parameters=${{id}} top=${top} titles=${{artists: "Similar artists"}} />`;
 }
 
 function Playlists() {
-  const {items} = useStore(playlists), [isNew, setNew] = useState(false);
+  const {items} = useStore(playlists), [isNew, setNew] = useState(false), [error, setError] = useState(null);
+  const load = () => { loadPlaylists().then(() => setError(null), setError); };
+  useEffect(load, []);
   const card = (one) => ({...one, kind: "playlist", line: `${one.rule ? "Saved search" : plural(one.tracks.length, "track")} · ${ago(one.updated_at)}`});
-  return html`<${Loaded} load=${loadPlaylists}>${() => html`<section>
+  const close = (made) => {
+    setNew(false);
+    if (made) go(placeOf("playlist", made.id));
+  };
+  if (error) return html`<${Problem} error=${error} retry=${load} />`;
+  return !items ? html`<${Spinner} />` : html`<section>
     <div class="row"><h2 class="grow">Playlists</h2><button type="button" class="plain" onClick=${() => setNew(true)}><${Icon} name="plus" /> New playlist</button></div>
-    ${items.length ? html`<${Cards} items=${items.map(card)} label="Playlists" />`
-      : html`<${Empty} title="No playlists yet"><p>Add a track to one by its menu, or save a search: it is run anew whenever you play it.</p><//>`}
-    ${isNew && html`<${PlaylistForm} onClose=${(made) => { setNew(false); if (made) go(placeOf("playlist", made.id)); }} />`}
-  </section>`}<//>`;
+    ${items.length ? html`<${Cards} items=${items.map(card)} label="Playlists" />` : html`<${Empty} title="No playlists yet: add a track to one by its menu, or save a search" />`}
+    ${isNew && html`<${PlaylistForm} onClose=${close} />`}
+  </section>`;
 }
 
 function Playlist({id}) {
   const [isNaming, setNaming] = useState(false);
-  return html`<${Loaded} load=${() => listAll("playlist", {id})} inputs=${[id]}>${({name, rule, missing, tracks: {items}}, again) => {
-    const ids = items.map((one) => one.id), line = `${plural(items.length, "track")} · ${length(items)}`;
-    const put = (tracks) => changePlaylist(id, name, {tracks}).then(again);
-    const remove = () => deletePlaylist({id, name, tracks: ids, rule}).then(() => go("/music/playlists"));
-    const more = (one, place) => html`
-      <${IconButton} icon="up" label=${`Move ${one.name} up`} disabled=${place === 0} onClick=${() => put(ids.toSpliced(place - 1, 2, ids[place], ids[place - 1]))} />
-      <${IconButton} icon="close" label=${`Remove ${one.name}`} onClick=${() => put(ids.toSpliced(place, 1))} />`;
-    return html`<article class="stack">
-      <${Head} item=${{name}} kind=${rule ? "Saved search" : "Playlist"} tracks=${items} line=${rule ? `${ruleText(rule)} · ${line} now` : line}>
+  const top = ({name, rule, missing, tracks: {items}}, again) => {
+    const remove = () => deletePlaylist({id, name, tracks: items.map((one) => one.id), rule}).then(() => go("/music/playlists"));
+    const close = (changed) => {
+      setNaming(false);
+      if (changed) again();
+    };
+    return html`<${Head} item=${{name}} kind=${rule ? "Saved search" : "Playlist"} tracks=${items} line=${rule ? `${ruleText(rule)} · ${size(items)} now` : size(items)}>
         <button type="button" class="plain" onClick=${() => setNaming(true)}>Rename</button>
         <button type="button" class="plain danger" onClick=${remove}>Delete</button>
       <//>
       ${missing.length > 0 && html`<p class="quiet">${plural(missing.length, "track is", "tracks are")} no longer in the catalogue.</p>`}
-      ${items.length ? html`<section><${Tracks} tracks=${items} more=${rule ? undefined : more} /></section>`
-        : html`<${Empty} title=${rule ? "Nothing answers this search at the moment" : "This playlist is empty"} />`}
-      ${isNaming && html`<${PlaylistForm} id=${id} name=${name} onClose=${(changed) => { setNaming(false); if (changed) again(); }} />`}
-    </article>`;
-  }}<//>`;
+      ${isNaming && html`<${PlaylistForm} id=${id} name=${name} onClose=${close} />`}`;
+  };
+  const more = ({name, rule, tracks: {items}}, again) => rule ? undefined : (one, place) => {
+    const ids = items.map((each) => each.id), put = (tracks) => changePlaylist(id, name, {tracks}).then(again);
+    return html`<${IconButton} icon="up" label=${`Move ${one.name} up`} disabled=${place === 0} onClick=${() => put(ids.toSpliced(place - 1, 2, ids[place], ids[place - 1]))} />
+      <${IconButton} icon="close" label=${`Remove ${one.name}`} onClick=${() => put(ids.toSpliced(place, 1))} />`;
+  };
+  return html`<${Lists} list="playlist" parameters=${{id}} top=${top} more=${more} empty="Nothing is in it at the moment" />`;
 }

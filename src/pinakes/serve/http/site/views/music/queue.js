@@ -1,12 +1,12 @@
-// The queue and its playing. Every part of the page may use it; a track is given as the player lists it, or as a hit.
+// The queue and its playing, and what the server lists and keeps for a listener. Every part of the page may use it; a track is given as the player lists it, or as a hit.
+import {link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
 import {createStore, persisted, showDock} from "../../core/store.js";
 import {toast} from "../../parts/basics.js";
-import {idPath, listMusic} from "./library.js";
 
 export const queue = persisted("music_queue", {tracks: [], index: 0, at: 0, goesOn: true});
 export const playback = createStore({isPlaying: false, position: queue.get().at, length: 0, problem: null});
-const MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, TRIES = 3, STEP_S = 10;
+const MOST_LISTED = 2000, MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, TRIES = 3, STEP_S = 10;
 const BACK_TO_START_S = 3, LONGEST_TICK_S = 2, COUNTED_S = 30;
 
 const audio = new Audio(), system = navigator.mediaSession;
@@ -171,4 +171,59 @@ if (system) {
     system.playbackState = isPlaying ? "playing" : "paused";
     if (length > 0) system.setPositionState?.({duration: length, position: Math.min(position, length)});
   });
+}
+
+// What the server lists for a player, and what its user keeps.
+export const likes = createStore({ids: null});
+export const playlists = createStore({items: null});
+
+export function listMusic(list, parameters = {}, options) {
+  return ask("GET", link("/v1/player", {list, limit: MOST_LISTED, ...parameters}), undefined, options);
+}
+
+function idPath(id) {
+  return id.split("/").map(encodeURIComponent).join("/");
+}
+
+export async function loadLikes() {
+  if (likes.get().ids) return;
+  likes.set({ids: new Set()});
+  const found = await ask("GET", "/v1/likes").catch(() => ({likes: []}));
+  likes.set(({ids}) => ({ids: new Set([...ids, ...found.likes.map(({id}) => id)])}));
+}
+
+export async function setLike(id, isLiked) {
+  const mark = (liked) => likes.set(({ids}) => ({ids: new Set(liked ? [...(ids ?? []), id] : [...ids].filter((one) => one !== id))}));
+  await loadLikes();
+  mark(isLiked);
+  await ask(isLiked ? "PUT" : "DELETE", `/v1/likes/${idPath(id)}`).catch((error) => {
+    mark(!isLiked);
+    toast(error.message, {mood: "bad"});
+  });
+}
+
+export async function loadPlaylists() {
+  const {playlists: items} = await ask("GET", "/v1/playlists");
+  playlists.set({items});
+  return items;
+}
+
+// `content`: {tracks: [ids]} or {rule: {query, filters, exclude}}, a search that is run whenever the playlist is played.
+export function createPlaylist(name, content) {
+  return keep("POST", "", {name, ...content});
+}
+
+export function changePlaylist(id, name, content) {
+  return keep("PUT", `/${id}`, {name, ...content});
+}
+
+export async function deletePlaylist({id, name, tracks, rule}) {
+  await keep("DELETE", `/${id}`);
+  toast(`Deleted: ${name}`, {undo: () => createPlaylist(name, rule ? {rule} : {tracks})});
+}
+
+async function keep(method, place, body) {
+  const kept = await ask(method, `/v1/playlists${place}`, body);
+  await loadPlaylists();
+  return kept;
 }

@@ -1,13 +1,17 @@
-// Covers, likes, and tracks in a list with what can be done with them.
+// The parts of listening: covers, likes, tracks with their menu, the queue, and the player at the foot of every page.
 import {html, useEffect, useRef, useState} from "../../core/html.js";
 import {link} from "../../core/address.js";
-import {duration, plural} from "../../core/format.js";
+import {duration, inWords, plural, shown} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
-import {useStore} from "../../core/store.js";
-import {Icon} from "../../parts/basics.js";
+import {hideDock, useStore, useStyle} from "../../core/store.js";
+import {Empty, Icon, toast} from "../../parts/basics.js";
 import {Dialog} from "../../parts/layers.js";
-import {changePlaylist, createPlaylist, likes, listMusic, loadLikes, loadPlaylists, playlists, setLike} from "./library.js";
-import {current, enqueue, play, playback, queue, toggle} from "./queue.js";
+import {
+  changePlaylist, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
+  previous, queue, remove, seek, setLike, toggle,
+} from "./queue.js";
+
+const STYLE = "views/music/music.css";
 
 export const placeOf = (kind, id) => link(`/music/${kind}`, {id});
 
@@ -52,7 +56,7 @@ export function Tracks({tracks, label = "Tracks", isAlbum, more, onPlay = (place
       ${one.playable
         ? html`<${IconButton} icon=${isOn ? "pause" : "play"} class="quiet-button track-play" label=${`${isOn ? "Pause" : "Play"} ${one.name}`} onClick=${() => (isNow ? toggle() : onPlay(place))} />`
         : html`<span class="track-play"></span>`}
-      ${isAlbum ? html`<span class="quiet track-number">${one.position}</span>` : html`<${Cover} image=${one.image} name=${one.album?.name || one.name} />`}
+      ${isAlbum ? html`<span class="quiet">${one.position}</span>` : html`<${Cover} image=${one.image} name=${one.album?.name || one.name} />`}
       <span class="names"><span class="name">${one.name}</span>
         <span class="quiet"><${Artists} artists=${one.artists} />${!isAlbum && one.album?.name && html` · ${one.album.id ? html`<a href=${placeOf("album", one.album.id)}>${one.album.name}</a>` : one.album.name}`}</span></span>
       ${one.plays && html`<span class="quiet wide-only">${plural(one.plays, "play")}</span>`}
@@ -75,33 +79,21 @@ function focusNear(list, by) {
 }
 
 function Menu({track, onClose}) {
-  const [isChoosing, setChoosing] = useState(false);
-  const line = (label, work) => html`<button type="button" class="plain" onClick=${() => { onClose(); work(); }}>${label}</button>`;
-  if (isChoosing) return html`<${Choice} track=${track} onClose=${onClose} />`;
-  return html`<${Dialog} title=${track.name} onClose=${onClose}><div class="menu">
-    ${track.playable && html`${line("Play next", () => enqueue([track], {isNext: true}))}${line("Add to the queue", () => enqueue([track]))}`}
-    ${line("Play what is similar", () => playSimilar(track))}
-    <button type="button" class="plain" onClick=${() => setChoosing(true)}>Add to a playlist …</button>
-  </div><//>`;
-}
-
-async function playSimilar({id, catalogue, ...rest}) {
-  const {tracks} = await listMusic("similar", {id, catalogue, playable: true, limit: 50});
-  play([{id, catalogue, ...rest}, ...tracks.items]);
-}
-
-function Choice({track, onClose}) {
   const {items} = useStore(playlists), [isNew, setNew] = useState(false);
   useEffect(() => { loadPlaylists(); }, []);
   if (isNew) return html`<${PlaylistForm} content=${{tracks: [track.id]}} onClose=${onClose} />`;
-  const add = async ({id, name, tracks}) => {
-    await changePlaylist(id, name, {tracks: [...tracks, track.id]});
-    onClose();
-  };
-  return html`<${Dialog} title="Add to a playlist" onClose=${onClose}><div class="menu">
-    ${items?.filter(({rule}) => !rule).map((one) => html`<button key=${one.id} type="button" class="plain" onClick=${() => add(one)}>${one.name}</button>`)}
-    <button type="button" onClick=${() => setNew(true)}>New playlist</button>
+  const line = (label, work) => html`<button type="button" class="plain" onClick=${() => { onClose(); work(); }}>${label}</button>`;
+  return html`<${Dialog} title=${track.name} onClose=${onClose}><div class="menu">
+    ${track.playable && html`${line("Play next", () => enqueue([track], {isNext: true}))}${line("Add to the queue", () => enqueue([track]))}`}
+    ${line("Play what is similar", () => playSimilar(track))}
+    ${items?.filter(({rule}) => !rule).map(({id, name, tracks}) => line(`Add to ${name}`, () => changePlaylist(id, name, {tracks: [...tracks, track.id]})))}
+    <button type="button" class="plain" onClick=${() => setNew(true)}>Add to a new playlist …</button>
   </div><//>`;
+}
+
+async function playSimilar(track) {
+  const {tracks} = await listMusic("similar", {id: track.id, catalogue: track.catalogue, playable: true});
+  play([track, ...tracks.items]);
 }
 
 // Make a playlist of some content, or of a search that its maker writes; or, with an id, give it another name.
@@ -115,9 +107,120 @@ export function PlaylistForm({id, name = "", content, about, onClose}) {
   const field = (label, value, set, given) => html`<label>${label}<input value=${value} maxlength="200" onInput=${(event) => set(event.target.value)} ...${given} /></label>`;
   return html`<${Dialog} title=${id ? "Rename" : "New playlist"} onClose=${() => onClose()}><form class="stack" onSubmit=${save}>
     ${field("Name", typed, setTyped, {required: !words.trim()})}
-    ${!id && !content && field("Only what answers these words, each time anew (optional)", words, setWords, {placeholder: "slow piano"})}
+    ${!id && !content && field("Only what answers these words (optional)", words, setWords, {placeholder: "slow piano"})}
     ${about && html`<p class="quiet">Tracks that answer ${about}: the search is run anew whenever you play it.</p>`}
     ${problem && html`<p class="error" role="alert">${problem.message}</p>`}
     <div class="row end"><button>Save</button></div>
   </form><//>`;
+}
+
+export function QueueView({answer, params}) {
+  const found = playable(answer.hits), rule = ruleOf(params);
+  return useStyle(STYLE) && html`<div class="music stack">
+    <section>
+      <div class="row"><h2 class="grow">Found, and ready to play</h2>
+        ${rule && html`<${SaveRule} rule=${rule} />`}
+        ${found.length > 0 && html`<button type="button" class="plain small" onClick=${() => enqueue(found)}><${Icon} name="plus" /> Queue</button>
+          <button type="button" class="small" onClick=${() => play(found)}><${Icon} name="play" /> Play</button>`}</div>
+      ${found.length ? html`<${Tracks} tracks=${found} label="Found" />` : html`<p class="quiet">Nothing that was found has a file to play.</p>`}
+    </section>
+    <${QueuePage} />
+  </div>`;
+}
+
+export function QueuePage() {
+  const {tracks, goesOn} = useStore(queue);
+  const more = (one, place) => html`
+    ${one.like && html`<span class="chip wide-only" title=${`Like ${one.like}`}>similar</span>`}
+    <${IconButton} icon="up" label=${`Move ${one.name} up`} disabled=${place === 0} onClick=${() => moveUp(place)} />
+    <${IconButton} icon="close" label=${`Remove ${one.name}`} onClick=${() => remove(place)} />`;
+  return html`<section>
+    <div class="row"><h2 class="grow">Queue <span class="quiet">${plural(tracks.length, "track")}</span></h2>
+      <label class="inline"><input type="checkbox" checked=${goesOn} onChange=${(event) => queue.set({goesOn: event.target.checked})} />Go on with similar</label>
+      ${tracks.length > 0 && html`<button type="button" class="plain small" onClick=${clear}>Clear</button>`}</div>
+    ${tracks.length ? html`<${Tracks} tracks=${tracks} label="Queue" onPlay=${playAt} more=${more} />`
+      : html`<${Empty} title="The queue is empty"><p>Play an album, or add a track by its menu.</p><//>`}
+  </section>`;
+}
+
+export function SaveRule({rule}) {
+  const [isOpen, setOpen] = useState(false);
+  const close = (made) => {
+    setOpen(false);
+    if (made) toast(`Saved as a playlist: ${made.name}`);
+  };
+  return html`<button type="button" class="plain small" onClick=${() => setOpen(true)}>Save as a playlist</button>
+    ${isOpen && html`<${PlaylistForm} content=${{rule}} name=${rule.query} about=${ruleText(rule)} onClose=${close} />`}`;
+}
+
+export function ruleText({query, filters = {}, exclude = {}}) {
+  const parts = (values, word) => Object.entries(values).map(([name, value]) => `${word}${inWords(name).toLowerCase()}: ${"min" in value || "max" in value ? `${value.min ?? ""}–${value.max ?? ""}` : shown(value)}`);
+  return [query && `“${query}”`, ...parts(filters, ""), ...parts(exclude, "not ")].filter(Boolean).join(", ");
+}
+
+// The search of an address as the rule of a playlist; null where it searches nothing.
+function ruleOf(params) {
+  const filters = {}, exclude = {}, query = params.get("q") ?? "";
+  for (const [name, value] of params) {
+    const form = name.slice(0, 2), field = name.slice(2), [min, max] = value.split("..");
+    if (field === "kind") continue;
+    if (form === "f.") (filters[field] ??= []).push(value);
+    if (form === "x.") (exclude[field] ??= []).push(value);
+    if (form === "r.") filters[field] = {...(min && {min: bound(min)}), ...(max && {max: bound(max)})};
+  }
+  const rule = {...(query && {query}), ...(Object.keys(filters).length && {filters}), ...(Object.keys(exclude).length && {exclude})};
+  return Object.keys(rule).length ? rule : null;
+}
+
+function bound(text) {
+  return Number.isNaN(Number(text)) ? text : Number(text);
+}
+
+const KEYS = {
+  " ": ["play or pause", toggle],
+  n: ["play the next track", () => { next(); }],
+  p: ["play the one before", previous],
+  l: ["like what plays, or no longer", () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
+};
+
+export function Player() {
+  const track = useStore(queue, current), {isPlaying, problem} = useStore(playback);
+  const isShown = useStyle(STYLE) && track;
+  useEffect(() => {
+    if (!track) hideDock("player");
+    document.body.classList.toggle("with-player", Boolean(isShown));
+  }, [isShown]);
+  useKeys("Player", KEYS);
+  return isShown && html`<section class="player" aria-label="Player">
+    <div class="player-track">
+      <${Cover} image=${track.image} name=${track.album?.name || track.name} />
+      <div class="names"><span class="name">${track.album?.id ? html`<a href=${placeOf("album", track.album.id)}>${track.name}</a>` : track.name}</span>
+        <span class="quiet" role=${problem && "alert"}>${problem ?? html`<${Artists} artists=${track.artists} />`}</span></div>
+      <${LikeButton} id=${track.id} name=${track.name} />
+    </div>
+    <div class="player-buttons">
+      <${IconButton} icon="previous" label="Previous" onClick=${previous} />
+      <button type="button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
+      <${IconButton} icon="next" label="Next" onClick=${next} />
+    </div>
+    <${Seek} track=${track} />
+    <div class="player-side">
+      <a href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
+      <${IconButton} icon="close" label="Close the player" onClick=${clear} />
+    </div>
+  </section>`;
+}
+
+function Seek({track}) {
+  const {position, length} = useStore(playback), [dragged, setDragged] = useState(null);
+  const end = length || track.seconds || 1, at = dragged ?? Math.min(position, end);
+  const drop = (event) => {
+    seek(Number(event.target.value));
+    setDragged(null);
+  };
+  return html`<div class="player-seek">
+    <span class="quiet">${duration(Math.floor(at))}</span>
+    <input type="range" aria-label="Position" aria-valuetext=${`${duration(at)} of ${duration(end)}`} max=${end} step="0.1" value=${at} onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
+    <span class="quiet">${duration(end)}</span>
+  </div>`;
 }
