@@ -18,7 +18,7 @@ const VIEWS = [
   [/^\/account$/u, () => import("./views/account.js")],
 ];
 const DOCKS = {
-  tray: () => import("./views/taste/tray.js"),
+  tray: () => import("./views/taste/store.js"),
   player: () => import("./views/music/player.js"),
   chat: () => import("./views/chat/drawer.js"),
 };

@@ -1,15 +1,13 @@
-// The record that the address names: its fields by role, what it is related to, and why it has its place.
+// The record that the address names: its fields by role, what it is related to, why it has its place, and its edits.
 import {html, useCallback, useEffect, useState} from "../../core/html.js";
 import {changed, go, link, useAddress} from "../../core/address.js";
-import {number} from "../../core/format.js";
-import {ask} from "../../core/server.js";
+import {inWords, number, plural} from "../../core/format.js";
+import {ask, callTool} from "../../core/server.js";
 import {useStore, useStyle} from "../../core/store.js";
-import {Call, Icon, Problem, Spinner} from "../../parts/basics.js";
+import {Call, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
 import {Drawer} from "../../parts/layers.js";
-import {Edit} from "./edit.js";
-import {Finder, texts} from "./finder.js";
-import {closeRecord, openRecord, pathOf, recordLink} from "./open.js";
 import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
+import {closeRecord, openRecord, pathOf, recordLink} from "./open.js";
 
 const FIRST = 6;
 
@@ -53,18 +51,22 @@ function Shown({record, onEdit}) {
 }
 
 function Actions({record, onEdit}) {
-  const {hit} = record, mood = useStore(taste, (tray) => moodOf(hit.key, tray));
-  const toggle = (name, put) => () => (mood === name ? remove(hit.key) : put(hit));
+  const {hit} = record;
   const play = () => import("../music/queue.js").then(({play: start}) => start([hit]));
   return html`<div class="row">
     ${hit.audio && html`<button type="button" class="small" onClick=${play}><${Icon} name="play" /> Play</button>`}
-    ${record.has_vectors && html`
-      <button type="button" class="plain small" aria-pressed=${mood === "like"} onClick=${toggle("like", like)}><${Icon} name="like" /> Like</button>
-      <button type="button" class="plain small" aria-pressed=${mood === "dislike"} onClick=${toggle("dislike", dislike)}><${Icon} name="dislike" /> Dislike</button>
+    ${record.has_vectors && html`<${Moods} hit=${hit} />
       <button type="button" class="plain small" onClick=${() => { like(hit); go(`/taste/${encodeURIComponent(hit.catalogue)}`); }}>More like this</button>`}
     ${record.edit && html`<button type="button" class="plain small" onClick=${onEdit}><${Icon} name="edit" /> Edit</button>`}
     ${hit.url && html`<a class="button plain small" href=${hit.url} target="_blank" rel="noreferrer noopener"><${Icon} name="link" /> Its page</a>`}
   </div>`;
+}
+
+export function Moods({hit, isBrief}) {
+  const mood = useStore(taste, (tray) => moodOf(hit.key, tray));
+  return [["like", "Like", like], ["dislike", "Dislike", dislike]].map(([name, label, put]) => html`
+    <button key=${name} type="button" class=${isBrief ? "quiet-button" : "plain small"} aria-pressed=${mood === name} aria-label=${isBrief ? `${label} ${hit.title}` : undefined}
+      onClick=${() => (mood === name ? remove(hit.key) : put(hit))}><${Icon} name=${name} /> ${!isBrief && label}</button>`);
 }
 
 function Body({text}) {
@@ -80,7 +82,7 @@ function Similar({of}) {
   return found.hits.length > 0 && html`<${Group} title="Similar" hits=${found.hits} total=${found.hits.length}><${Call} ...${found.call} /><//>`;
 }
 
-export function Group({title, hits, total, children}) {
+function Group({title, hits, total, children}) {
   const [isWhole, setWhole] = useState(false);
   return html`<section class="record-group">
     <h3>${title} ${total > FIRST && html`<span class="quiet">${total}</span>`}</h3>
@@ -94,7 +96,6 @@ export function Group({title, hits, total, children}) {
 
 const ORDER = ["people", "time", "place", "alternatives", null, "popularity", "picture", "link"];
 const LABELS = {alternatives: "Also called"};
-const MOST = 24;
 
 // Title and body are shown apart; the others as their roles say how much they tell.
 function ordered(fields) {
@@ -108,24 +109,17 @@ function Facts({catalogue, fields}) {
 }
 
 function Value({catalogue, field}) {
-  const {filter, type, value, text} = field;
-  const all = texts(value), several = all.slice(0, MOST);
+  const {filter, type, value, text} = field, all = texts(value);
+  const found = (name, one) => link(`/c/${encodeURIComponent(catalogue)}`, {[`${name}.${field.field}`]: one});
   if (type === "json") return html`<code>${JSON.stringify(value)}</code>`;
-  if (several.some(isPage)) return html`<ul>${several.map((one) => html`<li><${Page} text=${one} /></li>`)}</ul>${more(all)}`;
-  if (filter === "values") return html`<span class="chips">${several.map((one) => html`
-    <a class="chip" href=${link(path(catalogue), {[`f.${field.field}`]: one})}>${one}</a>`)}</span>${more(all)}`;
-  if (filter === "range") return html`<a href=${link(path(catalogue), {[`r.${field.field}`]: `${value}..${value}`})}>${text}</a>`;
-  return Array.isArray(value) ? html`${several.join(" · ")}${more(all)}` : text;
-}
-
-function Page({text}) {
-  if (!isPage(text)) return text;
-  return html`<a href=${text} target="_blank" rel="noreferrer noopener">${text.replace(/^https?:\/\/(www\.)?/u, "")}</a>`;
+  if (all.some(isPage)) return html`<ul>${all.map((one) => html`<li>${isPage(one)
+    ? html`<a href=${one} target="_blank" rel="noreferrer noopener">${one.replace(/^https?:\/\/(www\.)?/u, "")}</a>` : one}</li>`)}</ul>`;
+  if (filter === "values") return html`<span class="chips">${all.map((one) => html`<a class="chip" href=${found("f", one)}>${one}</a>`)}</span>`;
+  if (filter === "range") return html`<a href=${found("r", `${value}..${value}`)}>${text}</a>`;
+  return Array.isArray(value) ? all.join(" · ") : text;
 }
 
 const isPage = (text) => /^https?:\/\/\S+$/iu.test(text);
-const path = (catalogue) => `/c/${encodeURIComponent(catalogue)}`;
-const more = (all) => all.length > MOST && html` <span class="quiet">and ${all.length - MOST} more</span>`;
 
 function Why({hit}) {
   const {path: here, query: parameters} = useAddress(), isHere = here === `/c/${hit.catalogue}`;
@@ -167,4 +161,130 @@ function Told({told}) {
     <ul class="because">${told.because.map((one) => html`<li>${one}</li>`)}</ul>
     <table class="bars"><caption>What its evidence is made of</caption><tbody>${Object.entries(told.strength).map(([name, part]) => html`<tr key=${name}>
       <th scope="row">${name.replace(/[:_]/gu, " ")}</th><td><span class=${`bar-part ${part < 0 ? "minus" : ""}`} style=${{width: `${100 * Math.abs(part) / strongest}%`}}></span></td><td class="number">${part.toFixed(3)}</td></tr>`)}</tbody></table>`;
+}
+
+// A box that finds a record by a few letters of its name.
+const WAIT_MS = 150;
+
+export function Finder({catalogue, label, onChoose}) {
+  const [text, setText] = useState(""), [hits, setHits] = useState([]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const look = () => ask("GET", link(`/c/${encodeURIComponent(catalogue)}`, {q: text, parts: "hits", limit: 6}), undefined, stop)
+      .then((found) => setHits(found.hits), () => {});
+    const timer = text.trim() ? setTimeout(look, WAIT_MS) : setHits([]);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [text, catalogue]);
+  const choose = (hit) => { setText(""); onChoose(hit); };
+  return html`<div class="finder">
+    <label>${label}<input type="text" value=${text} autocomplete="off" onInput=${(event) => setText(event.target.value)} /></label>
+    ${hits.length > 0 && html`<ul class="brief" aria-label="Suggestions">${hits.map((hit) => html`<li key=${hit.key}>
+      <button type="button" class="link" onClick=${() => choose(hit)}>${hit.title}</button> <span class="quiet">${hit.subtitle}</span></li>`)}</ul>`}
+  </div>`;
+}
+
+// A value of a record as texts: a list's items, a tag's value.
+function texts(value) {
+  return [value ?? []].flat().map((one) => (one && typeof one === "object" ? one.value ?? JSON.stringify(one) : String(one)));
+}
+
+const LISTS = ["text[]", "tag[]"];
+const NUMBERS = ["int", "float"];
+const OPS = {insert: "New", update: "Changed", delete: "Deleted"};
+
+function Edit({record, onDone}) {
+  const {name, arguments: given, fields} = record.edit;
+  const [typed, setTyped] = useState(() => Object.fromEntries(fields.map((one) => [one.field, asText(one)])));
+  const [state, setState] = useState({});
+  const altered = fields.filter((one) => typed[one.field] !== asText(one));
+  const mutate = async (change, isPreview) => {
+    setState({...state, isBusy: true});
+    try {
+      const answer = await callTool(name, {...given, ...change, ...(isPreview ? {preview: true} : {plan: state.preview.plan})});
+      if (isPreview) setState({change, preview: answer});
+      else finish(name, given, record.hit, change, answer, onDone);
+    } catch (error) {
+      setState({change, error, mayCascade: change.action === "delete" && !change.cascade});
+    }
+  };
+  const onSubmit = (event) => {
+    event.preventDefault();
+    mutate({action: "update", fields: Object.fromEntries(altered.map((one) => [one.field, asValue(one, typed[one.field])]))}, true);
+  };
+  const {preview, change, error, mayCascade, isBusy} = state;
+  if (preview) return html`<${Changes} preview=${preview} record=${record.hit} />
+    <div class="row end">
+      <button type="button" class="plain" onClick=${() => setState({})}>Back</button>
+      <button type="button" class=${change.action === "delete" ? "danger" : ""} disabled=${isBusy || !preview.plan} onClick=${() => mutate(change, false)}>${change.action === "delete" ? "Delete" : "Apply"}</button>
+    </div>`;
+  return html`<form class="stack" onSubmit=${onSubmit}>
+    ${fields.map((one) => html`<${Input} key=${one.field} field=${one} value=${typed[one.field]} onInput=${(text) => setTyped({...typed, [one.field]: text})} />`)}
+    <div class="row edit-actions">
+      ${error && html`<${Problem} error=${error} />`}
+      ${mayCascade && html`<button type="button" class="plain danger" onClick=${() => mutate({action: "delete", cascade: true}, true)}>See what would be deleted with it</button>`}
+      <button type="submit" disabled=${isBusy || altered.length === 0}>Preview</button>
+      <button type="button" class="plain" onClick=${onDone}>Cancel</button>
+      <span class="spring"></span>
+      <button type="button" class="plain danger" disabled=${isBusy} onClick=${() => mutate({action: "delete"}, true)}>Delete …</button>
+    </div>
+  </form>`;
+}
+
+function Input({field, value, onInput}) {
+  const given = {value, required: field.required, onInput: (event) => onInput(event.target.value)};
+  const hint = [field.description, LISTS.includes(field.type) && "One a line."].filter(Boolean).join(" ");
+  return html`<label>${field.label}
+    ${field.values.length ? html`<select ...${given}><option value=""></option>${field.values.map((one) => html`<option>${one}</option>`)}</select>`
+      : field.role === "body" || LISTS.includes(field.type) ? html`<textarea rows=${field.role === "body" ? 6 : 2} ...${given}></textarea>`
+      : html`<input type=${NUMBERS.includes(field.type) ? "number" : "text"} step="any" ...${given} />`}
+    ${hint && html`<span class="hint">${hint}</span>`}
+  </label>`;
+}
+
+// Say what was done, with its undoing, and show the record as it is now.
+function finish(name, given, hit, change, answer, onDone) {
+  const named = given.catalogue ? {catalogue: given.catalogue} : {};
+  const tell = () => window.dispatchEvent(new CustomEvent("recordchange", {detail: {catalogue: hit.catalogue}}));
+  const undo = async () => {
+    try {
+      await callTool(name, {...named, action: "undo", id: answer.call_id});
+      toast("Undone.");
+      tell();
+    } catch (error) {
+      toast(error.message, {mood: "bad"});
+    }
+  };
+  toast(change.action === "delete" ? `Deleted ${hit.title}.` : `Changed ${hit.title}.`, answer.call_id ? {undo} : {});
+  tell();
+  change.action === "delete" ? closeRecord() : onDone();
+}
+
+function asText({type, value}) {
+  return LISTS.includes(type) ? texts(value).join("\n") : String(value ?? "");
+}
+
+function asValue({type}, text) {
+  if (LISTS.includes(type)) return text.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (text.trim() === "") return null;
+  return NUMBERS.includes(type) ? Number(text) : text;
+}
+
+function Changes({preview, record}) {
+  return html`<h3>${preview.total ? `${plural(preview.total, "record")} would change` : "Nothing would change"}</h3>
+    ${preview.notes.map((note) => html`<${Notice}>${note}<//>`)}
+    <ul class="changes stack">${preview.changes.map((one) => html`<li key=${one.id} class="card">
+      <p><b>${OPS[one.op]}</b> ${one.id === record.id ? record.title : one.id} <span class="quiet">${one.kind}</span></p>
+      <dl class="facts">${one.fields.map(({field, before, after}) => html`<dt key=${field}>${inWords(field)}</dt><dd><${Difference} before=${before} after=${after} /></dd>`)}</dl>
+    </li>`)}</ul>
+    ${preview.has_more && html`<p class="quiet">The first ${preview.changes.length} are shown.</p>`}`;
+}
+
+// What is the same at both ends is shown once.
+function Difference({before, after}) {
+  const [old, fresh] = [before, after].map((value) => texts(value).join(", ").split(/(?<=\s)/u));
+  const same = (one, other) => { const place = one.findIndex((word, at) => word !== other[at]); return place < 0 ? one.length : place; };
+  const head = same(old, fresh), rest = [old.slice(head), fresh.slice(head)];
+  const tail = same(rest[0].toReversed(), rest[1].toReversed());
+  const [gone, come] = rest.map((words) => words.slice(0, words.length - tail).join(""));
+  return html`${old.slice(0, head).join("")}${gone && html`<del>${gone}</del>`} ${come && html`<ins>${come}</ins>`}${rest[0].slice(rest[0].length - tail).join("")}`;
 }

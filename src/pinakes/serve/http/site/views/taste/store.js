@@ -1,5 +1,9 @@
 // The tray: records that are liked and disliked, of one catalogue at a time, a sentence, and weights of signals.
-import {hideDock, persisted, showDock} from "../../core/store.js";
+import {html} from "../../core/html.js";
+import {link} from "../../core/address.js";
+import {plural} from "../../core/format.js";
+import {hideDock, persisted, showDock, useStore, useStyle} from "../../core/store.js";
+import {Icon} from "../../parts/basics.js";
 
 const EMPTY = {catalogue: null, likes: [], dislikes: [], sentence: "", weights: {}};
 const MOST = 50;
@@ -48,4 +52,18 @@ function put(name, other, {key, id, catalogue, title, subtitle, image}) {
 
 function without(hits, key) {
   return hits.filter((one) => one.key !== key);
+}
+
+// The tray at the foot of every page but its own, and the way to more of what is in it.
+export default function Tray({address}) {
+  const tray = useStore(taste), isStyled = useStyle("views/record/record.css");
+  if (!isStyled || isEmpty(tray) || address.path.startsWith("/taste/")) return null;
+  const said = [plural(tray.likes.length, "like"), tray.dislikes.length > 0 && plural(tray.dislikes.length, "dislike")].filter(Boolean).join(", ");
+  const names = tray.likes.map((one) => one.title).reverse();
+  return html`<aside class="tray" aria-label="Taste">
+    <${Icon} name="like" />
+    <p><b>${said}</b> <span class="quiet">${names.slice(0, 3).join(", ")}</span></p>
+    <a class="button small" href=${link(`/taste/${encodeURIComponent(tray.catalogue)}`, parametersOf(tray))}>Recommend</a>
+    <button type="button" class="quiet-button" aria-label="Empty the tray" onClick=${clear}><${Icon} name="close" /></button>
+  </aside>`;
 }

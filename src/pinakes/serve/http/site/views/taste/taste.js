@@ -6,8 +6,8 @@ import {ask} from "../../core/server.js";
 import {hideDock, showDock, useStore, useStyle} from "../../core/store.js";
 import {Call, Empty, Icon, Notice, Problem, Spinner} from "../../parts/basics.js";
 import {Hit} from "../../parts/hit.js";
-import {Finder} from "../record/finder.js";
-import {clear, dislike, fill, isEmpty, like, moodOf, parametersOf, remove, taste} from "./store.js";
+import {Finder, Moods} from "../record/record.js";
+import {clear, fill, isEmpty, like, parametersOf, remove, taste} from "./store.js";
 
 export const title = "Taste";
 const WAIT_MS = 180;
@@ -42,18 +42,11 @@ export default function Taste({address}) {
 function Found({answer}) {
   return html`${answer.notes.map((note) => html`<${Notice}>${note}<//>`)}
     ${answer.hits.length === 0 && html`<${Empty} title="Nothing fits"><p>Ask for less in the sentence, or like something else.</p><//>`}
-    <ol class="hits" aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key}>
-      <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Mood} hit=${hit} /><//>
+    <ol class="hits" aria-label="Recommendations">${answer.hits.map((hit) => html`<li key=${hit.key} class="card">
+      <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Moods} hit=${hit} isBrief /><//>
       <${Parts} hit=${hit} signals=${answer.signals} />
     </li>`)}</ol>
     <${Call} ...${answer.call} />`;
-}
-
-function Mood({hit}) {
-  const mood = useStore(taste, (tray) => moodOf(hit.key, tray));
-  const button = (name, put, label) => html`<button type="button" class="quiet-button" aria-pressed=${mood === name}
-    aria-label=${`${label} ${hit.title}`} onClick=${() => (mood === name ? remove(hit.key) : put(hit))}><${Icon} name=${name} /></button>`;
-  return html`${button("like", like, "Like")}${button("dislike", dislike, "Dislike")}`;
 }
 
 function Parts({hit, signals}) {
@@ -63,7 +56,7 @@ function Parts({hit, signals}) {
 }
 
 function Sentence({tray, answer}) {
-  const without = (phrase) => tray.sentence.replace(phrase, " ").replace(/\s*([,;])(\s*[,;])+/gu, "$1").replace(/\s+/gu, " ").replace(/^[\s,;]+|[\s,;]+$/gu, "");
+  const without = (phrase) => tray.sentence.replace(phrase, "").split(/[,;]/u).map((part) => part.trim()).filter(Boolean).join(", ");
   return html`<section class="card stack" aria-label="Sentence">
     <label>In the mood for<textarea rows="2" placeholder="after 2010, darker, not too long" value=${tray.sentence}
       onInput=${(event) => taste.set({sentence: event.target.value})}></textarea></label>
@@ -77,8 +70,8 @@ function Sentence({tray, answer}) {
 
 function Kept({label, hits}) {
   return hits.length > 0 && html`<div><h2>${label}</h2><ul class="kept">${hits.map((hit) => html`<li key=${hit.key}>
-    <a href=${changed({open: hit.key})}>${hit.title}</a>
-    <button type="button" class="quiet-button" aria-label=${`Remove ${hit.title}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
+    <a href=${changed({open: hit.key})}>${hit.title ?? hit.id}</a>
+    <button type="button" class="quiet-button" aria-label=${`Remove ${hit.title ?? hit.id}`} onClick=${() => remove(hit.key)}><${Icon} name="close" /></button></li>`)}</ul></div>`;
 }
 
 function Signals({signals, weights}) {
@@ -111,7 +104,7 @@ const cleared = (query) => Object.fromEntries([...query.keys()].filter(isOfTray)
 // Records of a shared address are known by their ids until the answer has their titles.
 function trayOf(query, catalogue, own) {
   const known = new Map([...own.likes, ...own.dislikes].map((one) => [one.key, one]));
-  const hits = (name) => query.getAll(name).map((id) => known.get(`${catalogue}/${id}`) ?? {key: `${catalogue}/${id}`, id, catalogue, title: id});
+  const hits = (name) => query.getAll(name).map((id) => known.get(`${catalogue}/${id}`) ?? {key: `${catalogue}/${id}`, id, catalogue});
   const weights = [...query].filter(([name]) => name.startsWith("w.")).map(([name, weight]) => [name.slice(2), Number(weight)]);
   return {catalogue, likes: hits("like"), dislikes: hits("dislike"), sentence: query.get("q") ?? "", weights: Object.fromEntries(weights)};
 }
@@ -134,9 +127,6 @@ function useAnswer(tray, catalogue) {
 }
 
 function named({likes, dislikes}) {
-  const titles = new Map([...likes, ...dislikes].map((one) => [one.key, one]));
-  const isUnnamed = (hits) => hits.some((one) => one.title === one.id && titles.get(one.key)?.title !== one.id);
-  const filled = (hits) => hits.map((one) => ({...one, ...titles.get(one.key)}));
-  const {likes: liked, dislikes: disliked} = taste.get();
-  if (isUnnamed([...liked, ...disliked])) taste.set({likes: filled(liked), dislikes: filled(disliked)});
+  const now = taste.get();
+  if ([...now.likes, ...now.dislikes].some((one) => !one.title)) taste.set({likes, dislikes});
 }
