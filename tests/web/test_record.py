@@ -35,7 +35,6 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit
         "href", "/c/anime?f.tags=organized+crime"
     )
     expect(page.locator(".record-group", has_text="Similar").get_by_role("link").first).to_be_visible()
-    one.check_access()
     page = one.open("/c/anime?q=bounty+hunters+in+space&open=anime%2Fmal-1")
     page.get_by_text("Why this rank?").click()
     expect(page.locator(".why")).to_contain_text("Number 1")
