@@ -1,5 +1,5 @@
 // One result set of a catalogue, seen as a list, a table, a map or a queue.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useMemo, useState} from "../../core/html.js";
 import {change} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
@@ -11,7 +11,7 @@ const VIEWS = {
   map: () => import("../map/map.js"),
   queue: () => import("../music/queue_view.js"),
 };
-const FACETS = () => import("./facets.js"), TOOLS = () => import("./tools.js");
+const TOOLS = () => import("./tools.js");
 const FACETS_AFTER_MS = 80;
 
 export default function Explore({address, session}) {
@@ -21,10 +21,13 @@ export default function Explore({address, session}) {
   const found = useHits(`${path}?${params}&parts=hits${view === "table" ? "&view=table" : ""}`), {answer, error, hits} = found;
   const counted = useAnswer(answer && found.isCurrent && !error ? `${path}?${params}&parts=facets` : null, FACETS_AFTER_MS);
   const [hasFacets, setFacets] = useState(false);
-  const facets = useModule(FACETS), tools = useModule(TOOLS), shown = useModule(VIEWS[view]);
+  const tools = useModule(TOOLS), shown = useModule(VIEWS[view]);
   useEffect(() => {
     if (catalogue) document.title = `${text ? `${text} · ` : ""}${catalogue.title} · Pinakes`;
   }, [catalogue, text]);
+  const open = address.query.get("open"), list = useMemo(() => answer && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.query}
+    loadMore=${found.loadMore} open=${open} actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue?.has_vectors} />`)} />`,
+  [hits, found.loadMore, open, tools, catalogue]);
   useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
   if (about.error) return html`<${Problem} error=${about.error} retry=${about.retry} />`;
   if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
@@ -37,7 +40,7 @@ export default function Explore({address, session}) {
         onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
     </header>
     <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
-      ${facets && counted.answer && html`<${facets.Facets} facets=${counted.answer.facets} path=${path} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
+      ${tools && counted.answer && html`<${tools.Facets} facets=${counted.answer.facets} path=${path} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
     <section class="found" aria-busy=${!found.isCurrent}>
       <h2 class="unseen">Results</h2>
       <div class="tools">
@@ -49,8 +52,7 @@ export default function Explore({address, session}) {
       ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
         ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
         ${answer.evidence === "none" && !answer.only_orders && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
-        ${view === "list" && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.query} loadMore=${found.loadMore} open=${address.query.get("open")}
-          actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue.has_vectors} />`)} />`}
+        ${view === "list" && list}
         ${VIEWS[view] && (shown ? html`<${shown.default} ...${view_} />` : html`<${Spinner} />`)}
         ${!hits.length && !answer.query && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
         ${tools && answer.call && html`<${tools.Call} ...${answer.call} />`}`}

@@ -1,16 +1,16 @@
 // What home and the views of a catalogue share: the box, answers that follow what is typed, and the list of hits.
-import {html, useCallback, useEffect, useRef, useState} from "../../core/html.js";
+import {html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState} from "../../core/html.js";
 import {changed} from "../../core/address.js";
 import {plural} from "../../core/format.js";
 import {ask} from "../../core/server.js";
 import {Icon, toast} from "../../parts/basics.js";
 import {HitList} from "../../parts/hit.js";
 
-const TYPED_MS = 25;
+const TYPED_MS = 40, FAST_MS = 80;
 
-// It tells what was typed after a moment, so that results follow while one types.
+// It tells what was typed at once, and while keys follow each other fast, after a moment.
 export function SearchBox({value, onSearch, label, placeholder, autoFocus}) {
-  const [text, setText] = useState(value), timer = useRef(), told = useRef(value), input = useRef();
+  const [text, setText] = useState(value), timer = useRef(), told = useRef(value), input = useRef(), typedAt = useRef(0);
   useEffect(() => {
     if (value === told.current) return;
     told.current = value;
@@ -29,6 +29,9 @@ export function SearchBox({value, onSearch, label, placeholder, autoFocus}) {
   const type = ({target}) => {
     setText(target.value);
     clearTimeout(timer.current);
+    const isFast = performance.now() - typedAt.current < FAST_MS;
+    typedAt.current = performance.now();
+    if (!isFast) return tell(target.value);
     timer.current = setTimeout(() => tell(target.value), TYPED_MS);
   };
   const press = (event) => {
@@ -57,7 +60,7 @@ export function moveHit(step) {
 // The answer to a path that changes: the latest alone counts, and the former is shown until it is there.
 export function useAnswer(path, wait = 0) {
   const [state, setState] = useState({path: null, answer: null, error: null}), [tries, setTries] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next frame is drawn, so that no time is lost
     if (!path) return undefined;
     const stop = new AbortController();
     const load = () => ask("GET", path, undefined, {signal: stop.signal}).then(
@@ -88,7 +91,7 @@ export function useHits(path) {
       path: first.path, cursor: answer.cursor, hits: [...(before.path === first.path ? before.hits : []), ...answer.hits],
     }));
   }, [first.path, cursor]);
-  const hits = [...(first.answer?.hits ?? []), ...(isMore ? more.hits : [])];
+  const hits = useMemo(() => [...(first.answer?.hits ?? []), ...(isMore ? more.hits : [])], [first.answer, isMore && more.hits]);
   return {...first, hits, loadMore: cursor ? loadMore : null};
 }
 

@@ -1,15 +1,13 @@
 // The result set as a table; the columns of numbers and single values can be sorted by.
 import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {useStyle} from "../../core/store.js";
 import {Icon} from "../../parts/basics.js";
 
 const NUMBERS = ["int", "float"];
 
 export default function Table({catalogue, answer, hits, loadMore}) {
   const columns = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
-  const isStyled = useStyle("views/explore/facets.css");
-  if (!isStyled || !hits[0]?.cells) return null;
+  if (!hits[0]?.cells) return null;
   return html`<div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
     <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${answer.sort} />`)}</tr></thead>
     <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${hit.evidence === "none" ? "faint" : ""}>

@@ -1,16 +1,17 @@
-// The views of a result set, and what limits it, each as a chip that can be taken back.
-import {html} from "../../core/html.js";
+// Beside the hits: the views, what limits the result set as chips, and its fields as facets.
+import {html, useEffect, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
-import {useStyle} from "../../core/store.js";
+import {number} from "../../core/format.js";
 import {Icon} from "../../parts/basics.js";
+import {useAnswer} from "./shared.js";
 export {Call} from "../../parts/basics.js";
 
 const LIMITS = /^[fxr]\./u;
+const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
 
 export function Views({view, catalogue}) {
-  const isStyled = useStyle("views/explore/facets.css");
   const names = ["list", "table", catalogue.has_map && "map", catalogue.has_audio && "queue"].filter(Boolean);
-  return isStyled && html`<nav class="views" aria-label="View">${names.map((name) => html`
+  return html`<nav class="views" aria-label="View">${names.map((name) => html`
     <a key=${name} href=${changed({view: name === "list" ? null : name})} aria-current=${name === view ? "true" : undefined}>
       <${Icon} name=${name} /><span>${name[0].toUpperCase() + name.slice(1)}</span></a>`)}</nav>`;
 }
@@ -55,4 +56,79 @@ export function Actions({hit, canLike}) {
   return html`
     ${hit.audio && button("play", "Play", async () => (await import("../music/queue.js")).play([hit]))}
     ${canLike && button("like", "Like", async () => (await import("../taste/store.js")).like(hit))}`;
+}
+
+// Values with counts to choose from, and the distribution of numbers with two handles.
+export function Facets({facets, path, params, isCurrent}) {
+  if (!facets.length) return html`<p class="quiet">Nothing to filter by.</p>`;
+  return facets.map((facet) => html`<fieldset key=${facet.field} class="facet">
+    <legend>${facet.label}</legend>
+    ${facet.bars ? html`<${Histogram} facet=${facet} />` : html`<${Values} facet=${facet} path=${path} params=${params} isCurrent=${isCurrent} />`}
+  </fieldset>`);
+}
+
+function Values({facet, path, params, isCurrent}) {
+  const [isOpen, setOpen] = useState(false), [like, setLike] = useState("");
+  const ask = like && `${path}?${params}&parts=facets&facet=${encodeURIComponent(facet.field)}&like=${encodeURIComponent(like)}`;
+  const found = useAnswer(ask || null, LOOKED_FOR_AFTER_MS);
+  const {values, total} = (like && found.answer?.facets[0]) || facet;
+  const shown = isOpen || like ? values : values.filter((one, place) => place < FEW || one.chosen || one.excluded);
+  const most = Math.max(1, ...values.map(({count}) => count));
+  return html`
+    ${isOpen && total > values.length && html`<input type="search" class="like" aria-label=${`Find a value of ${facet.label}`} placeholder=${`Find in ${number(facet.total)}`}
+      value=${like} onInput=${({target}) => setLike(target.value.trim())} />`}
+    <ul>${shown.map((one) => html`<${Value} key=${one.value} one=${one} field=${facet.field} share=${one.count / most} params=${params} isCurrent=${isCurrent} />`)}</ul>
+    ${!shown.length && html`<p class="quiet">${like ? "None like this." : "None."}</p>`}
+    ${total > FEW && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => { setOpen(!isOpen); setLike(""); }}>
+      ${isOpen ? "Fewer" : `More of ${number(total)}`}</button>`}`;
+}
+
+// What was chosen by hand is shown at once; what the query says is known by the answer, and changed in the query.
+function Value({one: {value, count, chosen, excluded}, field, share, params, isCurrent}) {
+  const is = (one) => one.toLowerCase() === value.toLowerCase(), others = (name) => params.getAll(name).filter((one) => !is(one));
+  const wanted = `f.${field}`, leftOut = `x.${field}`, isWanted = params.getAll(wanted).some(is), isOut = params.getAll(leftOut).some(is);
+  const isSaid = isCurrent && (chosen && !isWanted || excluded && !isOut);
+  const toggle = (name, isOn) => change({[wanted]: others(wanted), [leftOut]: others(leftOut), ...(!isOn && {[name]: [...others(name), value]})});
+  const isGone = isOut || isSaid && excluded;
+  return html`<li class=${`value ${isGone ? "out" : ""}`} style=${{"--share": share.toFixed(2)}}>
+    <label class="inline"><input type="checkbox" checked=${isWanted || isSaid && chosen} disabled=${isSaid} onChange=${() => toggle(wanted, isWanted)} />
+      <span class="value-name">${value}</span><span class="value-count">${number(count)}</span></label>
+    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${`Leave out ${value}`} title="Leave out"
+      onClick=${() => toggle(leftOut, isOut)}><${Icon} name="close" /></button>
+  </li>`;
+}
+
+// Bars, and two handles that choose a range of them.
+function Histogram({facet}) {
+  const {field, label, bars} = facet, last = bars.length - 1;
+  const stated = [placeOf(bars, facet.low, 0), placeOf(bars, facet.high, last)];
+  const [ends, setEnds] = useState(stated), [low, high] = ends.map((place) => Math.min(place, last)); // of fewer bars than before
+  useEffect(() => setEnds(stated), [facet.low, facet.high, bars.length]);
+  const most = Math.max(1, ...bars.map(({count}) => count));
+  const choose = () => {
+    const range = `${low > 0 ? bars[low].from : ""}..${high < last ? bars[high].to : ""}`;
+    change({[`r.${field}`]: range === ".." ? null : range});
+  };
+  if (last === 0) return html`<p class="quiet">${bars[0].from === bars[0].to ? bars[0].from : `${bars[0].from} to ${bars[0].to}`}</p>`;
+  const handle = (end, place, setPlace) => html`<input type="range" min="0" max=${last} step="1" value=${place} aria-label=${`${label}, ${end}`}
+    aria-valuetext=${String(end === "from" ? bars[place].from : bars[place].to)} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
+  return html`<div class="histogram">
+    <svg viewBox=${`0 0 ${bars.length} 1`} preserveAspectRatio="none" aria-hidden="true">${bars.map(({count}, place) => html`
+      <rect key=${place} x=${place + .08} width=".84" y=${1 - height(count, most)} height=${height(count, most)} class=${place >= low && place <= high ? "in" : ""} />`)}</svg>
+    <div class="handles">
+      ${handle("from", low, (place) => setEnds([Math.min(place, high), high]))}
+      ${handle("to", high, (place) => setEnds([low, Math.max(place, low)]))}
+    </div>
+    <p class="ends"><span>${low === stated[0] && facet.low || bars[low].from}</span><span>${high === stated[1] && facet.high || bars[high].to}</span></p>
+  </div>`;
+}
+
+const height = (count, most) => (count ? Math.max(.04, Math.sqrt(count / most)) : 0);
+
+// The bar that a bound is in; bounds and bars are both numbers, or both dates, which compare as texts.
+function placeOf(bars, bound, otherwise) {
+  if (bound === null || bound === undefined) return otherwise;
+  const value = typeof bars[0].from === "number" ? Number(bound) : String(bound);
+  const found = otherwise === 0 ? bars.findIndex(({to}) => to >= value) : bars.findLastIndex(({from}) => from <= value);
+  return found < 0 ? bars.length - 1 - otherwise : found;
 }

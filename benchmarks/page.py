@@ -1,0 +1,155 @@
+"""How long after a key is pressed the page shows what was found, in a real Chromium on this machine.
+
+    .venv/bin/python benchmarks/page.py --library HOME [--catalogue anime]
+    .venv/bin/python benchmarks/page.py --url http://localhost:8000
+
+Sentences are typed letter by letter into the box of a catalogue, each letter when the results of the one before are
+shown. A sample is the time from the event of a key to the frame in which the hits for the text are drawn: with the
+pause that the page waits for further keys, the request, the search and the drawing. Beside it, the time of the same
+requests without a browser. Both control for nothing but the machine; run it on one that does nothing else.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from playwright.sync_api import Page, sync_playwright
+
+SENTENCES = (
+    "space adventure after 2010, not horror",
+    "girls who play in a band",
+    "time travel romance",
+    "robots and the end of the world",
+    "detective mysteries before 2000",
+    "fulmetal alchemst",
+    "a quiet story about grief",
+    "cooking",
+)
+PATIENCE_S = 90
+NOTE_RESULTS = """
+() => {
+  window.samples = [];
+  let pressed = null, wasBusy = false;
+  document.addEventListener("input", (event) => { pressed = event.timeStamp; wasBusy = false; }, true);
+  new MutationObserver(() => {
+    const isBusy = document.querySelector(".found")?.getAttribute("aria-busy") === "true";
+    if (wasBusy && !isBusy && pressed !== null) {
+      const began = pressed;
+      pressed = null;
+      requestAnimationFrame(() => window.samples.push(performance.now() - began));
+    }
+    wasBusy = isBusy;
+  }).observe(document.body, {subtree: true, attributes: true, attributeFilter: ["aria-busy"]});
+}
+"""
+
+
+def main() -> None:
+    """Type, and print the percentiles."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", help="a library to serve (PINAKES_HOME)")
+    parser.add_argument("--url", help="a server without accounts that runs already")
+    parser.add_argument("--catalogue", default="anime")
+    given = parser.parse_args()
+    if bool(given.library) == bool(given.url):
+        parser.error("give either --library or --url")
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
+    if given.url:
+        measure(given.url, given.catalogue)
+    else:
+        with served(given.library) as url:
+            measure(url, given.catalogue)
+
+
+def measure(url: str, catalogue: str) -> None:
+    """Print how long requests take, and how long a person waits for results."""
+    report("request for hits, without a browser", list(iter_requests(url, catalogue)))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to wait for functions
+        page.goto(f"{url}/c/{catalogue}")
+        report("key to results in the page", typed(page))
+        browser.close()
+
+
+def iter_requests(url: str, catalogue: str) -> Iterator[float]:
+    """Yield the milliseconds of the request for each beginning of each sentence."""
+    for sentence in SENTENCES:
+        for length in range(1, len(sentence) + 1):
+            asked = urlencode({"q": sentence[:length].strip(), "parts": "hits"})
+            request = Request(f"{url}/c/{catalogue}?{asked}", headers={"Accept": "application/json"})
+            began = time.perf_counter()
+            with urlopen(request) as reply:
+                reply.read()
+            yield (time.perf_counter() - began) * 1000
+
+
+def typed(page: Page) -> list[float]:
+    """Type every sentence, each letter when the results of the one before are shown; return the milliseconds."""
+    box = page.get_by_role("searchbox").first
+    page.wait_for_selector(".hit")
+    page.evaluate(NOTE_RESULTS)
+    for sentence in SENTENCES:
+        box.fill("")
+        page.wait_for_selector(".found[aria-busy=false]")
+        page.wait_for_timeout(300)
+        for letter in sentence:
+            known = page.evaluate("window.samples.length")
+            box.press_sequentially(letter)
+            if letter != " ":
+                page.wait_for_function("(known) => window.samples.length > known", arg=known)
+    samples: list[float] = page.evaluate("window.samples")
+    return samples
+
+
+def report(what: str, samples: Sequence[float]) -> None:
+    """Print the percentiles of some milliseconds."""
+    cuts = statistics.quantiles(samples, n=20)
+    print(f"{what}: {len(samples)} samples, p50 {cuts[9]:.0f} ms, p95 {cuts[18]:.0f} ms, most {max(samples):.0f} ms")
+
+
+@contextmanager
+def served(home: str) -> Iterator[str]:
+    """Serve a library on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "pinakes", "serve", "--http", "--no-accounts", "--port", str(port)]
+    process = subprocess.Popen(
+        command, env={**os.environ, "PINAKES_HOME": home}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_for(url: str) -> None:
+    """Return when the server lists its catalogues."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            urlopen(f"{url}/v1/catalogues").close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    main()
