@@ -12,7 +12,7 @@ const VIEWS = {
   queue: () => import("../music/queue_view.js"),
 };
 const TOOLS = () => import("./tools.js");
-const FACETS_AFTER_MS = 80;
+const FACETS_AFTER_MS = 160;
 
 export default function Explore({address, session}) {
   const path = `/c/${encodeURIComponent(address.params.catalogue)}`, view = address.query.get("view") ?? "list";
