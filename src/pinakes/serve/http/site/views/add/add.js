@@ -85,41 +85,53 @@ async function sendFile(file, pieceBytes, onPart, signal) {
 // One table, from when it was received until it was built or discarded.
 function Table({path, session}) {
   const [table, setTable] = useState(null), [proposal, setProposal] = useState(null), [error, setError] = useState(null);
-  const [builds, setBuilds] = useState(0), state = table?.state;
+  const [looks, setLooks] = useState(0), timer = useRef(), state = table?.state;
   useEffect(() => {
-    let isHere = true;
     const look = async (pause) => {
       const found = await ask("GET", path);
-      if (isHere) setTable(found);
-      if (isHere && WAITING.includes(found.state)) setTimeout(() => look(Math.min(pause * 1.3, LONGEST_PAUSE_MS)).catch(setError), pause);
+      setTable(found);
+      if (WAITING.includes(found.state) && timer.current !== null) timer.current = setTimeout(() => look(Math.min(pause * 1.3, LONGEST_PAUSE_MS)).catch(setError), pause);
     };
+    timer.current = 0;
     look(200).catch(setError);
-    return () => { isHere = false; };
-  }, [builds]);
+    return stop;
+  }, [looks]);
+  const stop = () => {
+    clearTimeout(timer.current);
+    timer.current = null;
+  };
   useEffect(() => {
     if (state === "built") session.reload();
     if (!proposal && ["proposed", "failed"].includes(state)) ask("GET", `${path}/proposal`).then(setProposal, () => {});
   }, [state]);
-  const tried = (work) => work().then(() => setError(null), setError);
-  const build = (embed) => tried(async () => {
-    setTable(await ask("POST", `${path}/build`, {embed}));
-    setBuilds(builds + 1);
-  });
+  const build = async (embed) => {
+    try {
+      setTable(await ask("POST", `${path}/build`, {embed}));
+      setError(null);
+      setLooks(looks + 1);
+    } catch (problem) {
+      setError(problem);
+    }
+  };
   const discard = async (said, question) => {
     if (question && !(await confirm(question, {yes: "Yes, remove", no: "Keep", danger: true}))) return;
-    await tried(async () => {
+    stop();
+    try {
       await ask("DELETE", path);
       toast(said);
       session.reload();
       go("/add");
-    });
+    } catch (problem) {
+      setError(problem);
+      setLooks(looks + 1);
+    }
   };
   const discardTable = () => discard("The table was discarded.");
   const problem = error ?? (table?.problem && {message: table.problem});
-  if (state === "building") return html`<${Building} table=${table} cancel=${() => discard("The build was cancelled.", "What was built so far is removed.")} />`;
-  if (state === "built") return html`<${Built} table=${table} problem=${error} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} and its file are removed from this server.`)} />`;
   return html`${problem && html`<${Problem} error=${problem} />`}
-    ${proposal ? html`<${Proposal} path=${path} file=${table.file} proposal=${proposal} onProposal=${setProposal} build=${build} discard=${discardTable} />`
+    ${state === "building" ? html`<${Building} table=${table} cancel=${() => discard("The build was cancelled.", "What was built so far is removed.")} />`
+      : state === "built" ? html`<${Built} table=${table} remove=${() => discard("The catalogue was removed.", `The catalogue ${table.catalogue} and its file are removed from this server.`)} />`
+      : proposal ? html`<${Proposal} path=${path} file=${table.file} proposal=${proposal} onProposal=${setProposal} build=${build} discard=${discardTable} />`
       : problem ? html`<div class="row">${table && html`<button type="button" class="plain" onClick=${discardTable}>Discard it</button>`}<a href="/add">Choose another file</a></div>`
       : html`<${Spinner} label=${table ? `Reading ${table.file}…` : undefined} />`}`;
 }
@@ -223,11 +235,10 @@ function Progress({title: told, part, cancel, children}) {
     ${children}<div><button type="button" class="plain" onClick=${cancel}>Cancel</button></div></section>`;
 }
 
-function Built({table, problem, remove}) {
+function Built({table, remove}) {
   const heading = useRef();
   useEffect(() => heading.current.focus(), []);
-  return html`${problem && html`<${Problem} error=${problem} />`}
-    <${Notice} mood="good"><h2 tabindex="-1" ref=${heading}>${table.catalogue} is ready</h2>
+  return html`<${Notice} mood="good"><h2 tabindex="-1" ref=${heading}>${table.catalogue} is ready</h2>
       <ul>${table.report.map((line) => html`<li>${upper(line)}.</li>`)}</ul><//>
     <div class="row"><a class="button" href=${`/c/${table.catalogue}`}>Search it</a><a class="button plain" href="/add">Add another</a>
       <button type="button" class="plain danger" onClick=${remove}><${Icon} name="undo" /> Undo: remove it</button></div>`;
