@@ -1,57 +1,52 @@
 // The server, for those who run it: one page for each concern, shown to whoever may see it; and what the pages share.
 import {html, useEffect, useState} from "../../core/html.js";
-import {bytes, duration, inWords, number} from "../../core/format.js";
+import {ago, bytes, duration, inWords, moment, number} from "../../core/format.js";
 import {askHealth, callTool, Refused} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
 import {CodeBlock, Empty, Problem, Spinner, toast} from "../../parts/basics.js";
-import {DataTable} from "../../parts/result.js";
+import {confirm} from "../../parts/layers.js";
+import {cellText, DataTable} from "../../parts/result.js";
 
 export const title = "Run";
 
 const managesUsers = (session) => session.server.accounts && hasTool(session, "users.query");
 const seesAccess = (session) => session.server.accounts && (session.may("ManagePermissions") || session.may("ServerAdmin"));
-const seesCalls = (session) => session.may("ViewAnalytics") || session.may("ServerAdmin");
-const ANALYTICS = () => import("./analytics.js");
-const PEOPLE = () => import("./people.js");
-const WORK = () => import("./work.js");
-const RECORDS = () => import("./records.js");
+const administers = (session) => hasTool(session, "server.query");
+const MANAGING = () => import("./managing.js");
+const READING = () => import("./reading.js");
+// Label, which is the name of the component too → for whom it is, and where it is.
 const PAGES = {
-  health: ["Health", () => true, () => ({Health}), "Health"],
-  analytics: ["Analytics", seesCalls, ANALYTICS, "Analytics"],
-  users: ["Users", managesUsers, PEOPLE, "Users"],
-  roles: ["Roles", managesUsers, PEOPLE, "Roles"],
-  access: ["Access", seesAccess, PEOPLE, "Access"],
-  tokens: ["Tokens", seesAccess, PEOPLE, "AllTokens"],
-  jobs: ["Jobs", (session) => hasTool(session, "jobs.query"), WORK, "Jobs"],
-  downloads: ["Downloads", (session) => Boolean(queueTool(session)), WORK, "Downloads"],
-  changes: ["Changes", (session) => undoTools(session).length > 0, WORK, "Changes"],
-  audit: ["Audit", (session) => session.server.accounts && hasTool(session, "server.query"), RECORDS, "Audit"],
-  logs: ["Logs", (session) => hasTool(session, "server.query"), RECORDS, "Logs"],
-  sql: ["SQL", (session) => hasTool(session, "debug.sql"), RECORDS, "Sql"],
+  Health: [() => true, () => ({Health})],
+  Analytics: [(session) => session.may("ViewAnalytics") || session.may("ServerAdmin"), READING],
+  Users: [managesUsers, MANAGING],
+  Roles: [managesUsers, MANAGING],
+  Access: [seesAccess, MANAGING],
+  Tokens: [seesAccess, MANAGING],
+  Jobs: [(session) => hasTool(session, "jobs.query"), MANAGING],
+  Downloads: [(session) => Boolean(queueTool(session)), MANAGING],
+  Changes: [(session) => undoTools(session).length > 0, MANAGING],
+  Audit: [(session) => session.server.accounts && administers(session), READING],
+  Logs: [administers, READING],
+  SQL: [(session) => hasTool(session, "debug.sql"), READING],
 };
 
 export default function Run({address, session}) {
   useStyle("views/run/run.css");
-  const name = address.params.page ?? "health";
-  const [label, isFor, load, part] = PAGES[name] ?? [];
-  const offered = Object.entries(PAGES).filter(([, [, isOffered]]) => isOffered(session));
+  const name = address.params.page ?? "health", label = Object.keys(PAGES).find((one) => one.toLowerCase() === name);
+  const [isFor, load] = PAGES[label] ?? [];
   return html`<div class="run">
-    <nav class="run-nav" aria-label="Run">${offered.map(([page, [text]]) => html`
-      <a key=${page} href=${`/run/${page}`} aria-current=${page === name ? "page" : undefined}>${text}</a>`)}</nav>
+    <nav class="run-nav" aria-label="Run">${Object.keys(PAGES).filter((one) => PAGES[one][0](session)).map((one) => html`
+      <a key=${one} href=${`/run/${one.toLowerCase()}`} aria-current=${one === label ? "page" : undefined}>${one}</a>`)}</nav>
     <div class="stack run-page"><h1>${label ?? "Run"}</h1>${!label ? html`<${Empty} title="There is no such page" />`
-      : !isFor(session) ? html`<${Empty} title="This is not for you"><p>${label} needs a permission that you do not have, or is not offered by this server.</p><//>`
-      : html`<${Page} key=${name} label=${label} load=${load} part=${part} address=${address} session=${session} />`}</div>
+      : !isFor(session) ? html`<${Empty} title="This is not for you"><p>It needs a permission that you do not have, or this server does not offer it.</p><//>`
+      : html`<${Page} key=${name} label=${label} load=${load} address=${address} session=${session} />`}</div>
   </div>`;
 }
 
-function Page({label, load, part, ...given}) {
-  const [module, setModule] = useState(null), [error, setError] = useState(null);
-  useEffect(() => {
-    document.title = `${label} · Pinakes`;
-    Promise.resolve(load()).then(setModule, setError);
-  }, [load]);
-  return html`${error ? html`<${Problem} error=${{message: "This page could not be loaded."}} retry=${() => location.reload()} />`
-    : module ? html`<${module[part]} ...${given} />` : html`<${Spinner} />`}`;
+function Page({label, load, ...given}) {
+  const state = useLoad(load);
+  useEffect(() => { document.title = `${label} · Pinakes`; }, []);
+  return html`<${Loaded} state=${state}>${(module) => html`<${module[label]} ...${given} />`}<//>`;
 }
 
 // `work(signal)` runs at once, when an input changes, on `reload()`, and every so often while somebody looks.
@@ -78,33 +73,39 @@ export function useLoad(work, inputs = [], everyMs = 0) {
   return {...state, reload: () => setTurn((before) => before + 1)};
 }
 
+// The answer of a tool, now and again.
+export function useTool(name, args, everyMs) {
+  return useLoad((signal) => callTool(name, args, {signal}), [JSON.stringify(args)], everyMs);
+}
+
 export function Loaded({state, children}) {
   return html`${state.error && html`<${Problem} error=${state.error} retry=${state.reload} />`}
     ${state.value === null ? !state.error && html`<${Spinner} />` : children(state.value)}`;
 }
 
-// The tools have dots in their names, or none where the server lists them so; both are answered.
-export function hasTool(session, name) {
-  return Boolean(session.tool(name) ?? session.tool(name.replaceAll(".", "_")));
+// Rows as a table; `columns`: {label: name of a field, or function of a row}.
+export function Table({label, columns, rows, ...given}) {
+  const made = Object.entries(columns).map(([text, field]) => {
+    const valueOf = typeof field === "function" ? field : (row) => row[field];
+    return {name: text, label: text, number: typeof valueOf(rows[0] ?? {}) === "number", show: typeof field === "function" ? field : (row) => cellText(row[field], field)};
+  });
+  return html`<${DataTable} label=${label} columns=${rows.length ? made : []} rows=${rows} ...${given} />`;
 }
 
-// A tool's whole list, for choices: pages of 200 up to a bound.
-export async function listAll(name, args, key, most = 1000) {
-  const found = [];
-  for (let offset = 0; offset < most; offset = found.length) {
-    const answer = await callTool(name, {...args, limit: 200, offset});
-    found.push(...answer[key]);
-    if (!answer.has_more || !answer[key].length) break;
-  }
-  return found;
+// A table of what is loaded, in a card.
+export function Listing({title: heading, state, rowsOf = (value) => value, label = heading, ...given}) {
+  return html`<section class="card">${heading && html`<h2>${heading}</h2>`}<${Loaded} state=${state}>${(value) => html`
+    <${Table} label=${label} rows=${rowsOf(value)} ...${given} />`}<//></section>`;
 }
 
-export async function readResource(uri, parameters = {}, signal) {
-  const query = new URLSearchParams({uri, ...parameters});
-  const reply = await fetch(`/v1/resources/read?${query}`, {headers: {Accept: "application/json, text/plain"}, signal});
-  const text = await reply.text();
-  if (reply.ok) return text;
-  throw new Refused(reply.status, JSON.parse(text).error?.message ?? `The server answered ${reply.status}.`);
+// What a form is sent with, and what is wrong, for its end.
+export function useForm(work) {
+  const [error, setError] = useState("");
+  const send = (event) => {
+    event.preventDefault();
+    work().then(() => setError(""), (failure) => setError(failure.message));
+  };
+  return [send, error && html`<p class="error" role="alert">${error}</p>`];
 }
 
 // Do something that may be refused, and say what came of it.
@@ -117,6 +118,37 @@ export async function attempt(work, done) {
     toast(error.message, {mood: "bad"});
     return null;
   }
+}
+
+export function sure(question, heading, yes) {
+  return confirm(question, {title: heading, yes, no: "No", danger: true});
+}
+
+// The tools have dots in their names, or none where the server lists them so; both are answered.
+export function hasTool(session, name) {
+  return Boolean(session.tool(name) ?? session.tool(name.replaceAll(".", "_")));
+}
+
+// Tools that packages bring are known by their form: a queue can be listed, and what acts on it has the same first name.
+export function queueTool(session) {
+  const query = session.tools.find((tool) => choices(tool, "query_type").includes("queue")), first = (tool) => tool.name.split(/[._]/u)[0];
+  const action = query && session.tools.find((tool) => first(tool) === first(query) && choices(tool, "action").includes("retry"));
+  return query && {query: query.name, action: action?.name, states: choices(query, "state")};
+}
+
+export function undoTools(session) {
+  return session.tools.filter((tool) => choices(tool, "action").includes("undo")).map((tool) => tool.name);
+}
+
+function choices(tool, name) {
+  return tool.inputSchema.properties?.[name]?.enum ?? [];
+}
+
+export async function readResource(uri, parameters = {}, signal) {
+  const reply = await fetch(`/v1/resources/read?${new URLSearchParams({uri, ...parameters})}`, {headers: {Accept: "application/json, text/plain"}, signal});
+  const text = await reply.text();
+  if (reply.ok) return text;
+  throw new Refused(reply.status, JSON.parse(text).error?.message ?? `The server answered ${reply.status}.`);
 }
 
 export function Tiles({tiles}) {
@@ -134,67 +166,32 @@ export function State({good, bad, children}) {
   return html`<span class=${`state ${good ? "good" : bad ? "bad" : ""}`}>${children}</span>`;
 }
 
-// A queue of downloads: its query can list a queue; the tool that acts on it has the same first name.
-export function queueTool(session) {
-  const query = session.tools.find((tool) => choices(tool, "query_type").includes("queue"));
-  const action = query && session.tools.find((tool) => tool !== query && firstName(tool) === firstName(query) && choices(tool, "action").includes("retry"));
-  return query && {query: query.name, action: action?.name, states: choices(query, "state")};
+export function Small({label, onClick, children, ...given}) {
+  return html`<button type="button" class=${`plain small ${given.danger ? "danger" : ""}`} aria-label=${label} aria-pressed=${given.pressed} onClick=${onClick}>${children}</button>`;
 }
 
-// Tools that can undo a call by its id.
-export function undoTools(session) {
-  return session.tools.filter((tool) => choices(tool, "action").includes("undo")).map((tool) => tool.name);
+export function When({at, isAgo}) {
+  return html`<span class="tight">${isAgo ? ago(at) : moment(at)}</span>`;
 }
 
-export function choices(tool, name) {
-  return tool.inputSchema.properties?.[name]?.enum ?? [];
+function Health({session}) {
+  const state = useLoad(askHealth, [], 5000);
+  return html`<${Loaded} state=${state}>${({status, version, uptime_s: uptime, streams, calls_in_flight: inFlight, cache, parts}) => html`
+    <${Tiles} tiles=${{State: inWords(status), Version: version, "Up for": duration(uptime), "Calls now": number(inFlight), "Open streams": number(streams), "From the cache": `${Math.round(100 * cache.hit_rate)} %`}} />
+    <section class="card"><h2>Parts</h2><ul class="parts">${parts.map((one) => html`<li key=${one.part}>
+      <${State} good=${one.state === "ok"} bad=${one.state !== "ok"}>${one.state}<//> ${inWords(one.part)}${one.detail && html`: <span class="quiet">${one.detail}</span>`}</li>`)}</ul></section>`}<//>
+  ${administers(session) && html`<${Inside} />`}`;
 }
 
-function firstName(tool) {
-  return tool.name.split(/[._]/u)[0];
-}
-
-const STATUS = {ok: "All is well", degraded: "Degraded", starting: "Starting", ending: "Ending"};
-const EVERY_MS = 5000;
-
-export function Health({session}) {
-  const health = useLoad(askHealth, [], EVERY_MS), mayInspect = hasTool(session, "server.query");
-  return html`<${Loaded} state=${health}>${(value) => html`
-    <${Tiles} tiles=${tilesOf(value)} />
-    <section class="card"><h2>Parts</h2><ul class="parts">${value.parts.map((one) => html`<li key=${one.part}>
-      <${State} good=${one.state === "ok"} bad=${one.state !== "ok"}>${one.state === "ok" ? "ok" : "degraded"}<//> ${inWords(one.part)}${one.detail && html`: <span class="quiet">${one.detail}</span>`}</li>`)}</ul></section>`}<//>
-  ${mayInspect && html`<${Catalogues} /><${Memory} /><${Configuration} />`}`;
-}
-
-function tilesOf({status, version, uptime_s: uptime, streams, calls_in_flight: inFlight, cache}) {
-  const asked = cache.hits + cache.misses;
-  return {
-    State: STATUS[status] ?? status, Version: version, "Up for": duration(uptime), "Calls now": number(inFlight), "Open streams": number(streams),
-    "Answers from the cache": asked ? `${Math.round(100 * cache.hit_rate)} % of ${number(asked)}` : "none yet",
+function Inside() {
+  const ask = (query) => useTool("server.query", {query_type: query, limit: 200});
+  const columns = {
+    Catalogue: (row) => html`<a href=${`/c/${encodeURIComponent(row.catalogue)}`}>${row.title}</a> <code>${row.catalogue}</code>`, Records: "records",
+    Model: (row) => row.model ?? "words only", State: (row) => row.problem ?? row.stale ?? "up to date",
   };
-}
-
-function Catalogues() {
-  const columns = [
-    {name: "title", label: "Catalogue", show: (row) => html`<a href=${`/c/${encodeURIComponent(row.catalogue)}`}>${row.title}</a> <code>${row.catalogue}</code>`},
-    {name: "records", label: "Records", number: true, show: (row) => number(row.records ?? 0)},
-    {name: "model", label: "Model", show: (row) => row.model ?? "words only"},
-    {name: "stale", label: "State", show: (row) => row.problem ?? row.stale ?? "up to date"},
-  ];
-  const state = useLoad((signal) => callTool("server.query", {query_type: "info", limit: 200}, {signal}));
-  return html`<section class="card"><h2>Catalogues</h2><${Loaded} state=${state}>${({rows}) => html`<${DataTable} label="Catalogues" columns=${columns} rows=${rows} />`}<//></section>`;
-}
-
-function Memory() {
-  const state = useLoad((signal) => callTool("server.query", {query_type: "memory", limit: 200}, {signal}));
-  const columns = [{name: "part", label: "Part"}, {name: "bytes", label: "Size", number: true, show: (row) => bytes(row.bytes)}];
-  return html`<section class="card"><h2>Memory</h2><${Loaded} state=${state}>${({values, rows}) => html`
-    <${Tiles} tiles=${Object.fromEntries(Object.entries(values).filter(([name]) => name.endsWith("_bytes")).map(([name, value]) => [inWords(name.replace("_bytes", "")), bytes(value)]))} />
-    <${DataTable} label="Memory by part" columns=${columns} rows=${rows} />`}<//></section>`;
-}
-
-function Configuration() {
-  const state = useLoad((signal) => callTool("server.query", {query_type: "config"}, {signal}));
-  return html`<details class="card"><summary><h2 class="inline-title">Configuration</h2> <span class="quiet">without secrets</span></summary>
-    <${Loaded} state=${state}>${({values}) => html`<${CodeBlock} text=${JSON.stringify(values, null, 2)} what="the configuration" />`}<//></details>`;
+  const rowsOf = ({rows, values}) => [...Object.entries(values).filter(([name]) => name.endsWith("_bytes")).map(([name, size]) => ({part: inWords(name.replace("_bytes", " memory")), bytes: size})), ...rows];
+  return html`<${Listing} title="Catalogues" state=${ask("info")} rowsOf=${({rows}) => rows} columns=${columns} />
+    <${Listing} title="Memory" state=${ask("memory")} rowsOf=${rowsOf} columns=${{Part: "part", Size: (row) => bytes(row.bytes)}} />
+    <details class="card"><summary><h2 class="inline-title">Configuration</h2> <span class="quiet">without secrets</span></summary>
+      <${Loaded} state=${ask("config")}>${({values}) => html`<${CodeBlock} text=${JSON.stringify(values, null, 2)} what="the configuration" />`}<//></details>`;
 }
