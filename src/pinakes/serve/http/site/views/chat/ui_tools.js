@@ -106,7 +106,7 @@ function taste(cards) {
 async function musicTools(catalogue) {
   if (!catalogue) return [];
   const {createPlaylist, current, enqueue, listMusic, next, pause, play, previous, queue, resume, setLike} = await import("../music/queue.js");
-  const now = () => ({said: current() ? `Now: ${current().title}; in the queue: ${queue.get().tracks.length}` : "The queue is empty."});
+  const now = () => ({said: current() ? `Now: ${current().name}; in the queue: ${queue.get().tracks.length}` : "The queue is empty."});
   const after = (act) => async () => {
     await act();
     return now();
