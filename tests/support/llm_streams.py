@@ -391,6 +391,9 @@ class Gemini(Protocol):
                 for part in content["parts"]
                 if not isinstance(part.get("functionResponse", {}).get("response", {}), dict)
             )
+            yield from (
+                "empty text" for part in content["parts"] if part.get("text") == "" and "thoughtSignature" not in part
+            )
             calls = [part for part in content["parts"] if "functionCall" in part]
             yield from (
                 "Function call is missing a thought_signature"

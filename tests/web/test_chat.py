@@ -50,7 +50,7 @@ class Talk:
             """async (config) => {
               const site = document.querySelector("script[type=module]").src.replace("app.js", "");
               (await import(`${site}views/chat/settings.js`)).saveConfig(config);
-              (await import(`${site}views/chat/state.js`)).chat.clear();
+              (await import(`${site}views/chat/drawer.js`)).chat.clear();
             }""",
             settings_of(self.model, provider),
         )

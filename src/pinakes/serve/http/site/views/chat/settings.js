@@ -6,13 +6,18 @@ import {ProviderError} from "./providers/wire.js";
 
 export const KEY = "ai_chat_config";
 
+const withParts = () => import("./providers/anthropic_google.js"), openKind = () => import("./providers/openai.js");
+
 export const PROVIDERS = {
-  anthropic: {title: "Anthropic", address: "https://api.anthropic.com", needsKey: true, load: () => import("./providers/anthropic.js")},
-  openai: {title: "OpenAI", address: "https://api.openai.com/v1", needsKey: true, load: () => import("./providers/openai.js")},
-  google: {title: "Google", address: "https://generativelanguage.googleapis.com/v1beta", needsKey: true, load: () => import("./providers/google.js")},
-  ollama: {title: "Ollama", address: "http://localhost:11434", needsKey: false, load: async () => (await import("./providers/openai.js")).ollama},
-  openrouter: {title: "OpenRouter", address: "https://openrouter.ai/api/v1", needsKey: true, load: async () => (await import("./providers/openai.js")).openRouter},
+  anthropic: {title: "Anthropic", address: "https://api.anthropic.com", needsKey: true, load: withParts},
+  openai: {title: "OpenAI", address: "https://api.openai.com/v1", needsKey: true, load: openKind},
+  google: {title: "Google", address: "https://generativelanguage.googleapis.com/v1beta", needsKey: true, load: withParts},
+  ollama: {title: "Ollama", address: "http://localhost:11434", needsKey: false, load: openKind},
+  openrouter: {title: "OpenRouter", address: "https://openrouter.ai/api/v1", needsKey: true, load: openKind},
 };
+
+// The protocol of a provider: {models, round}.
+export const openProtocol = async (provider) => (await PROVIDERS[provider].load())[provider];
 
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
@@ -111,8 +116,8 @@ function load(settings, problem, setList) {
   const timer = setTimeout(async () => {
     setList("loading");
     try {
-      const {models} = await PROVIDERS[settings.provider].load();
-      setList({models: await models(settings, stopper.signal)});
+      const protocol = await openProtocol(settings.provider);
+      setList({models: await protocol.models(settings, stopper.signal)});
     } catch (error) {
       if (!stopper.signal.aborted) setList({error});
     }

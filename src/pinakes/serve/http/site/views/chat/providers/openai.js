@@ -6,26 +6,27 @@ const OTHER_KINDS = /embedding|whisper|tts|dall-e|moderation|image|audio|realtim
 
 const bearer = (config) => (config.key ? {authorization: `Bearer ${config.key}`} : {});
 
-export async function models(config, signal) {
-  const {data} = await getJson(NAME, `${config.address}/models`, bearer(config), signal);
-  return data.map(({id}) => ({id, title: id})).filter(({id}) => !OTHER_KINDS.test(id)).sort((a, b) => a.id.localeCompare(b.id));
-}
-
-export async function round(config, asked, options) {
-  if (config.protocol === "chat") return complete(NAME, config, asked, options);
-  const {system, tools} = asked;
-  const body = {
-    model: config.model,
-    instructions: system,
-    input: [...messages(asked)].flatMap(asItems),
-    tools: tools.map(({name, description, schema}) => ({type: "function", name, description, parameters: schema, strict: false})),
-    stream: true,
-    store: false,
-    include: ["reasoning.encrypted_content"],
-  };
-  const response = await post(NAME, `${config.address}/responses`, bearer(config), body, options.signal);
-  return read(response, options);
-}
+export const openai = {
+  async models(config, signal) {
+    const {data} = await getJson(NAME, `${config.address}/models`, bearer(config), signal);
+    return data.map(({id}) => ({id, title: id})).filter(({id}) => !OTHER_KINDS.test(id)).sort((a, b) => a.id.localeCompare(b.id));
+  },
+  async round(config, asked, options) {
+    if (config.protocol === "chat") return complete(NAME, config, asked, options);
+    const {system, tools} = asked;
+    const body = {
+      model: config.model,
+      instructions: system,
+      input: [...messages(asked)].flatMap(asItems),
+      tools: tools.map(({name, description, schema}) => ({type: "function", name, description, parameters: schema, strict: false})),
+      stream: true,
+      store: false,
+      include: ["reasoning.encrypted_content"],
+    };
+    const response = await post(NAME, `${config.address}/responses`, bearer(config), body, options.signal);
+    return read(response, options);
+  },
+};
 
 async function read(response, {signal, on}) {
   for await (const event of jsonEvents(response, signal)) {
@@ -132,7 +133,7 @@ function errorMarked(call) {
 }
 
 // OpenRouter lists its models by what they can do.
-export const openRouter = {
+export const openrouter = {
   async models(config, signal) {
     const {data} = await getJson("OpenRouter", `${config.address}/models`, {}, signal);
     return data.filter((model) => model.supported_parameters?.includes("tools") ?? true).map(({id, name}) => ({id, title: name ?? id}));
