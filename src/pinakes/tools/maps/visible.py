@@ -1,6 +1,6 @@
 """The map of a catalogue as one caller sees it.
 
-Hidden records have no place on it, and take no part in its labels, its colours and their counts.
+Hidden records, and adult ones, have no place on it, and take no part in its labels, its colours and their counts.
 """
 
 from collections import Counter
@@ -22,6 +22,7 @@ from pinakes.model.record import Key
 from pinakes.model.scope import KIND_FIELD, Scope
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.page.hits import label_of
+from pinakes.tools.scopes import Asked, scope_of
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 TITLES_READ = 5_000
@@ -108,10 +109,11 @@ class VisibleMap:
 
 def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap | None:
     """Return the map of a catalogue as a caller sees it; None where there is none yet, or there are no vectors."""
-    view, scope = catalogue.view(), Scope(visibility=principal.visibility)
+    view = catalogue.view()
     placed = catalogue.map.find(view.reader)
     if placed is None:
         return None
+    scope = shown_scope(view, principal)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
     return VisibleMap(
@@ -121,6 +123,11 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
         places=placed.places[rows[is_there]],
         unplaced=int(np.count_nonzero(~is_there)),
     )
+
+
+def shown_scope(view: CatalogueView, principal: Principal) -> Scope:
+    """Return the scope of what a search shows that asks for nothing: what the caller may see, without adult records."""
+    return scope_of(view, Asked(query="", visibility=principal.visibility))[0]
 
 
 def _telling(values: FieldValues) -> FieldValues:
