@@ -89,7 +89,9 @@ def open_stories() -> OpenCatalogue:
         make_story("Snow House", "a house in snow and ice on a road", moods=("cold",), year=1999, **ida),
         make_story("Ice Lake", "a lake of ice and snow", moods=("cold", "grim"), year=2012),
         make_story("River of Fire", "a river burns and nobody sleeps", moods=("wild",), year=2005),
-        make_story("Fire Island", "an island burns in the river", moods=("wild", "grim"), year=2006),
+        make_story(
+            "Fire Island", "an island burns in the river", moods=("wild", "grim"), year=2006, authors=("Nobody",)
+        ),
         make_story("Secret Snow", "snow and ice on a secret road", audiences=("curator",), year=1998, **ida),
     )
     return OpenCatalogue(

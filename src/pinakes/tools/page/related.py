@@ -32,9 +32,10 @@ def list_related(view: CatalogueView, record: Record, scope: Scope) -> list[Rela
 
 def fields_of_relations(view: CatalogueView, related: Iterable[RelatedRecords]) -> set[str]:
     """Return the fields that only have ids, names or pages of related records, which are shown themselves."""
-    fields = {name for relation in view.spec.relations for name in (relation.field, relation.copies) if name}
+    shown = {one.name for one in related}
     by_pages = view.spec.recommend.related.field if view.spec.recommend else ""
-    return {*fields, *([by_pages] if any(one.name == RELATED for one in related) else [])}
+    copied = {relation.copies for relation in view.spec.relations if label_of(relation.copies) in shown}
+    return {*(relation.field for relation in view.spec.relations), *copied, *([by_pages] if RELATED in shown else [])}
 
 
 def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:

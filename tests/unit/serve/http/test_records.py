@@ -55,6 +55,14 @@ def test_relations_are_shown_from_both_sides_without_what_the_caller_may_not_see
     assert show(stories, "Secret Snow").status_code == 404
 
 
+def test_a_name_without_a_record_of_its_own_stays_a_field(stories: Any) -> None:
+    def names_of(record_id: str) -> list[str]:
+        return [field["text"] for field in show(stories, record_id).json()["fields"] if field["field"] == "authors"]
+
+    assert names_of("Fire Island") == ["Nobody"]
+    assert names_of("Winter Road") == [], "its author is shown as a record"
+
+
 def test_similar_records_are_those_of_the_tool_that_is_named(stories: Any) -> None:
     shown = show(stories, "Winter Road", parts="similar")
     call = shown.json()["call"]
