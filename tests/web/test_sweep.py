@@ -1,0 +1,78 @@
+"""Every view, light and dark, on a phone and at a desk: no barrier, no error, nothing refused, no sideways scroll.
+
+By default each view is looked at in one of the four forms in turn; with PINAKES_SWEEP=all in every one.
+"""
+
+import os
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+from playwright.sync_api import expect
+
+from support.browsing import DESK, PHONE, Visit
+
+pytestmark = pytest.mark.row("Z16", "Z17", "N13")
+
+FORMS = list(product((PHONE, DESK), ("light", "dark")))
+PLACES = {
+    "/": "What are you looking for?",
+    "/search?q=a+journey+over+the+sea": "journey",
+    "/c/anime": "Anime",
+    "/c/anime?q=space+drama&f.type=TV&r.year=1990..": "Anime",
+    "/c/anime?q=qwxzv+blorp": "Nothing here answers this",
+    "/c/anime?q=space+drama&view=table": "Year",
+    "/c/anime?q=space+drama&view=map": "Anime",
+    "/c/anime?q=space+drama&open=anime/mal-329": "Anime",
+    "/c/nowhere": "nowhere",
+    "/taste/anime": "Taste",
+    "/music": "Music",
+    "/music/albums": "Albums",
+    "/music/tracks": "Tracks",
+    "/music/playlists": "Playlists",
+    "/c/music?q=blues&view=queue": "Music",
+    "/run": "Health",
+    "/run/analytics": "Analytics",
+    "/run/jobs": "Jobs",
+    "/run/changes": "Change",
+    "/run/logs": "Logs",
+    "/tools": "Tools",
+    "/tools/search": "search",
+    "/add": "Add",
+    "/connect": "Connect",
+    "/account": "Account",
+    "/nope": "There is nothing here",
+}
+"""Address → a word of what is there."""
+ALLOWED = ("404 (Not Found)",)
+NARROW = 320
+
+
+def places_of(form: tuple[int, str]) -> list[str]:
+    """Return the addresses that are looked at in a form."""
+    if os.environ.get("PINAKES_SWEEP") == "all":
+        return list(PLACES)
+    return list(PLACES)[FORMS.index(form) :: len(FORMS)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {form[1]}")
+def test_every_view_is_fit_for_everybody(visit: Callable[..., Visit], form: tuple[int, str]) -> None:
+    width, scheme = form
+    visited = visit(width=width, scheme=scheme, allowed=ALLOWED)
+    page = visited.page
+    problems: list[str] = []
+    for address in places_of(form):
+        visited.open(address)
+        expect(page.locator("main")).to_contain_text(PLACES[address])
+        expect(page.locator("main .spinner")).to_have_count(0)
+        try:
+            visited.check_access()
+        except AssertionError as error:
+            problems.append(f"{address}: {error}")
+        problems += [f"{address}: {one}" for one in visited.found_problems()]
+        visited.problems.clear()
+        page.set_viewport_size({"width": NARROW if width == PHONE else width, "height": 844})
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            problems.append(f"{address}: scrolls sideways")
+        page.set_viewport_size({"width": width, "height": 844})
+    assert problems == []
