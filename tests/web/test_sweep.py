@@ -59,20 +59,27 @@ def places_of(form: tuple[int, str]) -> list[str]:
 def test_every_view_is_fit_for_everybody(visit: Callable[..., Visit], form: tuple[int, str]) -> None:
     width, scheme = form
     visited = visit(width=width, scheme=scheme, allowed=ALLOWED)
-    page = visited.page
-    problems: list[str] = []
-    for address in places_of(form):
-        visited.open(address)
+    problems = [f"{address}: {one}" for address in places_of(form) for one in problems_at(visited, address)]
+    assert problems == [], "\n".join(problems)
+
+
+def problems_at(visited: Visit, address: str) -> list[str]:
+    """Return what is wrong with a view."""
+    page = visited.open(address)
+    found: list[str] = []
+    try:
         expect(page.locator("main")).to_contain_text(PLACES[address])
         expect(page.locator("main .spinner")).to_have_count(0)
-        try:
-            visited.check_access()
-        except AssertionError as error:
-            problems.append(f"{address}: {error}")
-        problems += [f"{address}: {one}" for one in visited.found_problems()]
-        visited.problems.clear()
-        page.set_viewport_size({"width": NARROW if width == PHONE else width, "height": 844})
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            problems.append(f"{address}: scrolls sideways")
-        page.set_viewport_size({"width": width, "height": 844})
-    assert problems == []
+        visited.check_access()
+    except AssertionError as error:
+        found.append(str(error).partition("Call log")[0])
+    found += visited.found_problems()
+    visited.problems.clear()
+    before = page.viewport_size
+    assert before is not None
+    if before["width"] == PHONE:
+        page.set_viewport_size({"width": NARROW, "height": before["height"]})
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append(f"scrolls sideways at {page.evaluate('innerWidth')}")
+    page.set_viewport_size(before)
+    return found

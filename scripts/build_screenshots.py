@@ -1,0 +1,167 @@
+"""Takes the pictures of the page for README and docs (`make screenshots`): every view as it is, with the samples.
+
+A library with the samples is made in build/screenshots, unless `--library FOLDER` names one; it is not changed.
+`--only NAME` takes one picture.
+"""
+
+import argparse
+import base64
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from support.browsing import launch
+from support.processes import ServerProcess
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "pictures"
+LIBRARY = ROOT / "build" / "screenshots" / "library"
+WINES = ROOT / "docs" / "examples" / "wines.csv"
+DESK = (1200, 760)
+PHONE = (390, 780)
+SCALE = 1.5
+TO_WEBP = """async (picture) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${picture}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  canvas.getContext("2d").drawImage(image, 0, 0);
+  const bytes = new Uint8Array(await (await canvas.convertToBlob({type: "image/webp", quality: .8})).arrayBuffer());
+  return btoa(Array.from(bytes, (one) => String.fromCharCode(one)).join(""));
+}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """One picture: where it is taken, and what is done before."""
+
+    path: str
+    do: Callable[[Page], None] = lambda _page: None
+    size: tuple[int, int] = DESK
+    scheme: str = "light"
+
+
+def open_map(page: Page) -> None:
+    """Wait until the points are drawn."""
+    expect(page.locator("main canvas").first).to_be_visible()
+    page.wait_for_timeout(1500)
+
+
+def like_some(page: Page) -> None:
+    """Like two records, and say what is wanted."""
+    for place in (0, 1):
+        page.get_by_role("button", name="Like").nth(place).click()
+    page.goto(f"{origin_of(page)}/taste/anime")
+    page.get_by_role("textbox").first.fill("calm, in space, not horror")
+    expect(page.locator("article.hit").first).to_be_visible()
+    page.wait_for_timeout(600)
+
+
+def play_album(page: Page) -> None:
+    """Open the first album, and play it."""
+    page.locator("main").get_by_role("link", name="Down Hearted Blues").first.click()
+    page.get_by_role("button", name="Play", exact=True).first.click()
+    page.wait_for_timeout(1200)
+
+
+def choose_wines(page: Page) -> None:
+    """Choose a table, and wait for what is proposed."""
+    page.get_by_label("Drop a table here").set_input_files(str(WINES))
+    expect(page.get_by_role("list", name="First records")).to_be_visible()
+
+
+def search_some(page: Page) -> None:
+    """Make a few calls, so that there is something to show."""
+    for query in ("space drama", "a quiet story about grief", "robots", "friendship", "samurai"):
+        page.request.get(f"{origin_of(page)}/c/anime?q={query}", headers={"Accept": "application/json"})
+        page.request.post(f"{origin_of(page)}/v1/tools/search", data={"query": query})
+    page.reload()
+    page.wait_for_timeout(800)
+
+
+def origin_of(page: Page) -> str:
+    """Return the address of the server that a page is of."""
+    return str(page.evaluate("location.origin"))
+
+
+SPACE = "/c/anime?q=a+melancholy+journey+through+space"
+PICTURES = {
+    "home": Picture(path="/"),
+    "explore": Picture(path=SPACE),
+    "explore-dark": Picture(path=SPACE, scheme="dark"),
+    "record": Picture(path=f"{SPACE}&open=anime/mal-329"),
+    "table": Picture(path=f"{SPACE}&view=table&sort=-year"),
+    "map": Picture(path=f"{SPACE}&view=map", do=open_map, scheme="dark"),
+    "taste": Picture(path="/c/anime?q=space", do=like_some),
+    "music": Picture(path="/music/albums", do=play_album),
+    "run": Picture(path="/run/analytics", do=search_some),
+    "tools": Picture(path="/tools/search"),
+    "add": Picture(path="/add", do=choose_wines),
+    "connect": Picture(path="/connect"),
+    "phone": Picture(path=SPACE, size=PHONE),
+    "phone-dark": Picture(path="/", size=PHONE, scheme="dark"),
+}
+
+
+def build_library(folder: Path) -> None:
+    """Build the samples, once."""
+    if not (folder / "catalogues").is_dir():
+        subprocess.run(
+            [sys.executable, "-m", "pinakes", "init"], env={**os.environ, "PINAKES_HOME": str(folder)}, check=True
+        )
+
+
+def take(browser: Browser, server: ServerProcess, picture: Picture) -> bytes:
+    """Return a picture as WebP."""
+    width, height = picture.size
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if picture.scheme == "dark" else "light",
+        device_scale_factor=SCALE,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(f"{server.url}{picture.path}")
+    page.wait_for_load_state("networkidle")
+    picture.do(page)
+    page.evaluate("document.activeElement?.blur()")
+    taken = page.screenshot()
+    page.goto("about:blank")
+    encoded = page.evaluate(TO_WEBP, base64.b64encode(taken).decode())
+    context.close()
+    return base64.b64decode(encoded)
+
+
+def main() -> None:
+    """Take the pictures, and say how large each is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, default=None, help="a library with the samples and their vectors")
+    parser.add_argument("--only", choices=[*PICTURES], action="append", help="take this picture; may be repeated")
+    parser.add_argument("--into", type=Path, default=TARGET, help="the folder of the pictures")
+    asked = parser.parse_args()
+    if asked.library is None:
+        build_library(LIBRARY)
+    asked.into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        home = Path(folder) / "library"
+        shutil.copytree(asked.library or LIBRARY, home, symlinks=True)
+        server, browser = ServerProcess(home, "--no-accounts"), launch(playwright)
+        try:
+            for name in asked.only or PICTURES:
+                path = asked.into / f"{name}.webp"
+                path.write_bytes(take(browser, server, PICTURES[name]))
+                print(f"{path.stat().st_size:8,} bytes  {path}")
+        finally:
+            browser.close()
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()
