@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 3
 
-.PHONY: serve test quick picture stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
+.PHONY: serve test quick picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean
 
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
@@ -26,6 +26,9 @@ quick: $(STAMP)  ## run the tests worth running after every change, in about a m
 
 picture: $(STAMP)  ## draw the picture of the README from the commands of docs/start.md
 	$(BIN)/python scripts/build_picture.py
+
+screenshots: $(STAMP)  ## take the pictures of the page for README and docs, with a Chromium and the samples
+	PYTHONPATH=tests $(BIN)/python scripts/build_screenshots.py $(SCREENSHOTS)
 
 stranger: $(STAMP)  ## follow README and docs/start.md to the letter with the wheel, in an empty environment without a checkout
 	rm -rf build/stranger

@@ -29,7 +29,7 @@ export default function Explore({address, session}) {
     loadMore=${found.loadMore} open=${open} actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue?.has_vectors} />`)} />`,
   [hits, found.loadMore, open, tools, catalogue]);
   useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
-  if (about.error) return html`<${Problem} error=${about.error} retry=${about.retry} />`;
+  if (about.error) return html`<h1>${address.params.catalogue}</h1><${Problem} error=${about.error} retry=${about.retry} />`;
   if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
   const view_ = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
   return html`<div class="explore">
