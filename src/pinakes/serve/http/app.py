@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.serve.http.authenticate import Authenticated, Authenticator
 from pinakes.serve.http.bodies import Bodies, WithBody
+from pinakes.serve.http.compressed_json import CompressedJson
 from pinakes.serve.http.error_pages import ErrorPages
 from pinakes.serve.http.guard import Guard, refuse_upgrade
 from pinakes.serve.http.hosts import KnownHosts
@@ -78,7 +79,7 @@ def _build_outside(app: ASGIApp, hosts: KnownHosts, web: WebSettings | None) -> 
     """Return the application with what surrounds it: the page, the guard, and errors that people can read."""
     if web:
         app = PagePaths(app, load_site_files(), web)
-    return ErrorPages(Guard(app, hosts))
+    return CompressedJson(ErrorPages(Guard(app, hosts)))
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
