@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 from support.browsing import launch
 from support.processes import ServerProcess
@@ -26,14 +26,14 @@ LIBRARY = ROOT / "build" / "screenshots" / "library"
 WINES = ROOT / "docs" / "examples" / "wines.csv"
 DESK = (1200, 760)
 PHONE = (390, 780)
-SCALE = 1.5
+SCALE = 1.25
 TO_WEBP = """async (picture) => {
   const image = new Image();
   image.src = `data:image/png;base64,${picture}`;
   await image.decode();
   const canvas = new OffscreenCanvas(image.width, image.height);
   canvas.getContext("2d").drawImage(image, 0, 0);
-  const bytes = new Uint8Array(await (await canvas.convertToBlob({type: "image/webp", quality: .8})).arrayBuffer());
+  const bytes = new Uint8Array(await (await canvas.convertToBlob({type: "image/webp", quality: .66})).arrayBuffer());
   return btoa(Array.from(bytes, (one) => String.fromCharCode(one)).join(""));
 }"""
 
@@ -127,6 +127,7 @@ def take(browser: Browser, server: ServerProcess, picture: Picture) -> bytes:
         device_scale_factor=SCALE,
         reduced_motion="reduce",
     )
+    context.set_default_timeout(8_000)
     page = context.new_page()
     page.goto(f"{server.url}{picture.path}")
     page.wait_for_load_state("networkidle")
@@ -137,6 +138,19 @@ def take(browser: Browser, server: ServerProcess, picture: Picture) -> bytes:
     encoded = page.evaluate(TO_WEBP, base64.b64encode(taken).decode())
     context.close()
     return base64.b64decode(encoded)
+
+
+def save(browser: Browser, server: ServerProcess, name: str, folder: Path) -> bool:
+    """Take a picture into a folder; say how large it is, or why there is none."""
+    try:
+        taken = take(browser, server, PICTURES[name])
+    except (AssertionError, Error) as error:
+        print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
+        return False
+    path = folder / f"{name}.webp"
+    path.write_bytes(taken)
+    print(f"{len(taken):8,} bytes  {path}", flush=True)
+    return True
 
 
 def main() -> None:
@@ -154,13 +168,12 @@ def main() -> None:
         shutil.copytree(asked.library or LIBRARY, home, symlinks=True)
         server, browser = ServerProcess(home, "--no-accounts"), launch(playwright)
         try:
-            for name in asked.only or PICTURES:
-                path = asked.into / f"{name}.webp"
-                path.write_bytes(take(browser, server, PICTURES[name]))
-                print(f"{path.stat().st_size:8,} bytes  {path}")
+            missing = [name for name in asked.only or PICTURES if not save(browser, server, name, asked.into)]
         finally:
             browser.close()
             server.stop()
+    if missing:
+        sys.exit(f"not taken: {', '.join(missing)}")
 
 
 if __name__ == "__main__":
