@@ -93,20 +93,14 @@ def origin_of(page: Page) -> str:
 
 SPACE = "/c/anime?q=a+melancholy+journey+through+space"
 PICTURES = {
-    "home": Picture(path="/"),
     "explore": Picture(path=SPACE),
-    "explore-dark": Picture(path=SPACE, scheme="dark"),
     "record": Picture(path=f"{SPACE}&open=anime/mal-329"),
-    "table": Picture(path=f"{SPACE}&view=table&sort=-year"),
     "map": Picture(path=f"{SPACE}&view=map", do=open_map, scheme="dark"),
     "taste": Picture(path="/c/anime?q=space", do=like_some),
     "music": Picture(path="/music/albums", do=play_album),
     "run": Picture(path="/run/analytics", do=search_some),
-    "tools": Picture(path="/tools/search"),
     "add": Picture(path="/add", do=choose_wines),
-    "connect": Picture(path="/connect"),
     "phone": Picture(path=SPACE, size=PHONE),
-    "phone-dark": Picture(path="/", size=PHONE, scheme="dark"),
 }
 
 
