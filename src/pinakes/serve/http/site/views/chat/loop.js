@@ -12,7 +12,9 @@ export function createChat({openProvider, openTools, systemOf}) {
   const store = createStore({turns: [], busy: false});
   let stopper = null;
 
-  const touch = () => store.set(({turns}) => ({turns: [...turns]}));
+  // Pieces of a stream come faster than anybody reads: what changed is shown thirty times a second.
+  let timer = null;
+  const touch = () => { timer ??= setTimeout(() => { timer = null; store.set(({turns}) => ({turns: [...turns]})); }, 33); };
 
   function send(text) {
     return begin([...store.get().turns, newTurn(text)]);
