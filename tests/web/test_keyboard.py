@@ -16,9 +16,9 @@ MOST_STEPS = 150
 def go_to(page: Page, wanted: Locator, key: str = "Tab") -> None:
     """Press Tab until something has the focus, as somebody does who sees where it is."""
     expect(wanted.first).to_be_visible()
+    target = wanted.first.element_handle()
     for _step in range(MOST_STEPS):
-        if wanted.first.evaluate("(element) => element === document.activeElement"):
-            assert page.evaluate("document.activeElement.matches(':focus-visible')")
+        if page.evaluate("(target) => target === document.activeElement && target.matches(':focus-visible')", target):
             return
         page.keyboard.press(key)
     raise AssertionError(f"{wanted} cannot be reached with {key}")

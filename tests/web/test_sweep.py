@@ -21,6 +21,7 @@ PLACES = {
     "/search?q=a+journey+over+the+sea": "journey",
     "/c/anime?q=space+drama&f.type=TV&r.year=1990..": "Anime",
     "/c/anime?q=space+drama&view=table": "Year",
+    "/c/anime?q=space+drama&view=map": "Anime",
     "/c/anime?q=space+drama&open=anime/mal-329": "Anime",
     "/taste/anime": "Taste",
     "/music": "Music",

@@ -23,6 +23,7 @@ ASSISTANT = "assistant/"
 """The view inside an assistant, which no browser loads from the page."""
 
 STATIC_IMPORT = re.compile(r"""^(?:import|export)\s(?:[\w\s{},*$]*?\bfrom\s*)?["']([^"']+)["']""", re.MULTILINE)
+LAZY_IMPORT = re.compile(r"""\bimport\(\s*["'`]([^"'`]+)["'`]\s*\)""")
 STYLE = re.compile(r"""\buseStyle\(["']([^"']+)["']\)""")
 
 
@@ -65,13 +66,23 @@ def told(measured: dict[str, int]) -> str:
 
 
 def test_the_first_view_is_small() -> None:
-    measured = sizes(loaded_with(*(one for one in ENTRIES if one in modules())) | {DOCUMENT, "style.css"})
+    measured = sizes(loaded_with(*ENTRIES) | {DOCUMENT, "style.css"})
     assert sum(measured.values()) <= FIRST_VIEW_BYTES, told(measured)
 
 
 def test_the_whole_page_is_small() -> None:
     measured = sizes({name for name in load_site_files().names() if not name.startswith(ASSISTANT)})
     assert sum(measured.values()) <= ALL_BYTES, told(measured)
+
+
+def test_every_module_that_is_imported_exists_and_every_file_is_used() -> None:
+    names = {name for name in load_site_files().names() if not name.startswith(ASSISTANT)}
+    used = {DOCUMENT, PATHS, "style.css", "app.js"}
+    for name in (one for one in modules() if one in names):
+        for other in imported_by(name) | imported_by(name, LAZY_IMPORT) | set(STYLE.findall(text_of(name))):
+            assert other in names, f"{name} imports {other}, which does not exist"
+            used.add(other)
+    assert names - used == set()
 
 
 def test_no_module_of_ours_is_long() -> None:
