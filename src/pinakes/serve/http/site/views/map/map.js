@@ -4,9 +4,8 @@ import {change, changed} from "../../core/address.js";
 import {number, plural} from "../../core/format.js";
 import {useKeys} from "../../core/keys.js";
 import {ask} from "../../core/server.js";
-import {useStyle} from "../../core/style.js";
-import {Icon} from "../../parts/icon.js";
-import {Empty, Notice, Problem, Spinner} from "../../parts/notice.js";
+import {useStyle} from "../../core/store.js";
+import {Empty, Icon, Notice, Problem, Spinner} from "../../parts/basics.js";
 import {createStage, dotOf} from "./stage.js";
 
 const AGAIN_MS = 3000, LISTED = 20, LISTED_AFTER_MS = 250;
