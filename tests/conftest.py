@@ -38,7 +38,7 @@ pytest_plugins = ["support.quick", "support.strict_skips"]
 REAL_HASHER = passwords.HASHER
 QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)
 
-gc.set_threshold(200_000, 50, 1_000)
+gc.set_threshold(100_000, 10, 20)
 """Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
 
 
