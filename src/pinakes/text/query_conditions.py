@@ -16,9 +16,8 @@ from pinakes.text.preference_pieces import Bounds, Choice, Mood, Piece, Plain
 from pinakes.text.preference_vocabulary import PreferenceVocabulary
 from pinakes.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 
-CUT = "\0"
-JOINT = r"(?:[\s,;]|\b(?:and|or|but)\b)*"
-AROUND_CUTS = re.compile(rf"{JOINT}(?:{CUT}{JOINT})+", re.IGNORECASE)
+WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
+JOINTS = frozenset({"and", "or", "but"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +60,29 @@ def phrase_key(phrase: str) -> str:
 
 def _without_phrases(query: str, stated: Collection[StatedCondition]) -> str:
     """Return a query without the words that state conditions, and without the commas that are left over."""
-    characters = list(query)
-    for one in stated:
-        characters[one.start : one.end] = [CUT] * (one.end - one.start)
-    return AROUND_CUTS.sub(" ", "".join(characters)).strip()
+    kept, place = [], 0
+    for one in sorted(stated, key=lambda one: one.start):
+        kept.append(query[place : one.start])
+        place = max(place, one.end)
+    kept.append(query[place:])
+    last = len(kept) - 1
+    shown = [_without_joints(one, first=number > 0, last=number < last) for number, one in enumerate(kept)]
+    return " ".join(one for one in shown if one).strip()
+
+
+def _without_joints(text: str, *, first: bool, last: bool) -> str:
+    """Return a text without the commas and words such as "and" that it begins with, ends with, or both."""
+    tokens = WORD_OR_GAP.findall(text)
+    start, end = 0, len(tokens)
+    while first and start < end and _is_joint(tokens[start]):
+        start += 1
+    while last and start < end and _is_joint(tokens[end - 1]):
+        end -= 1
+    return "".join(tokens[start:end])
+
+
+def _is_joint(token: str) -> bool:
+    return token[0] in ",;" or token[0].isspace() or token.casefold() in JOINTS
 
 
 def _is_unknown(piece: Piece, stated: Collection[StatedCondition]) -> bool:

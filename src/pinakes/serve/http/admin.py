@@ -181,6 +181,7 @@ class AdminEndpoints:
         principal, name = request.caller.principal, str(request.http.path_params["catalogue"])
 
         def work(gate: Gate) -> AccessResult:
+            _require_one_of(principal, MANAGES_ACCESS)
             gate.require_catalogues(principal, [name], field="catalogue")
             return _access(name, self._control.access.restrict(principal, name, users=wanted.users, roles=wanted.roles))
 

@@ -13,7 +13,7 @@ from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each, unre
 from pinakes.tools.explore.call import find_call
 from pinakes.tools.explore.facets import FacetedSet
 from pinakes.tools.explore.overview import describe_catalogue, describe_fields, table_columns
-from pinakes.tools.explore.request import Explored
+from pinakes.tools.explore.request import MOST_HITS, Explored
 from pinakes.tools.explore.result_set import ResultSet, find_further, find_results
 from pinakes.tools.explore.understood import UnderstoodQuery, understand_query
 from pinakes.tools.filters import includes_adult, parse_exclusions, parse_filters, require_excludable
@@ -27,7 +27,7 @@ from pinakes.tools.spec import ToolSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Who reads a page, the files of records that they may see, and the tools that they may call."""
+    """The caller who reads a page, and the files of records that they may see."""
 
     principal: Principal
     media: CallerMedia
@@ -58,9 +58,9 @@ def search_everywhere(
 ) -> dict[str, Any]:
     """Return the hits of all catalogues, merged by how well they answer, and how many each of them has."""
     views = ask_each({one.name: one for one in catalogues}, OpenCatalogue.view)
-    query = asked.query
+    query, limit = asked.query, min(asked.limit, MOST_HITS)
     scoped = scope_each(views, Asked(query=query, visibility=reader.principal.visibility))
-    found = search_scopes(scoped.views, scoped.scopes, query, limit=max(asked.limit, 10), pool=pool)
+    found = search_scopes(scoped.views, scoped.scopes, query, limit=max(limit, 10), pool=pool)
     return {
         "query": query,
         "evidence": found.evidence,
@@ -71,10 +71,10 @@ def search_everywhere(
         ],
         "hits": [
             shape_hit(item.view.catalogue, item.hit.record, reader.media, strength=item.hit.score)
-            for item in found.first(asked.limit)
+            for item in found.first(limit)
         ],
         "notes": unread_notes(found.unread),
-        "call": find_call(reader.tools, None, UnderstoodQuery(query=query, filters={}, exclude={}), limit=asked.limit),
+        "call": find_call(reader.tools, None, UnderstoodQuery(query=query, filters={}, exclude={}), limit=limit),
     }
 
 

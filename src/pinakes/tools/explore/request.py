@@ -1,4 +1,4 @@
-"""What an address of the page asks for: `q=…&f.tags=drama&x.tags=horror&r.year=2015..&sort=-year&u=…`.
+"""The request that an address of the page states: `q=…&f.tags=drama&x.tags=horror&r.year=2015..&sort=-year&u=…`.
 
 `f.` are values that are wanted, `x.` values to leave out, `r.` a range of which either end may be open, `u` a phrase of
 the query that is not to be read as a condition. Other parameters belong to the page alone, and are ignored here.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pinakes.errors import InputError
+from pinakes.text.query import MAX_CHARS
 from pinakes.tools.filters import ADULT
 
 PAGE_SIZE = 24
@@ -52,19 +53,19 @@ def parse_address(parameters: Iterable[tuple[str, str]]) -> Explored:
         raise InputError(f"the address has {len(given)} parameters; at most {MOST_CONDITIONS} are read")
     single = {name: value for name, value in given if not name.startswith((WANTED, LEFT_OUT, WITHIN))}
     parts = _parts(single.get("parts", ""))
-    most = MOST_KEYS if "keys" in parts else MOST_HITS
+    usual, most = (MOST_KEYS, MOST_KEYS) if set(parts) == {"keys"} else (PAGE_SIZE, MOST_HITS)
     return Explored(
-        query=single.get("q", "").strip(),
+        query=single.get("q", "").strip()[:MAX_CHARS],
         filters={**_wanted(given), **{name: _range(name, value) for name, value in _named(given, WITHIN)}},
         exclude=_lists(given, LEFT_OUT),
-        unread=[value for name, value in given if name == "u"],
+        unread=[value[:MAX_CHARS] for name, value in given if name == "u"],
         sort=single.get("sort", "").strip(),
         parts=parts,
         start=_number("cursor", single.get("cursor", "0"), 0, MOST_KEYS * 100),
-        limit=_number("limit", single.get("limit", str(MOST_KEYS if "keys" in parts else PAGE_SIZE)), 1, most),
+        limit=_number("limit", single.get("limit", str(usual)), 1, most),
         has_cells=single.get("view") == "table",
         facet=single.get("facet", ""),
-        like=single.get("like", "").strip(),
+        like=single.get("like", "").strip()[:MAX_CHARS],
     )
 
 

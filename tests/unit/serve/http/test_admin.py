@@ -54,6 +54,12 @@ def test_a_restriction_that_names_nothing_changes_nothing(
     assert access(managed).json()["catalogues"][0]["restricted"] is False
 
 
+def test_who_may_not_restrict_is_told_no_names(managed: Any) -> None:
+    reply = managed.client.put("/v1/access/anmie", json={}, headers=managed.token("ada"))
+    assert reply.status_code == 403
+    assert "anime" not in reply.text
+
+
 def test_a_catalogue_is_not_named_to_a_manager_who_may_not_see_it(managed: Any) -> None:
     managed.control.accounts.create_role(LOCAL_USER, "manager", ["AccessCatalog", "ManagePermissions"], None)
     managed.add_user("mia", "manager")

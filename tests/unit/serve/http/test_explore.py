@@ -130,6 +130,11 @@ def test_the_keys_of_a_result_set_are_the_records_that_it_lists(explore: Callabl
     assert [hit["key"] for hit in found["hits"]] == found["keys"][:99][: len(found["hits"])]
 
 
+def test_a_search_of_all_catalogues_has_no_more_hits_than_one_of_one(explore: Callable[..., Any]) -> None:
+    found = explore("/search", q="a", parts="keys", limit=20_000)
+    assert len(found["hits"]) <= 100 < found["total"]
+
+
 def test_nonsense_is_said_to_be_answered_by_nothing(explore: Callable[..., Any]) -> None:
     for address in ("/c/anime", "/search"):
         found = explore(address, q="qwxzv blorp")

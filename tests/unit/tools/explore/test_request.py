@@ -3,6 +3,7 @@
 import pytest
 
 from pinakes.errors import InputError
+from pinakes.text.query import MAX_CHARS
 from pinakes.tools.explore.request import parse_address
 
 
@@ -43,3 +44,13 @@ def test_a_wrong_parameter_is_named_with_what_would_be_right(name: str, value: s
     with pytest.raises(InputError) as refused:
         parse_address([(name, value)])
     assert says in refused.value.message
+
+
+def test_a_query_is_cut_where_that_of_a_tool_is() -> None:
+    assert len(parse_address([("q", "space " * 10_000)]).query) == MAX_CHARS
+
+
+def test_as_many_as_keys_is_for_keys_alone() -> None:
+    assert parse_address([("parts", "keys"), ("limit", "20000")]).limit == 20_000
+    with pytest.raises(InputError, match="from 1 to 100"):
+        parse_address([("parts", "hits,keys"), ("limit", "20000")])
