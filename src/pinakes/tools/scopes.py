@@ -75,6 +75,11 @@ def scope_of(view: CatalogueView, asked: Asked) -> tuple[Scope, list[str]]:
     return only.scopes[view.name], only.notes
 
 
+def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
+    """Return the scope of what a search shows that asks for nothing: what the caller may see, without adult records."""
+    return scope_of(view, Asked(query="", visibility=visibility))[0]
+
+
 def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
     try:
         conditions, notes, unknown = _resolved(view, asked)

@@ -92,7 +92,7 @@ class ExploreEndpoints:
         """Return a result set of a catalogue: hits, facets, and what the query was understood as."""
         name = str(request.http.path_params["name"])
         asked = await self._asked(request, "explore/catalogue", name)
-        context = page_context(request, "explore/catalogue", name, {"query": asked.query})
+        context = page_context(request, "explore/catalogue", name, _noted(asked))
         return await self._reply(context, lambda gate: explore(gate, context, name, asked))
 
     async def search_all(self, request: ServerRequest) -> Response:
@@ -128,6 +128,12 @@ def page_context(request: ServerRequest, operation: str, target: str, parameters
         parameters=parameters,
         times_the_limit=PAGE_READS,
     )
+
+
+def _noted(asked: Explored) -> dict[str, Any]:
+    """Return the parameters of a result set that are audited."""
+    limits = {"filters": dict(asked.filters), "exclude": dict(asked.exclude), "sort": asked.sort}
+    return {"query": asked.query, **{name: value for name, value in limits.items() if value}}
 
 
 def show_file(request: EndpointRequest[None, None]) -> MediaFile:

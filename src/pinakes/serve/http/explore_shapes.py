@@ -163,7 +163,7 @@ class ExploreResult(EndpointResult):
 
 
 class CountedCatalogueResult(EndpointResult):
-    """How many records of a catalogue answer."""
+    """A catalogue, and how many of its records answer."""
 
     name: str
     title: str

@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from pinakes.gate.explore import PAGE_READS
-from pinakes.gate.gate import CallContext
 from pinakes.gate.page import read_record, read_similar, read_taste
 from pinakes.serve.http.endpoints import ServerRequest
+from pinakes.serve.http.explore import page_context
 from pinakes.serve.http.replies import NO_STORE, PRIVATE, JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
@@ -55,7 +54,7 @@ class RecordResult(EndpointResult):
 
 
 class TasteResult(EndpointResult):
-    """What suits a taste, best first, and how the taste was understood."""
+    """Recommendations for a taste, best first, and how the taste was understood."""
 
     hits: list[dict[str, Any]]
     likes: list[dict[str, Any]]
@@ -104,7 +103,7 @@ class RecordEndpoints:
         """Return a record with its fields and relations, or the records most like it."""
         path = request.http.path_params
         catalogue, stated = str(path["catalogue"]), str(path["id"])
-        context = _context(request, "page/record", f"{catalogue}/{stated}", {"parts": request.query.parts})
+        context = page_context(request, "page/record", f"{catalogue}/{stated}", {"parts": request.query.parts})
         read = read_similar if request.query.parts == "similar" else read_record
         shown = await self._service.gate.run(
             context.principal, lambda gate: read(gate, context, catalogue, stated), context
@@ -114,7 +113,7 @@ class RecordEndpoints:
     async def recommend(self, request: ServerRequest) -> Response:
         """Recommend records like those that are liked, unlike those that are not, within a sentence."""
         asked: TasteBody = request.body
-        context = _context(request, "page/taste", asked.catalogue, asked.model_dump())
+        context = page_context(request, "page/taste", asked.catalogue, asked.model_dump())
         question = TasteQuestion(
             likes=asked.likes,
             dislikes=asked.dislikes,
@@ -126,15 +125,3 @@ class RecordEndpoints:
             context.principal, lambda gate: read_taste(gate, context, asked.catalogue, question), context
         )
         return JSONReply(found, headers=PRIVATE)
-
-
-def _context(request: ServerRequest, operation: str, target: str, parameters: dict[str, Any]) -> CallContext:
-    caller = request.caller
-    return CallContext(
-        principal=caller.principal,
-        via=caller.via,
-        operation=operation,
-        target=target,
-        parameters=parameters,
-        times_the_limit=PAGE_READS,
-    )

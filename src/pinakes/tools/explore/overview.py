@@ -1,9 +1,9 @@
-"""What the page says of a catalogue before anything is asked of it: title, size, fields, and queries to begin with."""
+"""A catalogue before anything is asked of it, as the page shows it: title, size, fields, and queries to begin with."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
 from pinakes.catalogue.telling import telling_fields
 from pinakes.model.scope import Scope, Visibility
 from pinakes.tools.catalogue import CatalogueView
@@ -11,6 +11,8 @@ from pinakes.tools.explore.result_set import find_results, sortable_fields
 from pinakes.tools.filters import KIND, filters_of
 from pinakes.tools.media import CallerMedia
 from pinakes.tools.page.hits import label_of
+from pinakes.tools.page.record import filter_of
+from pinakes.tools.scopes import shown_scope
 
 SAMPLES = 5
 TAGS_SHOWN = 3
@@ -48,7 +50,7 @@ def describe_fields(spec: CatalogueSpec) -> list[dict[str, Any]]:
             "label": label_of(name),
             "type": field.type.value,
             "role": field.role.value if field.role else None,
-            "filter": _filter_form(field),
+            "filter": filter_of(field),
             "sortable": name in sortable,
         }
         for name, field in (*kind, *((field.name, field) for field in (*columns, *others)))
@@ -67,7 +69,7 @@ def sample_queries(view: CatalogueView, visibility: Visibility) -> list[str]:
     """Return queries to begin with: declared ones, or frequent tags and the names of the best known records."""
     if view.spec.samples:
         return list(view.spec.samples)
-    scope = Scope(visibility=visibility)
+    scope = shown_scope(view, visibility)
     tags = next((one for one in view.spec.column_fields if one.type is FieldType.TAGS and one.facet), None)
     values = [one.value for one in view.reader.facets(tags.name, scope=scope)] if tags else []
     found = find_results(view, "", scope)
@@ -80,9 +82,3 @@ def _paired(values: Sequence[str]) -> list[str]:
     return [
         " ".join(pair) for pair in zip(values[0 : 2 * TAGS_SHOWN : 2], values[1 : 2 * TAGS_SHOWN : 2], strict=False)
     ]
-
-
-def _filter_form(field: FieldSpec) -> str | None:
-    if field.filter is None:
-        return None
-    return "range" if field.filter is FilterKind.RANGE else "values"

@@ -18,9 +18,10 @@ from pinakes.model.principal import Principal
 from pinakes.model.record import Key, RecordId
 from pinakes.model.scope import Scope
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.maps.visible import VisibleMap, find_visible, shown_scope
+from pinakes.tools.maps.visible import VisibleMap, find_visible
 from pinakes.tools.media import CallerMedia
 from pinakes.tools.page.hits import shape_hit
+from pinakes.tools.scopes import shown_scope
 
 READY, BEING_MADE, NO_VECTORS = "ready", "being made", "no vectors"
 
@@ -78,7 +79,7 @@ def show_near(
     vector = view.reader.vectors([key])
     if not vector.any():
         return {"hits": []}
-    (ranking,) = view.reader.nearest(vector, scope=shown_scope(view, principal), limit=limit + 1)
+    (ranking,) = view.reader.nearest(vector, scope=shown_scope(view, principal.visibility), limit=limit + 1)
     near = [one.key for one in ranking.best if one.key != key][:limit]
     records = view.reader.fetch(near, scope=scope)
     return {"hits": [shape_hit(catalogue, records[one], media) for one in near if one in records]}

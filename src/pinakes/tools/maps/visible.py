@@ -22,7 +22,7 @@ from pinakes.model.record import Key
 from pinakes.model.scope import KIND_FIELD, Scope
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.page.hits import label_of
-from pinakes.tools.scopes import Asked, scope_of
+from pinakes.tools.scopes import shown_scope
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 TITLES_READ = 5_000
@@ -113,7 +113,7 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
     placed = catalogue.map.find(view.reader)
     if placed is None:
         return None
-    scope = shown_scope(view, principal)
+    scope = shown_scope(view, principal.visibility)
     seen = np.array(view.reader.scan(scope=scope, limit=EVERYTHING), dtype=np.int64)
     rows, is_there = find_rows(placed.keys, seen)
     return VisibleMap(
@@ -123,11 +123,6 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
         places=placed.places[rows[is_there]],
         unplaced=int(np.count_nonzero(~is_there)),
     )
-
-
-def shown_scope(view: CatalogueView, principal: Principal) -> Scope:
-    """Return the scope of what a search shows that asks for nothing: what the caller may see, without adult records."""
-    return scope_of(view, Asked(query="", visibility=principal.visibility))[0]
 
 
 def _telling(values: FieldValues) -> FieldValues:

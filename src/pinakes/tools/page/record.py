@@ -11,6 +11,7 @@ from pinakes.errors import NotFoundError
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
+from pinakes.search.conditions import is_adult
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.edits.tool import EDIT_TOOL
 from pinakes.tools.media import CallerMedia
@@ -19,6 +20,7 @@ from pinakes.tools.page.related import RelatedRecords, fields_of_relations, list
 from pinakes.tools.provenance import find_place
 from pinakes.tools.record_text import has_value, short_value, with_unit
 from pinakes.tools.resources.records import address_of
+from pinakes.tools.scopes import shown_scope
 from pinakes.tools.spec import ToolSpec
 
 SIMILAR_SHOWN = 8
@@ -45,14 +47,15 @@ def show_record(
 def show_similar(
     catalogue: OpenCatalogue, principal: Principal, media: CallerMedia, stated: str, *, limit: int = SIMILAR_SHOWN
 ) -> dict[str, Any]:
-    """Return the records nearest in meaning to one, as `similar` finds them; none where it has no vector."""
+    """Return the records nearest in meaning to one; none where it has no vector, adult ones only for an adult one."""
     view, scope = catalogue.view(), Scope(visibility=principal.visibility)
     record = require_shown(view, stated, scope)
     reader, call = view.reader, {"id": address_of(catalogue.name, record.id), "limit": limit}
     vectors = reader.vectors(list(reader.find([record.id], scope=scope).values()))
     hits: list[dict[str, Any]] = []
+    within = scope if is_adult(record, view.spec) else shown_scope(view, principal.visibility)
     if reader.model is not None and np.any(vectors):
-        (ranking,) = reader.nearest(vectors, scope=scope, limit=limit + 1)
+        (ranking,) = reader.nearest(vectors, scope=within, limit=limit + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
         hits = [

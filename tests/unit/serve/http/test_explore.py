@@ -182,6 +182,9 @@ def test_what_the_page_reads_is_audited_and_not_kept_by_browsers(plain_site: Any
     noted = plain_site.last_note()
     assert (noted.operation, noted.target, noted.principal) == ("explore/catalogue", "anime", "ada")
     assert noted.parameters == {"query": "space"}
+    plain_site.client.get("/c/anime?f.type=TV&x.tags=drama&sort=-year", headers=plain_site.token("ada"))
+    limits = {"filters": {"type": ["TV"]}, "exclude": {"tags": ["drama"]}, "sort": "-year"}
+    assert plain_site.last_note().parameters == {"query": "", **limits}
 
 
 def test_only_those_who_may_search_are_answered(plain_site: Any) -> None:
