@@ -1,6 +1,7 @@
 """The library: the catalogues installed on this machine, one folder each.
 
-CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
+CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again; has the
+                                 upload that it is built of, if it is
 CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
@@ -15,15 +16,17 @@ CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
 
 import os
 import re
+import secrets
 import shutil
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
 from pinakes.checksums import dump_checked, load_checked, sum_of
-from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
+from pinakes.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
 
 INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
@@ -37,7 +40,7 @@ NEXT_SPEC_FILE = "next.toml"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes {} again"
 EMBEDDED = "embedded"
-MEMBERS = ("spec", "shelf", "sources", "model", "declaration")
+MEMBERS = ("spec", "shelf", "sources", "model", "declaration", "upload")
 """The members of a marker."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -55,6 +58,8 @@ class Installed:
     """The name of the embedding model that was chosen for it; empty where none was."""
     declaration_sum: str = field(default="", compare=False)
     """The checksum of the file with its own spec; empty where it follows a package, or an earlier version wrote it."""
+    upload: str = ""
+    """The uploaded table of which it is being built for the first time; empty where it is complete, or of none."""
 
     @property
     def is_complete(self) -> bool:
@@ -113,6 +118,11 @@ class Library:
         marker = self._markers(INSTALLED_FILE).get(name)
         return _read(marker) if marker else None
 
+    def find_place(self, name: str) -> Installed | None:
+        """Return a catalogue, complete or not, or None; raise StorageError where its marker is damaged."""
+        marker = _find_marker(self.folder / name)
+        return _read(marker) if marker else None
+
     def get_installed(self, name: str) -> Installed:
         """Return a catalogue; raise where it is unfinished, damaged or unknown, with the installed names."""
         if (installed := self.find_installed(name)) is not None:
@@ -127,7 +137,7 @@ class Library:
 
     def _markers(self, file: str) -> dict[str, Path]:
         found = sorted(self.folder.glob(f"*/{file}")) if self.folder.is_dir() else []
-        return {marker.parent.name: marker for marker in found}
+        return {marker.parent.name: marker for marker in found if not marker.parent.name.startswith(".")}
 
     def _find_problem(self, name: str) -> str | None:
         """Return what is wrong with the marker of a catalogue."""
@@ -148,14 +158,19 @@ class Library:
         *,
         declaration: str | None = None,
         is_package_name: bool = True,
+        upload: str = "",
     ) -> Installed:
         """Return the folder to build a catalogue in; refuse a name that a catalogue of another spec has.
 
         A spec of the user's own is written beside the catalogue and replaces an earlier or lost one. A catalogue
-        without such a file, whose spec is not the name of a package, has lost it.
+        without such a file, whose spec is not the name of a package, has lost it. A catalogue of an `upload` has to be
+        new, and its marker names the upload until it is complete, or until somebody else builds it.
         """
         require_name(name)
-        place = self._find_place(name) or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
+        known = self._find_place(name)
+        if known is not None and upload:
+            raise _taken(name)
+        place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name, upload=upload)
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
         was_own = place.own_declaration is not None or not is_package_name
@@ -164,23 +179,37 @@ class Library:
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
             )
         try:
-            place.folder.mkdir(parents=True, exist_ok=True)
-            if declaration is not None:
-                replace_file(place.folder / DECLARATION_FILE, declaration.encode())
             if is_new:
-                _write(place.folder / BUILDING_FILE, place)
-            elif is_own and (marker := _find_marker(place.folder)) is not None:
-                _write(marker, place)  # it has the checksum of the spec
+                self._make(place, declaration)
+            else:
+                place = _claim(place, declaration)
         except OSError as error:
             raise StorageError(
                 f"{place.folder}: cannot be written: {error.strerror}; PINAKES_HOME says where the library is"
             ) from error
         return place
 
+    def _make(self, place: Installed, declaration: str | None) -> None:
+        """Make the folder of a new catalogue in one step: other processes see it with its marker, or not at all."""
+        fresh = self.folder / f".{place.name}.{secrets.token_hex(4)}{HALF_WRITTEN}"
+        try:
+            fresh.mkdir(parents=True)
+            if declaration is not None:
+                replace_file(fresh / DECLARATION_FILE, declaration.encode())
+            _write(fresh / BUILDING_FILE, place)
+            os.rename(fresh, place.folder)  # commit point: the name is taken from here on
+        except OSError as error:
+            if place.folder.is_dir():
+                raise _taken(place.name) from error
+            raise
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
     def complete(self, catalogue: Installed, *, source: str | None) -> None:
         """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
         sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
-        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
+        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder), upload="")
+        self.removed.discard(catalogue.name)
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:
             return
@@ -220,14 +249,19 @@ class Library:
 
     def remove(self, name: str) -> None:
         """Delete a catalogue, or what there is of its first build; stopped before its end, it is an unfinished one."""
-        folder = self.folder / name
-        if (marker := _find_marker(folder)) is None:
+        if (place := self.find_place(name)) is None:
             return
-        self.removed.add(name)
-        place = _read(marker)
-        if marker.name == INSTALLED_FILE:
-            os.replace(marker, folder / BUILDING_FILE)  # commit point: it is not installed from here on
-        self.abandon(place)
+        with _deleting(place):
+            self.uninstall(place)
+            self.abandon(place)
+
+    def uninstall(self, catalogue: Installed) -> None:
+        """Make a catalogue an unfinished one, which is not served; nothing of it is deleted yet."""
+        marker = catalogue.folder / INSTALLED_FILE
+        if marker.is_file():
+            self.removed.add(catalogue.name)
+            with _deleting(catalogue):
+                os.replace(marker, catalogue.folder / BUILDING_FILE)  # commit point: it is not installed from here on
 
     def abandon(self, catalogue: Installed) -> None:
         """Delete a first build that failed; the marker is deleted last."""
@@ -238,6 +272,29 @@ class Library:
             if path != marker:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(catalogue.folder)
+
+
+@contextmanager
+def _deleting(catalogue: Installed) -> Iterator[None]:
+    """Turn the errors of a deletion into StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{catalogue.folder}: cannot be deleted: {error.strerror or error}") from error
+
+
+def _claim(place: Installed, declaration: str | None) -> Installed:
+    """Return a catalogue that exists as one that is built by somebody, no more of an upload."""
+    claimed = replace(place, upload="")
+    if declaration is not None:
+        replace_file(place.folder / DECLARATION_FILE, declaration.encode())
+    if (declaration is not None or claimed != place) and (marker := _find_marker(place.folder)) is not None:
+        _write(marker, claimed)  # it has the checksum of the spec
+    return claimed
+
+
+def _taken(name: str) -> ConflictError:
+    return ConflictError(f"'name': there is a catalogue '{name}' already; choose another name")
 
 
 def _stamp_of(path: Path) -> Hashable:
@@ -288,6 +345,7 @@ def _read(marker: Path) -> Installed:
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
             declaration_sum=str(known.get("declaration", "")),
+            upload=str(known.get("upload", "")),
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
@@ -298,7 +356,8 @@ def _read(marker: Path) -> Installed:
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
-    declared = _declaration_sum(catalogue.folder)
+    known |= {"upload": catalogue.upload} if catalogue.upload else {}
+    declared = _declaration_sum(marker.parent)
     known |= {"declaration": declared} if declared else {}
     replace_file(marker, dump_checked(known))
 

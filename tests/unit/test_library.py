@@ -1,6 +1,7 @@
 """The library: which catalogues are there, what spec each follows, and on which shelf it is."""
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, own_recipe, package_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError, InputError, NotFoundError, StorageError
-from pinakes.library import Installed, Library
+from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from pinakes.library import Installed, Library, find_changed_file
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.folder_rows import FolderRows
@@ -231,6 +232,49 @@ def test_an_own_spec_that_was_lost_can_be_given_again(library: Library) -> None:
     place = library.reserve("novels", "books", declaration=LONGER, is_package_name=False)
     assert place.own_declaration is not None
     assert place.own_declaration.read_text() == LONGER
+
+
+def test_a_catalogue_of_an_upload_is_new_and_is_the_uploads_until_it_is_complete_or_built_by_others(
+    library: Library,
+) -> None:
+    place = library.reserve("novels", "books", declaration=BOOKS, upload="one")
+    assert (place.upload, library.find_place("novels")) == ("one", place)
+    assert [path.name for path in library.folder.iterdir()] == ["novels"]
+    with pytest.raises(ConflictError, match="'name': there is a catalogue 'novels' already"):
+        library.reserve("novels", "books", declaration=BOOKS, upload="two")
+    assert library.reserve("novels", "books", declaration=BOOKS).upload == ""
+    assert (library.reload(place).upload, find_changed_file(place.folder)) == ("", None)
+    other = library.reserve("plays", "books", declaration=BOOKS, upload="two")
+    library.complete(other, source="x")
+    assert library.get_installed("plays").upload == ""
+
+
+def test_a_name_that_another_process_takes_at_the_same_moment_is_refused(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.rename
+
+    def be_overtaken(fresh: Path, folder: Path) -> None:
+        monkeypatch.undo()
+        library.reserve("novels", "books", declaration=LONGER)
+        rename(fresh, folder)
+
+    monkeypatch.setattr(os, "rename", be_overtaken)
+    with pytest.raises(ConflictError, match="'name': there is a catalogue 'novels' already"):
+        library.reserve("novels", "books", declaration=BOOKS)
+    assert (library.folder / "novels" / "catalogue.toml").read_text() == LONGER
+    assert [path.name for path in library.folder.iterdir()] == ["novels"]
+
+
+def test_only_what_was_installed_counts_as_removed_and_only_until_it_is_there_again(library: Library) -> None:
+    library.reserve("films", "anime")
+    library.remove("films")
+    assert library.removed == set()
+    library.complete(library.reserve("films", "anime"), source="x")
+    library.remove("films")
+    assert library.removed == {"films"}
+    library.complete(library.reserve("films", "anime"), source="x")
+    assert library.removed == set()
 
 
 def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:

@@ -97,8 +97,9 @@ def add_catalogue(
     replaces_samples: bool = False,
     model: str | None = None,
     force: bool = False,
+    upload: str = "",
 ) -> IngestReport:
-    """Build a catalogue from a source, or update an installed one from it.
+    """Build a catalogue from a source, or update an installed one from it; that of an `upload` has to be new.
 
     With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
     With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
@@ -108,7 +109,7 @@ def add_catalogue(
     spec = recipe.loaded.spec
     embedder = _choose_embedder(app, recipe, name, model) if embed and spec.embed else None
     with guarding(app, name, is_wanted=not force and request is UNREQUESTED) as guard:
-        place = _reserve(app, recipe, name)
+        place = _reserve(app, recipe, name, upload=upload)
         place = replace(place, model=model or place.model)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = app.create_shelf(place, spec, model=embedder.model if embedder else None)
@@ -246,13 +247,14 @@ def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> 
     return embedder
 
 
-def _reserve(app: App, recipe: Recipe, name: str) -> Installed:
+def _reserve(app: App, recipe: Recipe, name: str, *, upload: str = "") -> Installed:
     """Return the folder to build a catalogue in."""
     place = app.library.reserve(
         name,
         recipe.spec_name,
         declaration=recipe.loaded.declaration if recipe.is_own else None,
         is_package_name=recipe.spec_name in app.packages.names,
+        upload=upload,
     )
     return on_embedded_shelf(app.library, place, recipe.loaded.spec)
 

@@ -13,6 +13,7 @@ from pinakes.assembly.tables.forms import (
     TablesResult,
 )
 from pinakes.assembly.tables.tables import Tables
+from pinakes.errors import ForbiddenError
 from pinakes.model.principal import Action, Cost
 from pinakes.tools.endpoint import Endpoint, EndpointRequest
 
@@ -81,11 +82,11 @@ class TableEndpoints:
 
     def list_tables(self, request: EndpointRequest[Any, Any]) -> TablesResult:
         """Tell what can be uploaded, and list the caller's tables."""
-        return self._tables.list_of(request.principal.name)
+        return self._tables.list_of(_owner(request))
 
     def begin_table(self, request: EndpointRequest[Any, BeginBody]) -> TableResult:
         """Announce a table; it is then sent in pieces."""
-        return self._tables.begin(request.principal.name, file=request.body.file, size_bytes=request.body.size_bytes)
+        return self._tables.begin(_owner(request), file=request.body.file, size_bytes=request.body.size_bytes)
 
     def send_piece(self, request: EndpointRequest[PieceParams, bytes]) -> TableResult:
         """Take a piece of a table's file; after the last one it is read."""
@@ -113,4 +114,11 @@ class TableEndpoints:
 
 
 def _of(request: EndpointRequest[Any, Any]) -> tuple[str, str]:
-    return request.principal.name, request.path["id"]
+    return _owner(request), request.path["id"]
+
+
+def _owner(request: EndpointRequest[Any, Any]) -> str:
+    """Return whose tables a request is about; a credential for some catalogues makes no others."""
+    if request.principal.visibility.only is not None:
+        raise ForbiddenError("a token that is confined to catalogues cannot add tables: use one for all catalogues")
+    return request.principal.name

@@ -1,19 +1,28 @@
 """The forms in which an uploaded table, its proposal and the changes to it are sent and answered."""
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from pinakes.catalogue.infer.choices import NONE, Choices
 from pinakes.catalogue.spec import FieldType, Role
 from pinakes.library import NAME
 from pinakes.sources.options import MOST_LINES, ReadOptions
-from pinakes.tools.endpoint import BodyParams, EndpointResult, QueryParams, WholeNumber
+from pinakes.tools.endpoint import BodyParams, EndpointResult, QueryParams
 
 MOST_COLUMNS = 2_000
 LONGEST_NAME = 500
 """The longest name of a column, and template of columns, that is taken."""
+MOST_DIGITS = 15
+"""The most digits of a place in a file."""
+
+
+def _require_digits(value: object) -> object:
+    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS):
+        raise PydanticCustomError("whole_number", "must be a whole number of at most 15 digits")
+    return value
 
 
 class BeginBody(BodyParams):
@@ -26,7 +35,9 @@ class BeginBody(BodyParams):
 class PieceParams(QueryParams):
     """The place of a piece of the file."""
 
-    offset: WholeNumber = Field(ge=0, description="how many bytes of the file come before it")
+    offset: Annotated[int, BeforeValidator(_require_digits)] = Field(
+        ge=0, description="how many bytes of the file come before it"
+    )
 
 
 class ReadingChoice(BodyParams):
@@ -84,7 +95,7 @@ def _role(stated: str) -> Role | None:
 
 
 class BuildBody(BodyParams):
-    """How the catalogue is built."""
+    """The choices for a build."""
 
     embed: bool = Field(default=True, description="whether it is found by meaning too, which takes longer")
 
@@ -101,7 +112,7 @@ class TableState(StrEnum):
 
 
 class BuildProgress(EndpointResult):
-    """How far a build is: rows that are read, then texts that are embedded."""
+    """The progress of a build: rows that are read, then texts that are embedded."""
 
     phase: Literal["rows", "texts"] = "rows"
     done: int = 0
@@ -128,7 +139,7 @@ class TableResult(EndpointResult):
 
 
 class TablesResult(EndpointResult):
-    """What can be uploaded, and the tables of the caller."""
+    """The limits of an upload, and the tables of the caller."""
 
     max_bytes: int
     piece_bytes: int

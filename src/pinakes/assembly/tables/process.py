@@ -22,7 +22,8 @@ class TableProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_late = False
-        self._process = subprocess.Popen([sys.executable, "-m", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        command = [sys.executable, "-P", "-m", WORKER]  # -P: nothing is imported from the current folder
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
     def is_running(self) -> bool:

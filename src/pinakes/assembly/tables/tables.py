@@ -10,7 +10,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ from pinakes.assembly.tables.forms import (
     TableState,
 )
 from pinakes.assembly.tables.process import TableProcess
+from pinakes.assembly.tables.removal import remove_catalogue
 from pinakes.assembly.tables.uploads import (
     DAY_S,
     SUFFIXES,
@@ -33,7 +35,14 @@ from pinakes.assembly.tables.uploads import (
     require_table,
 )
 from pinakes.catalogue.infer.names import catalogue_name
-from pinakes.errors import ConflictError, ExpectedError, ForbiddenError, InputError, NotFoundError, TooLargeError
+from pinakes.errors import (
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    TooLargeError,
+)
 from pinakes.sources.location import stem_of
 
 logger = logging.getLogger(__name__)
@@ -77,6 +86,8 @@ class _Table:
     thread: threading.Thread | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_discarded: bool = False
+    is_asked: bool = False
+    """Whether a request to its process is being answered."""
 
     @property
     def catalogue(self) -> str:
@@ -86,7 +97,7 @@ class _Table:
     @property
     def is_busy(self) -> bool:
         """Whether its process is at work."""
-        return self.state in (TableState.READING, TableState.BUILDING)
+        return self.is_asked or self.state in (TableState.READING, TableState.BUILDING)
 
     def result(self) -> TableResult:
         """Return its state."""
@@ -122,8 +133,12 @@ class Tables:
     def stop(self) -> None:
         """End all processes; tables that are not built, and catalogues that are not whole, are deleted."""
         self._stopped.set()
-        for table in list(self._tables.values()):
+        for table in self._list():
             self._release(table)
+
+    def _list(self) -> list[_Table]:
+        with self._lock:
+            return list(self._tables.values())
 
     def wait(self, owner: str, table_id: str, timeout_s: float) -> TableResult:
         """Wait until a table is read or built, and return its state."""
@@ -134,7 +149,7 @@ class Tables:
 
     def list_of(self, owner: str) -> TablesResult:
         """Return what can be uploaded, and the tables of a caller, newest first."""
-        mine = sorted((one for one in self._tables.values() if one.owner == owner), key=lambda one: -one.created_at)
+        mine = sorted((one for one in self._list() if one.owner == owner), key=lambda one: -one.created_at)
         return TablesResult(
             max_bytes=self._max_bytes,
             piece_bytes=PIECE_BYTES,
@@ -218,17 +233,20 @@ class Tables:
             if table.proposal is None:
                 raise ConflictError(table.problem or "there is no proposal to build")
             self._require_free(table.catalogue)
-            table.upload.note(table.catalogue)
+            table.upload.note()
             table.progress, table.problem, table.report = BuildProgress(), None, []
             self._begin(table, TableState.BUILDING, lambda: self._build(table, embed=embed))
         return table.result()
 
     def discard(self, owner: str, table_id: str) -> None:
-        """Delete a table; stop its build, or remove the catalogue that was built of it."""
+        """Delete a table; stop its build, or remove the catalogue that was built of it, if that has nothing else."""
         table = self._get(owner, table_id)
-        self._release(table)
-        if table.state is TableState.BUILT:
-            self._app.library.remove(table.catalogue)
+        if table.state is not TableState.BUILT:
+            self._release(table)
+        if table.state is TableState.BUILT:  # maybe only now
+            with table.lock:
+                remove_catalogue(self._app.library, table.catalogue, table.upload)
+            self._release(table)
             table.upload.remove()
 
     def _get(self, owner: str, table_id: str) -> _Table:
@@ -247,7 +265,7 @@ class Tables:
             raise ConflictError(f"'name': there is a catalogue '{name}' already; choose another name")
 
     def _is_free(self, name: str) -> bool:
-        building = (one.catalogue for one in self._tables.values() if one.state is TableState.BUILDING)
+        building = (one.catalogue for one in self._list() if one.state is TableState.BUILDING)
         return not (self._app.library.folder / name).exists() and name not in building
 
     def _free_name(self, wanted: str) -> str:
@@ -282,22 +300,43 @@ class Tables:
         def note(progress: Mapping[str, Any]) -> None:
             table.progress = BuildProgress.model_validate(progress)
 
-        settings = self._app.settings.model_dump(mode="json")
+        more = {"embed": embed, "upload": table.id, "settings": self._app.settings.model_dump(mode="json")}
         try:
-            told = self._ask(table, "build", table.changes, on_progress=note, embed=embed, settings=settings)
+            told = self._ask(table, "build", table.changes, on_progress=note, **more)
         except Exception as error:
-            if self._app.library.find_installed(table.catalogue) is None:
-                self._app.library.remove(table.catalogue)
-                self._fail(table, error)
+            if not self._is_built(table):
+                self._fail_build(table, error)
                 return
             told = {"report": [f"not all of it is found by meaning: {_message_of(error)}"]}  # its words are
         table.report = [self._plain(table, sentence) for sentence in told["report"]]
         table.upload.keep()
+        self._app.library.removed.discard(table.catalogue)
         table.state = TableState.BUILT
         self._end_process(table)
 
+    def _is_built(self, table: _Table) -> bool:
+        """Whether words find the records of a table."""
+        try:
+            installed = self._app.library.find_installed(table.catalogue)
+        except ExpectedError:
+            return False
+        return installed is not None and table.upload.has_built(installed)
+
+    def _fail_build(self, table: _Table, error: Exception) -> None:
+        """Note why a build failed, and delete what there is of it; a catalogue of others with its name stays."""
+        with table.lock:
+            self._fail(table, error)
+            try:
+                remove_catalogue(self._app.library, table.catalogue, table.upload)
+            except ConflictError:
+                return
+            except ExpectedError as left:
+                table.problem = (
+                    f"{table.problem}; what there is of it is not deleted: {self._plain(table, left.message)}"
+                )
+
     def _fail(self, table: _Table, error: Exception) -> None:
-        """Note why a table could not be read or built, unless it was discarded meanwhile."""
+        """Note why a table could not be read or built."""
         table.problem = self._plain(table, _message_of(error))
         table.state = TableState.FAILED
 
@@ -325,34 +364,43 @@ class Tables:
         }
         timeout_s = READ_S if do == "propose" else None
         try:
-            return self._process_of(table).ask(message, timeout_s=timeout_s, on_progress=on_progress)
+            with self._process_of(table) as process:
+                return process.ask(message, timeout_s=timeout_s, on_progress=on_progress)
         except ExpectedError as error:
             error.message = self._plain(table, error.message)
             raise
 
-    def _process_of(self, table: _Table) -> TableProcess:
+    @contextmanager
+    def _process_of(self, table: _Table) -> Iterator[TableProcess]:
+        """Give the process of a table, started where there is none; while it is asked, it is not ended for others."""
         with self._lock:
             if table.is_discarded:
                 raise NotFoundError("the table was discarded")
+            ended: list[TableProcess] = []
             if table.process is None or not table.process.is_running:
-                self._end_process(table)
-                self._make_room(table)
-                table.process = TableProcess()
-            return table.process
+                idle, process = self._find_room(table), TableProcess()
+                ended = [one for one in map(_take_process, (table, *idle)) if one is not None]
+                table.process = process
+            process, table.is_asked = table.process, True
+        try:
+            for one in ended:
+                one.end()
+            yield process
+        finally:
+            table.is_asked = False
 
-    def _make_room(self, table: _Table) -> None:
-        """End the process that was asked longest ago, where there are too many."""
+    def _find_room(self, table: _Table) -> list[_Table]:
+        """Return the tables whose processes were asked longest ago, as many as there are too many."""
         others = [one for one in self._tables.values() if one.process is not None and one is not table]
-        if len(others) < MOST_PROCESSES:
-            return
-        idle = sorted((one for one in others if not one.is_busy), key=lambda one: one.touched_at)
-        if not idle:
+        too_many = max(len(others) - MOST_PROCESSES + 1, 0)
+        idle = sorted((one for one in others if not one.is_busy), key=lambda one: one.touched_at)[:too_many]
+        if len(idle) < too_many:
             raise ConflictError(f"{len(others)} tables are being read or built; try again when one of them is done")
-        self._end_process(idle[0])
+        return idle
 
-    def _end_process(self, table: _Table) -> None:
+    def _end_process(self, table: _Table, *, unless_busy: bool = False) -> None:
         with self._lock:
-            process, table.process = table.process, None
+            process = None if unless_busy and table.is_busy else _take_process(table)
         if process is not None:
             process.end()
 
@@ -368,21 +416,33 @@ class Tables:
             table.upload.remove()
 
     def _run(self) -> None:
-        home, library = self._app.settings.home, self._app.library
-        remove_left_over(home, library)
+        try:
+            remove_left_over(self._app.settings.home, self._app.library)
+        except Exception:  # tables are looked after all the same
+            logger.exception("uploaded tables that are left over are not deleted")
         while not self._stopped.wait(LOOK_S):
             self.look()
 
     def look(self) -> None:
         """End the processes that are idle, and forget the tables that are a day old."""
+        for table in self._list():
+            try:
+                self._look_at(table)
+            except Exception:  # the others are looked after all the same
+                logger.exception("the table %s is not looked after", table.id)
+
+    def _look_at(self, table: _Table) -> None:
         now = self._monotonic()
-        for table in list(self._tables.values()):
-            if table.is_busy:
-                continue
-            if now - table.created_at >= DAY_S:
-                self._release(table)
-            elif now - table.touched_at >= IDLE_S:
-                self._end_process(table)
+        if now - table.created_at >= DAY_S and not table.is_busy:
+            self._release(table)
+        elif now - table.touched_at >= IDLE_S:
+            self._end_process(table, unless_busy=True)
+
+
+def _take_process(table: _Table) -> TableProcess | None:
+    """Return the process of a table, which has none from now on."""
+    process, table.process = table.process, None
+    return process
 
 
 def _message_of(error: Exception) -> str:

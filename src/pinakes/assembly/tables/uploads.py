@@ -1,30 +1,34 @@
 """The files of uploaded tables: one folder each in `HOME/tables`, private as the library is.
 
-TABLES/ID/FILE          the file; it stays as long as a catalogue has it for a source
-TABLES/ID/upload.json   the process that receives it, and the catalogue that is being built; gone when that is done
+TABLES/ID/FILE      the file; it stays as long as a catalogue has it for a source
+TABLES/ID/.upload   the process that receives it; gone when a catalogue is built of it. No file has such a name
 """
 
+import logging
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import orjson
 
-from pinakes.errors import InputError, StorageError
+from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.jobs.process import identity_of_this_process, is_certainly_gone
-from pinakes.library import Library, replace_file
+from pinakes.library import Installed, Library, replace_file
 from pinakes.sources.archive import ARCHIVE
 from pinakes.sources.compressed import COMPRESSED
+from pinakes.sources.location import SourceLocation
 from pinakes.sources.opener import ENDINGS, is_table_file
 
+logger = logging.getLogger(__name__)
+
 FOLDER = "tables"
-UPLOAD_FILE = "upload.json"
+UPLOAD_FILE = ".upload"
 DAY_S = 86_400.0
 UNSAFE = re.compile(r"[^\w.-]+")
-LONGEST_NAME = 100
+LONGEST_NAME_BYTES = 200
 ROOM = 3
 """How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
 LEAST_FREE_BYTES = 200 * 2**20
@@ -39,10 +43,22 @@ class Upload:
     folder: Path
     file: Path
 
-    def note(self, catalogue: str | None = None) -> None:
-        """Note which process receives it, and which catalogue is being built of it."""
-        known = {"process": identity_of_this_process(), "catalogue": catalogue}
-        replace_file(self.folder / UPLOAD_FILE, orjson.dumps(known))
+    def note(self) -> None:
+        """Note which process receives it."""
+        replace_file(self.folder / UPLOAD_FILE, orjson.dumps({"process": identity_of_this_process()}))
+
+    def has_built(self, catalogue: Installed) -> bool:
+        """Tell whether records of a catalogue come from the file."""
+        return any(self._is_source(source) for source in catalogue.sources)
+
+    def has_all_of(self, catalogue: Installed) -> bool:
+        """Tell whether everything in a catalogue, complete or not, comes from the file."""
+        if not catalogue.sources:
+            return catalogue.upload == self.folder.name
+        return all(self._is_source(source) for source in catalogue.sources)
+
+    def _is_source(self, source: str) -> bool:
+        return Path(SourceLocation.parse(source).location).parent == self.folder.resolve()
 
     def append(self, piece: bytes, *, offset: int) -> None:
         """Write a piece at its place; nothing of it stays where that fails."""
@@ -67,7 +83,8 @@ class Upload:
 def require_table(file: str) -> str:
     """Return the safe form of a file's name; refuse one whose suffix is of no table."""
     bare = PureWindowsPath(PurePosixPath(file).name).name
-    safe = UNSAFE.sub("_", bare).strip("._-")[-LONGEST_NAME:]
+    shortened = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore")
+    safe = shortened.strip("._-")
     if not (is_table_file(Path(safe)) or safe.lower().endswith(ARCHIVE)):
         raise InputError(
             f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "
@@ -79,10 +96,10 @@ def require_table(file: str) -> str:
 def make_upload(home: Path, upload_id: str, file: str, *, size_bytes: int) -> Upload:
     """Make the folder of a file that is going to be received; refuse it where the disk has too little room."""
     folder = home / FOLDER / upload_id
+    upload = Upload(folder=folder, file=folder / file)
     try:
         folder.mkdir(parents=True, mode=0o700)
         free = shutil.disk_usage(folder).free
-        upload = Upload(folder=folder, file=folder / file)
         if free < ROOM * size_bytes + LEAST_FREE_BYTES:
             upload.remove()
             raise StorageError(
@@ -93,28 +110,41 @@ def make_upload(home: Path, upload_id: str, file: str, *, size_bytes: int) -> Up
         upload.file.touch(mode=0o600)
         upload.note()
     except OSError as error:
+        upload.remove()
         raise StorageError(f"the library cannot be written: {error.strerror}") from error
     return upload
 
 
 def remove_left_over(home: Path, library: Library, *, now: Callable[[], float] = time.time) -> None:
-    """Delete the files that nobody waits for: of processes that have ended, and of catalogues that are gone."""
+    """Delete the files that nobody waits for: of processes that have ended, and of catalogues that are gone.
+
+    While a catalogue is damaged, nothing is deleted: what its sources are is not known.
+    """
+    if damaged := library.check():
+        logger.warning("uploaded tables that are left over are kept: damaged is %s", ", ".join(sorted(damaged)))
+        return
     used = [source for installed in library.list_installed() for source in installed.sources]
     for folder in _iter_folders(home):
-        is_old, noted = now() - folder.stat().st_mtime >= DAY_S, _read_note(folder)
-        is_left = is_old or (noted is not None and is_certainly_gone(str(noted.get("process", ""))))
-        if not is_left:
-            continue
-        if any(source.startswith(f"{folder.resolve()}/") for source in used):
-            (folder / UPLOAD_FILE).unlink(missing_ok=True)
-            continue
-        _remove_unfinished(library, noted.get("catalogue") if noted else None)
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            _tidy(folder, library, used, now=now())
+        except (OSError, ExpectedError) as error:  # another server of this library may delete it too
+            logger.warning("%s: what is left over is not deleted: %s", folder, error)
 
 
-def _remove_unfinished(library: Library, catalogue: object) -> None:
-    if isinstance(catalogue, str) and catalogue in library.list_unfinished():
-        library.remove(catalogue)
+def _tidy(folder: Path, library: Library, used: Sequence[str], *, now: float) -> None:
+    """Delete a file that is left over, and the catalogue that was being built of it."""
+    is_old, noted = now - folder.stat().st_mtime >= DAY_S, _read_note(folder)
+    is_left = is_old or (noted is not None and is_certainly_gone(str(noted.get("process", ""))))
+    if not is_left:
+        return
+    if any(folder.name in source for source in used):  # also where the library was moved since
+        (folder / UPLOAD_FILE).unlink(missing_ok=True)
+        return
+    upload = Upload(folder=folder, file=folder)
+    for name in library.list_unfinished():
+        if (place := library.find_place(name)) is not None and upload.has_all_of(place):
+            library.remove(name)
+    upload.remove()
 
 
 def _iter_folders(home: Path) -> Iterator[Path]:

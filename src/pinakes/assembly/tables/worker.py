@@ -62,7 +62,9 @@ class TableWorker:
         if message["do"] == "propose":
             return describe_proposal(table, proposal, source, name=message["name"])
         app = self._open(message["settings"])
-        return self._build(app, source, proposal, name=message["name"], embed=message["embed"])
+        return self._build(
+            app, source, proposal, name=message["name"], embed=message["embed"], upload=message["upload"]
+        )
 
     def close(self) -> None:
         """Close the library."""
@@ -81,7 +83,9 @@ class TableWorker:
             self._source, self._table, self._read_as = source, profile_table(source), (file, options)
         return self._source, self._table
 
-    def _build(self, app: App, source: RowSource, proposal: Proposal, *, name: str, embed: bool) -> Message:
+    def _build(
+        self, app: App, source: RowSource, proposal: Proposal, *, name: str, embed: bool, upload: str
+    ) -> Message:
         recipe = own_recipe(proposal.loaded)
         model = find_brought_model(app, name, source, recipe.loaded.spec, is_own=True)
         problem = _find_model_problem(app, recipe, model) if embed else None
@@ -94,9 +98,11 @@ class TableWorker:
                 progress=_Telling(self._tell, source.count_rows()),
                 embed=embed and problem is None,
                 model=model,
+                upload=upload,
             )
         except (ModelError, UnavailableError) as error:
-            if app.library.find_installed(name) is None:
+            installed = app.library.find_installed(name)
+            if installed is None or source.name not in installed.sources:
                 raise
             return {"report": [BY_WORDS.format(error.message)]}
         folder = app.library.get_installed(name).folder

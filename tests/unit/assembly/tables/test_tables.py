@@ -172,7 +172,11 @@ def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Tabl
 
 
 @pytest.mark.row("A11")
-def test_a_process_ends_with_the_server_that_started_it() -> None:
+def test_a_process_ends_with_the_server_that_started_it_and_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "orjson.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
     process = TableProcess()
     assert process._process.stdin is not None
     process._process.stdin.close()
@@ -242,14 +246,15 @@ def test_a_start_deletes_what_ended_servers_left_and_no_file_of_a_catalogue(tmp_
     folder = tmp_path / FOLDER
     gone = f"{identity_of_this_process()}0"
     for name in (dead, used):
-        (folder / name / UPLOAD_FILE).write_text(f'{{"process": "{gone}", "catalogue": "half"}}')
+        (folder / name / UPLOAD_FILE).write_text(f'{{"process": "{gone}"}}')
     (folder / orphan / UPLOAD_FILE).unlink()
-    app.library.reserve("half", "half", declaration="")
+    app.library.reserve("half", "half", declaration="", upload=dead)
+    app.library.reserve("other", "other", declaration="")
     whole = app.library.reserve("plays", "plays", declaration="")
     app.library.complete(whole, source=str(folder / used / "plays.csv"))
     remove_left_over(tmp_path, app.library)
     assert {path.name for path in folder.iterdir()} == {live, used, orphan}
-    assert [path.name for path in app.library.folder.iterdir()] == ["plays"]
+    assert sorted(path.name for path in app.library.folder.iterdir()) == ["other", "plays"]
     tomorrow = time.time() + DAY_S
     remove_left_over(tmp_path, app.library, now=lambda: tomorrow)
     assert {path.name for path in folder.iterdir()} == {used}

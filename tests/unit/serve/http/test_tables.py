@@ -50,6 +50,26 @@ def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
     assert site.client.get(at, headers=root).status_code == 404
 
 
+def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_names_are_taken(
+    make_site: Callable[..., Any], tables: Tables
+) -> None:
+    site = make_site(endpoints=table_endpoints(tables))
+    site.add_user("root", "admin")
+    at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN, headers=site.token('root')).json()['id']}"
+    confined = site.token("root", catalogues=["anime"])
+    for method, path, body in (
+        ("GET", "/v1/tables", None),
+        ("POST", "/v1/tables", BEGIN),
+        ("GET", at, None),
+        ("PUT", f"{at}/proposal", {"name": "hidden"}),
+        ("POST", f"{at}/build", {}),
+        ("DELETE", at, None),
+    ):
+        answer = site.client.request(method, path, json=body, headers=confined)
+        assert (answer.status_code, "confined to catalogues" in answer.text) == (403, True), answer.text
+    assert site.client.get(at, headers=site.token("root")).status_code == 200
+
+
 def test_wrong_input_is_refused_by_the_name_of_its_field(make_site: Callable[..., Any], tables: Tables) -> None:
     site = make_site(accounts=False, endpoints=table_endpoints(tables))
     at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN).json()['id']}"
