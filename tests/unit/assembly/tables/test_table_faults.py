@@ -224,7 +224,9 @@ def test_what_cannot_be_deleted_is_said_and_no_table_stays_as_being_built(
 def test_a_table_may_have_any_name_of_a_file_also_a_long_one(app: App, tables: Tables) -> None:
     rows = b'[{"play": "Hamlet", "year": 1603}, {"play": "Macbeth", "year": 1606}]'
     for name in ("upload.json", ".upload.json"):
-        assert file_of(app, send(tables, rows, name), "upload.json").read_bytes() == rows
+        table_id = send(tables, rows, name)
+        assert build(tables, table_id) == (TableState.BUILT, "")
+        assert file_of(app, table_id, "upload.json").read_bytes() == rows
     long = tables.begin(OWNER, file=f"{'é' * 240}.csv", size_bytes=10)
     (file,) = (path for path in file_of(app, long.id).parent.iterdir() if path.suffix == ".csv")
     assert len(file.name.encode()) <= 200
