@@ -15,7 +15,7 @@ from typing import Any
 from support.llm_streams import PROTOCOLS, Protocol, Reply
 
 KEY = "key-of-the-test"
-PAUSE_S = 0.03
+PAUSE_S = 0.01
 LONGEST_HOLD_S = 20
 MODELS: dict[str, Any] = {
     "anthropic": {"data": [{"id": "claude-test", "display_name": "Claude Test"}], "has_more": False},
@@ -48,6 +48,8 @@ class ScriptedModel:
     origin: str
     replies: list[Reply] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    looked_up: list[dict[str, str]] = field(default_factory=list)
+    """The headers of requests for the list of models."""
     held: threading.Event = field(default_factory=threading.Event)
 
     def script(self, *replies: Reply) -> None:
@@ -99,6 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """List the models of a provider."""
         provider, protocol = self._provider()
+        self.model.looked_up.append(dict(self.headers.items()))
         refusal = protocol.find_refusal(dict(self.headers.items()), KEY)
         if refusal is not None and provider != "openrouter":
             self._send_json(*refusal)

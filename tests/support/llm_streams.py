@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -33,6 +34,8 @@ class Reply:
     error: str = ""
     fails: bool = False
     retry_after_s: int | None = None
+    short: bool = False
+    """Whether the model reaches its limit of length within the last thing that it says (told by Responses only)."""
     cut: bool = False
     hold: bool = False
 
@@ -206,6 +209,11 @@ class OpenAIResponses(Protocol):
             for item in items
             if item.get("type") == "reasoning" and not item.get("encrypted_content")
         )
+        yield from (
+            "Item 'rs_1' of type 'reasoning' was provided without its required following item"
+            for item, after in pairwise([*items, {}])
+            if item.get("type") == "reasoning" and after.get("type") not in ("message", "function_call")
+        )
 
     def stream(self, reply: Reply) -> bytes:
         """Return the whole stream of a reply."""
@@ -226,10 +234,11 @@ class OpenAIResponses(Protocol):
                 }
                 return
             yield {"type": "response.output_item.done", **place, "item": item}
-        yield {
-            "type": "response.completed",
-            "response": {"output": output, "usage": {"input_tokens": 20, "output_tokens": 7}},
-        }
+        ended: dict[str, Any] = {"output": output, "usage": {"input_tokens": 20, "output_tokens": 7}}
+        if reply.short:
+            output[-1]["status"] = "incomplete"
+            ended["incomplete_details"] = {"reason": "max_output_tokens"}
+        yield {"type": f"response.{'incomplete' if reply.short else 'completed'}", "response": ended}
 
     def _deltas(self, item: dict[str, Any], reply: Reply, place: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if item["type"] == "message":
@@ -271,9 +280,10 @@ class OpenAIResponses(Protocol):
 
 
 class ChatCompletions(Protocol):
-    """Chat Completions, as compatible servers speak it."""
+    """Chat Completions, as compatible servers speak it, some of which do not number calls."""
 
     base = "/v1"
+    numbers_calls = False
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         """Yield the rules that a request breaks."""
@@ -287,7 +297,9 @@ class ChatCompletions(Protocol):
             elif open_calls:
                 yield f"tool_call_ids did not have response messages: {open_calls}"
             else:
-                open_calls = [call["id"] for call in message.get("tool_calls", [])]
+                calls = message.get("tool_calls", [])
+                open_calls = [call["id"] for call in calls]
+                yield from ("arguments must be a JSON object" for call in calls if not _is_object(call["function"]))
 
     def stream(self, reply: Reply) -> bytes:
         """Return the whole stream of a reply."""
@@ -303,15 +315,16 @@ class ChatCompletions(Protocol):
             yield {**_choice({"content": ""}, "error"), "error": {"code": 502, "message": reply.error}}
             return
         for index, call in enumerate(reply.calls):
+            number = {"index": index} if self.numbers_calls else {}
             begun = {
-                "index": index,
+                **number,
                 "id": f"call_{index}",
                 "type": "function",
                 "function": {"name": call.name, "arguments": ""},
             }
             yield _choice({"tool_calls": [begun]})
             yield from (
-                _choice({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+                _choice({"tool_calls": [{**number, "function": {"arguments": piece}}]})
                 for piece in pieces(written(call))
             )
         yield _choice({}, "tool_calls" if reply.calls else "stop")
@@ -326,6 +339,7 @@ class OpenRouter(ChatCompletions):
     """Chat Completions with comments in the stream, and details of thoughts that have to come back."""
 
     base = "/api/v1"
+    numbers_calls = True
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
         """Yield the rules that a request breaks."""
@@ -349,6 +363,13 @@ class OpenRouter(ChatCompletions):
             )
         if reply.thought:
             yield _choice({"reasoning_details": [{"type": "reasoning.text", "index": 0, "signature": "signed"}]})
+
+
+def _is_object(function: Mapping[str, Any]) -> bool:
+    try:
+        return isinstance(json.loads(function["arguments"]), dict)
+    except json.JSONDecodeError:
+        return False
 
 
 def _choice(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:

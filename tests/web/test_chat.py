@@ -59,6 +59,22 @@ class Talk:
             settings_of(self.model, provider),
         )
 
+    def tell(self, text: str | None = None) -> dict[str, Any]:
+        """Say something without typing it, or try again, and return how that ended."""
+        outcome: dict[str, Any] = self.page.evaluate(
+            """async (text) => {
+              const site = document.querySelector("script[type=module]").src.replace("app.js", "");
+              const {chat} = await import(`${site}views/chat/drawer.js`);
+              await (text === null ? chat.retry() : chat.send(text));
+              const {state, error, rounds} = chat.store.get().turns.at(-1);
+              const said = rounds.flatMap(({parts}) => parts).filter(({kind}) => kind === "text");
+              const whole = said.map(({text}) => text).join("");
+              return {state, error: error?.message, text: whole, stop: rounds.at(-1)?.stop};
+            }""",
+            text,
+        )
+        return outcome
+
     def again(self) -> None:
         self.page.get_by_role("log").get_by_role("button", name="Try again").click()
 
@@ -109,11 +125,14 @@ def test_each_provider_answers_with_tools_and_its_failures_are_told_plainly(
     told = talk(allowed=("429 (Too Many Requests)", "ERR_INCOMPLETE_CHUNKED_ENCODING"))
     for provider in PROTOCOLS:
         told.choose(provider)
-        check_provider(told, model, "OpenAI" if provider == "compatible" else TITLES[provider])
+        check_tools(told, model)
+        check_failures(told, model, "OpenAI" if provider == "compatible" else TITLES[provider])
+    told.choose("openai")
+    check_limits(told, model)
 
 
-def check_provider(told: Talk, model: ScriptedModel, name: str) -> None:
-    """Let a model of this provider call tools, and fail before, within and at the end of its stream."""
+def check_tools(told: Talk, model: ScriptedModel) -> None:
+    """Let a model of this provider call tools, one of them with arguments that are no JSON."""
     model.script(
         Reply(
             thought="I ponder …",
@@ -122,35 +141,60 @@ def check_provider(told: Talk, model: ScriptedModel, name: str) -> None:
                 Call(name="search", args={"query": "planetes", "catalogue": "anime", "limit": 3}),
                 Call(name="catalog__get", args={"query_type": "stats"}),
                 Call(name="search", args={"limit": 1}),
+                Call(name="ping", raw='{"broken'),
             ),
         ),
         Reply(text="**Planetes** — schön 🎬"),
-        Reply(status=429, error="slow down", retry_after_s=12),
-        Reply(text="half of an ü", fails=True, error="the tubes are full"),
-        Reply(text="The rest is missing … über", cut=True),
-        Reply(text="whole again"),
     )
-    told.say("Was ist Planetes?")
+    assert told.tell("Was ist Planetes?")["state"] == "done"
     told.hears("schön 🎬")
     expect(told.said().locator("strong")).to_have_text("Planetes")
     expect(told.said().locator(".hit-title a").first).to_have_text("Planetes")
-    told.hears("'query' is missing")
     expect(told.page.locator(".chat-usage")).to_have_text("Tokens: 40 read, 14 written, in 2 requests")
     sent = json.dumps(told.asked(), ensure_ascii=False)
     for result in ("542", "'query' is missing"):
         assert result in sent, "the model did not get the results of its calls"
 
-    told.say("And now?")
-    told.hears(f"{name} has too many requests now. Try again in 12 seconds.")
-    told.again()
-    told.hears("the tubes are full")
-    told.hears("half of an ü")
-    told.again()
-    told.hears(f"The connection to {name} was cut before the answer was complete.")
-    assert "\N{REPLACEMENT CHARACTER}" not in told.said().inner_text()
+
+def check_failures(told: Talk, model: ScriptedModel, name: str) -> None:
+    """Let a model of this provider fail before, within and at the end of its stream; each time it is asked again."""
+    model.script(
+        Reply(status=429, error="slow down", retry_after_s=12),
+        Reply(text="half of an ü", fails=True, error="the tubes are full"),
+        Reply(text="The rest is missing … über", cut=True),
+        Reply(text="whole again"),
+    )
+    busy = told.tell("And now?")
+    assert f"{name} has too many requests now. Try again in 12 seconds." in busy["error"]
+    failed = told.tell()
+    assert "the tubes are full" in failed["error"]
+    assert failed["text"] == "half of an ü"
+    cut = told.tell()
+    assert cut["error"] == f"The connection to {name} was cut before the answer was complete."
+    assert "\N{REPLACEMENT CHARACTER}" not in cut["text"]
+    told.hears(cut["error"])
     told.again()
     told.hears("whole again")
     assert "cut before" not in told.said().inner_text()
+
+
+def check_limits(told: Talk, model: ScriptedModel) -> None:
+    """Let a model of OpenAI reach its limit within an answer, and within a call; the conversation goes on."""
+    ping = Call(name="ping")
+    model.script(
+        Reply(thought="I ponder …", text="cut he", short=True),
+        Reply(thought="I ponder …", text="I look.", calls=(ping,), short=True),
+        Reply(thought="I ponder …", calls=(ping,), short=True),
+        Reply(text="Again."),
+    )
+    for question in ("One", "Two", "Three"):
+        assert told.tell(question)["stop"] == "length"
+    assert told.tell("Four")["text"] == "Again."
+    assert [item.get("type") for item in told.asked()["input"]] == [
+        *(None, "reasoning", "message"),
+        *(None, "reasoning", "message"),
+        *(None, None),
+    ]
 
 
 def test_melancholy_films_after_2010_on_the_map_end_on_the_map(talk: Callable[..., Talk], model: ScriptedModel) -> None:

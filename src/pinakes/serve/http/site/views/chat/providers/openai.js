@@ -40,7 +40,8 @@ async function read(response, {signal, on}) {
 }
 
 function outcome({output = [], usage, incomplete_details: incomplete}) {
-  const whole = incomplete ? output.filter((item) => item.status !== "incomplete") : output;
+  const whole = output.filter(({type, status, content}) => status !== "incomplete" || (type === "message" && content?.length));
+  while (whole.at(-1)?.type === "reasoning") whole.pop(); // thoughts are refused without what followed them
   const calls = whole.filter((item) => item.type === "function_call").map((item) => ({id: item.call_id, name: item.name, ...parseArguments(item.arguments ?? "")}));
   const stop = incomplete ? (incomplete.reason === "content_filter" ? "refused" : "length") : calls.length ? "tools" : "end";
   return {native: whole, calls, usage: {input: usage?.input_tokens ?? 0, output: usage?.output_tokens ?? 0}, stop};
@@ -51,7 +52,7 @@ function asItems({role, text, native, calls}) {
   return [...native, ...calls.map((call) => ({type: "function_call_output", call_id: call.id, output: errorMarked(call)}))];
 }
 
-// Chat Completions. Calls are gathered by their index.
+// Chat Completions. Calls are gathered by their index; where a server gives none, an id begins a call.
 const STOPS = {length: "length", content_filter: "refused", tool_calls: "tools"};
 
 async function complete(name, config, {system, tools, ...asked}, {signal, on, headers = {}}) {
@@ -80,7 +81,8 @@ async function readChunks(name, response, signal, on) {
     }
   }
   if (!done && !stop) throw cutOff(name);
-  return {native: compact(native), calls: native.tool_calls.filter(Boolean).map(asCall), usage, stop: STOPS[stop] ?? "end"};
+  const calls = native.tool_calls.filter(Boolean).map(({text, ...call}) => ({...call, ...parseArguments(text)}));
+  return {native: compact(native, calls), calls, usage, stop: STOPS[stop] ?? "end"};
 }
 
 function take(delta, native, on) {
@@ -93,10 +95,11 @@ function take(delta, native, on) {
   if (thought) on({kind: "thought", text: thought});
   if (delta.reasoning_details) addDetails(native, delta.reasoning_details);
   for (const piece of delta.tool_calls ?? []) {
-    const call = (native.tool_calls[piece.index ?? 0] ??= {id: "", type: "function", function: {name: "", arguments: ""}});
-    if (piece.id) call.id = piece.id;
-    if (piece.function?.name) call.function.name = piece.function.name;
-    call.function.arguments += piece.function?.arguments ?? "";
+    const calls = native.tool_calls, isNew = !calls.length || (piece.id && piece.id !== calls.at(-1)?.id);
+    const call = (calls[piece.index ?? calls.length - (isNew ? 0 : 1)] ??= {id: "", name: "", text: ""});
+    call.id = piece.id || call.id;
+    call.name = piece.function?.name || call.name;
+    call.text += piece.function?.arguments ?? "";
   }
 }
 
@@ -113,12 +116,11 @@ function addDetails(native, details) { // pieces of one detail have the same ind
   }
 }
 
-function compact(native) {
-  const {tool_calls, ...rest} = native;
-  return tool_calls.length ? {...rest, content: rest.content || null, tool_calls: tool_calls.filter(Boolean)} : rest;
+// Arguments go back as an object, also those that came as nothing or broken: servers refuse a history without.
+function compact({tool_calls, ...rest}, calls) {
+  if (!calls.length) return rest;
+  return {...rest, content: rest.content || null, tool_calls: calls.map(({id, name, args}) => ({id, type: "function", function: {name, arguments: JSON.stringify(args)}}))};
 }
-
-const asCall = ({id, function: {name, arguments: text}}) => ({id, name, ...parseArguments(text)});
 
 const functions = (tools) => tools.map(({name, description, schema}) => ({type: "function", function: {name, description, parameters: schema}}));
 
