@@ -443,6 +443,22 @@ def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: 
     assert told.page.evaluate("window.ran") is None
     assert told.page.evaluate("document.documentElement.scrollWidth") <= PHONE
     told.visit.check_access()
+    slow = ["# a" + " " * 3000 + "x", "> " * 3000, "[" * 3000, "*b* **a " * 800, "|\n|" + " " * 3000 + "x", "# C# ##"]
+    shown = told.page.evaluate(
+        """async (texts) => {
+          const site = document.querySelector("script[type=module]").src.replace("app.js", "");
+          const [{html, render}, {Markdown}] = await Promise.all(
+            ["core/html.js", "views/chat/markdown.js"].map((name) => import(site + name)));
+          return texts.map((text) => {
+            const place = document.createElement("div"), begun = performance.now();
+            render(html`<${Markdown} text=${text} />`, place);
+            return [place.textContent, performance.now() - begun];
+          });
+        }""",
+        slow,
+    )
+    assert [ms for _text, ms in shown if ms > 2000] == [], "a line freezes the page"
+    assert shown[-1][0] == "C#"
 
 
 def test_without_a_secure_connection_no_key_is_taken(visit: Start) -> None:

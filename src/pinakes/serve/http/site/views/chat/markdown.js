@@ -6,24 +6,25 @@ export function Markdown({text}) {
   return html`<div class="prose">${nodes}</div>`;
 }
 
-const FENCE = /^ {0,3}(```+|~~~+)/u, HEADING = /^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/u, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/u;
-const QUOTE = /^ {0,3}> ?/u, ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])\s+(.*)$/u, DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/u;
+const FENCE = /^ {0,3}(```+|~~~+)/u, HEADING = /^ {0,3}#{1,6}\s+(\S.*)$/su, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/u;
+const QUOTE = /^ {0,3}> ?/u, ITEM = /^(\s*)([-*+]|(\d{1,9})[.)])\s+(.*)$/su, DIVIDER = /^\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?$/u;
+const DEEPEST = 20; // quotes and lists within each other; what is deeper is a paragraph
 const KINDS = [
   [(line) => !line.trim(), () => [1, null]],
   [(line) => FENCE.test(line), code],
-  [(line) => HEADING.test(line), ([line]) => [1, html`<p class="heading">${inline(HEADING.exec(line)[1])}</p>`]],
+  [(line) => HEADING.test(line), ([line]) => [1, html`<p class="heading">${inline(HEADING.exec(line)[1].trimEnd().replace(/(^|\s)#+$/u, ""))}</p>`]],
   [(line) => RULE.test(line), () => [1, html`<hr />`]],
   [(line) => QUOTE.test(line), quote],
   [(line) => ITEM.test(line), list],
-  [(line, next = "") => line.includes("|") && next.includes("|") && DIVIDER.test(next), table],
+  [(line, next = "") => line.includes("|") && next.includes("|") && DIVIDER.test(next.trim()), table],
 ];
 
 const kindOf = (lines, at) => KINDS.find(([begins]) => begins(lines[at], lines[at + 1]))?.[1];
 
-function blocks(lines) {
+function blocks(lines, depth = 0) {
   const out = [];
   for (let at = 0; at < lines.length;) {
-    const [used, node] = (kindOf(lines, at) ?? paragraph)(lines.slice(at));
+    const [used, node] = ((depth < DEEPEST && kindOf(lines, at)) || paragraph)(lines.slice(at), depth);
     out.push(node);
     at += used;
   }
@@ -46,13 +47,13 @@ function code([first, ...rest]) {
   return [Math.min(rest.length, used) + 2, html`<pre tabindex="0">${rest.slice(0, used).join("\n")}</pre>`];
 }
 
-function quote(lines) {
+function quote(lines, depth) {
   const used = countWhile(lines, (line) => QUOTE.test(line));
-  return [used, html`<blockquote>${blocks(lines.slice(0, used).map((line) => line.replace(QUOTE, "")))}</blockquote>`];
+  return [used, html`<blockquote>${blocks(lines.slice(0, used).map((line) => line.replace(QUOTE, "")), depth + 1)}</blockquote>`];
 }
 
 // An item goes on with lines that are further in than its mark, and with lines that begin nothing.
-function list(lines) {
+function list(lines, depth) {
   const [, margin, , start] = ITEM.exec(lines[0]), items = [];
   let at = 0;
   for (let found; at < lines.length && (found = ITEM.exec(lines[at])) && found[1].length <= margin.length + 1 && Boolean(found[3]) === Boolean(start);) {
@@ -62,7 +63,7 @@ function list(lines) {
     at += used + 1;
     if (lines[at]?.trim() === "" && ITEM.test(lines[at + 1] ?? "")) at += 1;
   }
-  const nodes = items.map((item) => html`<li>${item.length > 1 ? blocks(item) : inline(item[0])}</li>`);
+  const nodes = items.map((item) => html`<li>${item.length > 1 ? blocks(item, depth + 1) : inline(item[0])}</li>`);
   return [at, start ? html`<ol start=${start}>${nodes}</ol>` : html`<ul>${nodes}</ul>`];
 }
 
@@ -78,26 +79,31 @@ function table(lines) {
   </table></div>`];
 }
 
+// Spans have a longest length, so that a mark that is never closed costs little.
 const SPANS = [
-  [/\\([!-/:-@[-`{-~])/u, ([, mark]) => mark],
-  [/(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)/u, ([, , text]) => html`<code>${text.trim()}</code>`],
-  [/!?\[((?:\\.|[^\]\\]|\][^(])*)\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+"[^"]*")?\s*\)/u, ([, text, href]) => link(href, inline(text) || href)],
-  [/<?(https?:\/\/[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*[^\s<>().,;:!?'"*_~])>?/u, ([, href]) => link(href, href)],
-  [/(\*\*|__)(?=\S)([\s\S]*?\S)\1(?![*_])/u, ([, , text]) => html`<strong>${inline(text)}</strong>`],
-  [/(?<![\w*])([*_])(?=[^\s*_])([\s\S]*?[^\s*_])\1(?![\w*])/u, ([, , text]) => html`<em>${inline(text)}</em>`],
-  [/~~(?=\S)([\s\S]*?\S)~~/u, ([, text]) => html`<del>${inline(text)}</del>`],
-  [/\n/u, () => html`<br />`],
+  [/\\([!-/:-@[-`{-~])/gu, ([, mark]) => mark],
+  [/(`+)([^`]|[^`][\s\S]{0,2000}?[^`])\1(?!`)/gu, ([, , text]) => html`<code>${text.trim()}</code>`],
+  [/!?\[((?:\\.|[^\]\\]|\][^(]){0,500})\]\(\s*<?((?:[^\s()<>]|\([^\s()]*\))*)>?(?:\s+"[^"]*")?\s*\)/gu, ([, text, href]) => link(href, text ? inline(text) : href)],
+  [/<?(https?:\/\/[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*[^\s<>().,;:!?'"*_~])>?/gu, ([, href]) => link(href, href)],
+  [/(\*\*|__|~~)(?=\S)([\s\S]{0,1000}?\S)\1(?![*_])/gu, ([, mark, text]) => html`<${mark === "~~" ? "del" : "strong"}>${inline(text)}<//>`],
+  [/(?<![\w*])([*_])(?=[^\s*_])([\s\S]{0,1000}?[^\s*_])\1(?![\w*])/gu, ([, , text]) => html`<em>${inline(text)}</em>`],
+  [/\n/gu, () => html`<br />`],
 ];
 
+// Each pattern is asked for its next place only when the place that it gave is passed.
 function inline(text) {
-  const out = [];
-  for (let rest = text; rest;) {
-    const [found, make] = SPANS.map(([pattern, node]) => [pattern.exec(rest), node]).filter(([match]) => match)
-      .reduce((first, one) => (first[0] && first[0].index <= one[0].index ? first : one), [null]);
-    if (!found) return [...out, rest];
-    if (found.index) out.push(rest.slice(0, found.index));
+  const out = [], spans = SPANS.map(([pattern, make]) => ({pattern, make, index: -1}));
+  for (let at = 0; at < text.length;) {
+    for (const span of spans.filter(({index}) => index < at)) {
+      span.pattern.lastIndex = at;
+      span.found = span.pattern.exec(text);
+      span.index = span.found?.index ?? Infinity;
+    }
+    const {found, index, make} = spans.reduce((first, one) => (one.index < first.index ? one : first));
+    out.push(text.slice(at, index));
+    if (!found) break;
     out.push(make(found));
-    rest = rest.slice(found.index + found[0].length);
+    at = index + found[0].length;
   }
   return out;
 }
