@@ -16,6 +16,7 @@ from support.llm_streams import PROTOCOLS, Call, Reply
 pytestmark = pytest.mark.row("Z16")
 
 CONFIG = "ai_chat_config"
+TRACK = "track-mamie-smith-crazy-blues-01"
 LAST_ANSWER_HAS = "(text) => [...document.querySelectorAll('.answered')].at(-1)?.innerText.includes(text)"
 TITLES = {
     "anthropic": "Anthropic",
@@ -107,12 +108,18 @@ def talk(visit: Start, model: ScriptedModel) -> Callable[..., Talk]:
     """Open the page with the chat beside it."""
 
     def start(
-        provider: str = "anthropic", path: str = "/connect", *, allowed: tuple[str, ...] = (), **options: Any
+        path: str = "/connect",
+        *,
+        sockets: Callable[[WebSocketRoute], None] | None = None,
+        allowed: tuple[str, ...] = (),
+        **options: Any,
     ) -> Talk:
         one = visit(allowed=(f"request: {model.origin}", *allowed), **options)
         kept = {CONFIG: settings_of(model, "anthropic"), "docks": {"chat": True}}
         lines = [f"localStorage.setItem('{name}', {json.dumps(json.dumps(value))});" for name, value in kept.items()]
         one.page.add_init_script(f"if (!localStorage.getItem('{CONFIG}')) {{ {''.join(lines)} }}")
+        if sockets is not None:
+            one.page.route_web_socket("**/v1/mcp", sockets)
         one.open(path)
         return Talk(one, model)
 
@@ -228,19 +235,21 @@ def test_a_change_is_shown_first_and_happens_only_if_it_is_allowed(
     talk: Callable[..., Talk], model: ScriptedModel
 ) -> None:
     told = talk()
-    fields = {"name": "Blue evening", "tracks": ["track-mamie-smith-crazy-blues-01"]}
-    write = Reply(
-        calls=(Call(name="catalog__mutate", args={"action": "create", "kind": "playlist", "fields": fields}),)
+    long_name = f"Blue evening {'and ' * 60}morning"
+    unwanted, wanted = (
+        Reply(calls=(Call(name="catalog__mutate", args={"action": "create", "kind": "playlist", "fields": fields}),))
+        for fields in ({"name": name, "tracks": [TRACK]} for name in (long_name, "Blue evening"))
     )
-    model.script(write, Reply(text="As you like."), write, Reply(text="Made."))
+    model.script(unwanted, Reply(text="As you like."), wanted, Reply(text="Made."))
     told.say("Make a playlist")
     question = told.page.get_by_role("group", name="Allow this change?")
-    expect(question).to_contain_text("Blue evening")
+    expect(question).to_contain_text(long_name)
     told.visit.check_access()
     question.get_by_role("button", name="Don’t").click()
+    expect(told.page.get_by_role("log")).to_be_focused()
     told.hears("As you like.")
     assert "declined" in json.dumps(told.asked()["messages"][-1])
-    assert "Blue evening" not in names_of_playlists(told.page)
+    assert names_of_playlists(told.page) == []
 
     told.say("Do make it")
     question.get_by_role("button", name="Do it").click()
@@ -301,7 +310,22 @@ def test_the_model_plays_music_and_asks_before_it_keeps_anything(
 def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
     talk: Callable[..., Talk], model: ScriptedModel
 ) -> None:
-    told = talk(allowed=("ERR_ABORTED",))
+    opened: list[WebSocketRoute] = []
+
+    def answer_from_the_second_on(socket: WebSocketRoute) -> None:
+        opened.append(socket)
+        if len(opened) == 1:
+            socket.on_message(lambda _frame: None)
+        else:
+            socket.connect_to_server()
+
+    told = talk(path=f"/connect?q={'x' * 300}", sockets=answer_from_the_second_on, allowed=("ERR_ABORTED",))
+    told.say("Zero")
+    told.page.get_by_role("button", name="Stop").click()
+    told.hears("Stopped.")
+    told.page.get_by_role("button", name="New chat").click()
+    opened[0].close()
+
     model.script(
         Reply(text="This will never … end, für", hold=True),
         Reply(text="first"),
@@ -321,6 +345,7 @@ def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
     told.page.get_by_role("button", name="Ask again").click()
     told.hears("third")
     expect(told.page.locator(".turn")).to_have_count(1)
+    assert f'"/connect?q={"x" * 200}"' in told.asked()["system"], "an address of any length speaks to the model"
     assert [message["content"][0]["text"] for message in told.asked()["messages"]] == ["Uno"]
     told.page.get_by_role("button", name="New chat").click()
     expect(told.page.locator(".turn")).to_have_count(0)
@@ -404,7 +429,19 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
 
         socket.on_message(pass_on)
 
+    closed: list[str] = []
+
+    def give_no_access(socket: WebSocketRoute) -> None:
+        def refuse(frame: str | bytes) -> None:
+            refusal = {"jsonrpc": "2.0", "id": json.loads(frame)["id"], "error": {"code": -1, "message": "full"}}
+            if "refused" in socket.url:
+                socket.send(json.dumps(refusal))
+
+        socket.on_message(refuse)
+        socket.on_close(lambda _code, _reason: closed.append(socket.url.rpartition("?")[2]))
+
     one.page.route_web_socket("**/v1/mcp", cut_first_calls)
+    one.page.route_web_socket(re.compile(r"/v1/mcp\?"), give_no_access)
     page = one.open("/connect")
     found = page.evaluate(
         """async () => {
@@ -412,11 +449,13 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
           const {createMcp} = await import(`${site}core/mcp.js`);
           const client = createMcp(), progress = [];
           const options = {onProgress: (one) => progress.push(one.progress)};
-          const read = await client.callTool("ping", {}, options);
-          const once = {...options, mayRepeat: false};
-          const write = await client.callTool("catalog.mutate", {}, once).catch((error) => error.message);
+          const read = await client.callTool("ping", {}, {...options, mayRepeat: true});
+          const write = await client.callTool("catalog.mutate", {}, options).catch((error) => error.message);
           const {tools} = await client.request("tools/list", {});
-          return {isError: read.isError, write, progress, tools: tools.length};
+          const opening = (kind) => createMcp({address: () => `/v1/mcp?${kind}`, longestOpeningMs: 100})
+            .listTools().catch((error) => error.message);
+          const [refused, silent] = [await opening("refused"), await opening("silent")];
+          return {isError: read.isError, write, progress, tools: tools.length, refused, silent};
         }"""
     )
     assert sent == ["ping", "ping", "catalog.mutate"]
@@ -424,6 +463,10 @@ def test_calls_survive_a_cut_connection_but_a_change_is_never_sent_twice(visit: 
     assert found["write"] == "the connection to the server was lost"
     assert found["progress"] == [1, 2, 1, 2, 1, 2]
     assert found["tools"] > 0
+    assert found["refused"] == "full"
+    assert "did not answer at /v1/mcp in time" in found["silent"]
+    one.page.wait_for_timeout(0)
+    assert closed == ["refused", "silent"], "a connection that nobody uses is left open"
 
 
 def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: ScriptedModel) -> None:

@@ -5,25 +5,24 @@ const LONGEST_WAIT_MS = 15_000;
 const MOST_TRIES = 4;
 const NO_LONGER_VALID = 1008;
 
-export class McpError extends Error {
-  constructor(message, {code = null, lost = false} = {}) {
-    super(message);
-    Object.assign(this, {code, lost});
-  }
+const lost = (message) => Object.assign(new Error(message), {lost: true});
+
+// What a promise gives, unless the signal comes first; others may go on waiting for it.
+export function unlessStopped(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    promise.then(resolve, reject);
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), {once: true});
+  });
 }
 
 export function createMcp({
   address = () => `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/mcp`,
-  wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  longestOpeningMs = LONGEST_WAIT_MS,
 } = {}) {
-  const listeners = new Set();
   const waiting = new Map(); // id → {resolve, reject, onProgress}
-  let socket = null, opening = null, lastId = 0, failures = 0, state = "closed", introduction = {}, tools = null;
-
-  function become(next) {
-    state = next;
-    for (const listener of listeners) listener(state);
-  }
+  let socket = null, opening = null, lastId = 0, failures = 0, introduction = {}, tools = null;
 
   function open() {
     opening ??= connect().catch((error) => { opening = null; throw error; });
@@ -31,42 +30,53 @@ export function createMcp({
   }
 
   async function connect() {
-    become(failures ? "again" : "opening");
-    if (failures) await wait(Math.min(LONGEST_WAIT_MS, 250 * 2 ** (failures - 1)));
+    if (failures) await new Promise((resolve) => setTimeout(resolve, Math.min(LONGEST_WAIT_MS, 250 * 2 ** (failures - 1))));
     const opened = new WebSocket(address(), "mcp");
-    await new Promise((resolve, reject) => {
-      opened.onopen = resolve;
-      opened.onclose = () => reject(new McpError("this server did not accept a connection at /v1/mcp; log in again, or try in a moment", {lost: true}));
-    }).catch((error) => { failures += 1; become("closed"); throw error; });
-    opened.onmessage = (event) => receive(event.data);
-    opened.onclose = (event) => lose(opened, event);
-    socket = opened;
-    introduction = await send("initialize", {protocolVersion: PROTOCOL, capabilities: {}, clientInfo: {name: "pinakes-page", version: "1"}});
+    let timer;
+    const broken = new Promise((_resolve, reject) => {
+      opened.onclose = () => reject(lost("this server did not accept a connection at /v1/mcp; log in again, or try in a moment"));
+      timer = setTimeout(() => reject(new Error("this server did not answer at /v1/mcp in time")), longestOpeningMs);
+    });
+    try {
+      introduction = await Promise.race([broken, introduce(opened)]);
+    } catch (error) {
+      socket = null;
+      failures += 1;
+      waiting.clear();
+      opened.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    opened.onclose = lose;
     socket.send(JSON.stringify({jsonrpc: "2.0", method: "notifications/initialized"}));
     failures = 0;
-    become("open");
   }
 
-  function lose(closed, {code, reason}) {
-    if (closed !== socket) return;
+  async function introduce(opened) {
+    await new Promise((resolve) => { opened.onopen = resolve; });
+    opened.onmessage = (event) => receive(event.data);
+    socket = opened;
+    return send("initialize", {protocolVersion: PROTOCOL, capabilities: {}, clientInfo: {name: "pinakes-page", version: "1"}});
+  }
+
+  function lose({code, reason}) {
     socket = opening = tools = null;
     failures += 1;
     const why = code === NO_LONGER_VALID ? `the session ended (${reason || "log in again"})` : "the connection to the server was lost";
-    for (const {reject} of waiting.values()) reject(new McpError(why, {lost: true}));
+    for (const {reject} of waiting.values()) reject(lost(why));
     waiting.clear();
-    become("closed");
-    if (code !== NO_LONGER_VALID && listeners.size) open().catch(() => {});
   }
 
   function receive(text) {
     const message = JSON.parse(text);
     if (message.method === "notifications/progress") return waiting.get(message.params.progressToken)?.onProgress?.(message.params);
-    if (message.method === "notifications/tools/list_changed") { tools = null; return become(state); }
+    if (message.method === "notifications/tools/list_changed") { tools = null; return undefined; }
     if (message.method && message.id !== undefined) return answer(message);
     const asked = waiting.get(message.id);
     if (!asked) return undefined;
     waiting.delete(message.id);
-    return message.error ? asked.reject(new McpError(message.error.message, {code: message.error.code})) : asked.resolve(message.result);
+    return message.error ? asked.reject(new Error(message.error.message)) : asked.resolve(message.result);
   }
 
   function answer({id, method}) {
@@ -93,7 +103,7 @@ export function createMcp({
     for (let attempt = 1; ; attempt += 1) {
       let isSent = false;
       try {
-        await open();
+        await unlessStopped(open(), options.signal);
         isSent = true;
         return await send(method, params, options);
       } catch (error) {
@@ -109,24 +119,13 @@ export function createMcp({
     async listTools() {
       return (tools ??= (await request("tools/list", {})).tools);
     },
-    // {content, structuredContent, isError}. A call that may write is never sent twice.
+    // {content, structuredContent, isError}. A call that was sent is sent again after a cut only where it may be repeated.
     callTool(name, args, options = {}) {
-      return request("tools/call", {name, arguments: args}, options);
+      return request("tools/call", {name, arguments: args}, {mayRepeat: false, ...options});
     },
     async instructions() {
       await open();
       return introduction.instructions ?? "";
-    },
-    get state() { return state; },
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    close() {
-      const closed = socket;
-      socket = opening = null;
-      closed?.close();
-      become("closed");
     },
   };
 }

@@ -4,6 +4,7 @@
 // round: {source, parts, native, usage, stop}; part: {kind: "text"|"thought", text} or a call
 // call: {kind: "call", id, name, wireName, args, state: "ready"|"asking"|"running"|"done"|"failed"|"declined", output, …}
 // tool: {name, description, schema, isWrite(args), preview?(args, options), run(args, options)}, which give {text, value, isError}
+import {unlessStopped} from "../../core/mcp.js";
 import {createStore} from "../../core/store.js";
 
 export const MOST_ROUNDS = 10;
@@ -45,7 +46,7 @@ export function createChat({openProvider, openTools, systemOf}) {
 
   async function work(turn, signal) {
     try {
-      const [provider, tools] = await Promise.all([openProvider(), openTools()]);
+      const [provider, tools] = await unlessStopped(Promise.all([openProvider(), openTools()]), signal);
       const last = turn.rounds.at(-1);
       if (last?.native) await runCalls(last, tools, signal);
       while (!turn.rounds.at(-1)?.native || goesOn(turn.rounds.at(-1))) {
@@ -66,8 +67,9 @@ export function createChat({openProvider, openTools, systemOf}) {
     turn.rounds.push(round);
     const names = nameTable(tools.list.map((tool) => tool.name));
     const offered = tools.list.map(({name, description, schema}) => ({name: names.toWire(name), description, schema}));
+    const system = await unlessStopped(systemOf(), signal);
     const turns = store.get().turns.slice(0, -1).concat({...turn, rounds: turn.rounds.slice(0, -1)});
-    const outcome = await provider.round({source: provider.source, system: await systemOf(tools.list), turns, tools: offered}, {
+    const outcome = await provider.round({source: provider.source, system, turns, tools: offered}, {
       signal,
       on: (piece) => { add(round.parts, piece); touch(); },
     });
@@ -113,7 +115,7 @@ export function usageOf(turns) {
 // Names of tools as providers allow them (letters, digits, _ and -, at most 64), and a table for the way back.
 const LONGEST = 64;
 
-export function nameTable(names) {
+function nameTable(names) {
   const out = new Map(), back = new Map();
   for (const name of names) {
     const plain = name.replaceAll(".", "__").replace(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST);
@@ -193,6 +195,7 @@ async function askFirst(tool, call, change, {signal}) {
     return {done: true};
   }
   const allowed = await new Promise((resolve, reject) => {
+    signal.throwIfAborted();
     signal.addEventListener("abort", () => reject(signal.reason), {once: true});
     change({state: "asking", preview, ask: resolve});
   });
