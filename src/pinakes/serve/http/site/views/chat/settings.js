@@ -1,10 +1,10 @@
 // Provider, key and model. They are kept in localStorage under one name, and sent to the provider alone.
 import {html, useEffect, useState} from "../../core/html.js";
 import {createStore, useStore} from "../../core/store.js";
-import {Notice} from "../../parts/basics.js";
-import {ProviderError} from "./providers/wire.js";
+import {Notice, toast} from "../../parts/basics.js";
+import {ProviderError, isObject} from "./providers/wire.js";
 
-export const KEY = "ai_chat_config";
+const KEY = "ai_chat_config";
 
 const withParts = () => import("./providers/anthropic_google.js"), openKind = () => import("./providers/openai.js");
 
@@ -19,46 +19,60 @@ export const PROVIDERS = {
 // The protocol of a provider: {models, round}.
 export const openProtocol = async (provider) => (await PROVIDERS[provider].load())[provider];
 
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const NOTHING = {provider: "anthropic", providers: {}};
 
 function read() {
   try {
-    const kept = JSON.parse(localStorage.getItem(KEY));
-    if (isObject(kept) && kept.provider in PROVIDERS && isObject(kept.providers)) return kept;
+    const {provider, providers} = JSON.parse(localStorage.getItem(KEY));
+    const isSound = (held) => isObject(held) && Object.values(held).every((value) => typeof value === "string");
+    if (Object.hasOwn(PROVIDERS, provider) && isObject(providers) && Object.values(providers).every(isSound)) return {provider, providers};
   } catch { /* begin anew */ }
-  return {provider: "anthropic", providers: {}};
+  return NOTHING;
 }
 
 export const config = createStore(read());
 
+// What another tab keeps or forgets counts here, too.
+window.addEventListener("storage", ({key}) => { if (key === KEY || key === null) config.set(read()); });
+
 export function saveConfig(next) {
-  localStorage.setItem(KEY, JSON.stringify(next));
   config.set(next);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(next));
+  } catch {
+    toast("This browser keeps nothing: the settings last until the page is closed.", {mood: "bad"});
+  }
 }
 
-export function forgetKeys() {
-  localStorage.removeItem(KEY);
-  config.set({provider: "anthropic", providers: {}});
+function forgetKeys() {
+  config.set(NOTHING);
+  try { localStorage.removeItem(KEY); } catch {}
 }
 
 // The chosen provider's settings, with its own address where none is set.
 export function chosen({provider, providers} = config.get()) {
-  const own = isObject(providers[provider]) ? providers[provider] : {};
+  const own = providers[provider] ?? {};
   const address = (own.address || PROVIDERS[provider].address).replace(/\/+$/, "");
   return {provider, key: "", model: "", ...own, address, protocol: own.protocol ?? (own.address ? "chat" : "responses")};
 }
+
+// The settings for another address: a key is never sent to a server that it was not entered for.
+export function movedTo(address, {provider, providers}) {
+  const moved = {provider, providers: {...providers, [provider]: {...providers[provider], address}}};
+  if (originOf(chosen(moved)) !== originOf(chosen({provider, providers}))) Object.assign(moved.providers[provider], {key: "", model: ""});
+  return moved;
+}
+
+const originOf = ({address}) => URL.parse(address)?.origin;
 
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 // What keeps these settings from being used, or null.
 export function findProblem(settings, {model = true} = {}) {
-  const {title, needsKey} = PROVIDERS[settings.provider];
-  let url;
-  try { url = new URL(settings.address); } catch { return new ProviderError("address", `"${settings.address}" is not an address. One begins with https:// or http://localhost.`); }
-  const isSafe = url.protocol === "https:" || (url.protocol === "http:" && LOCAL.test(url.hostname));
-  if (!isSafe) return new ProviderError("address", `${settings.address}: use https, or http on localhost, since a key would travel unprotected otherwise.`);
-  const isOwnAddress = settings.address === PROVIDERS[settings.provider].address;
-  if (needsKey && isOwnAddress && !settings.key) return new ProviderError("no_key", `The chat needs a key of ${title}. Enter it in the settings of the chat.`);
+  const {title, needsKey, address} = PROVIDERS[settings.provider], url = URL.parse(settings.address);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && LOCAL.test(url.hostname));
+  if (!isSafe) return new ProviderError("address", `"${settings.address}" is not a safe address for a key: use https, or http on localhost.`);
+  if (needsKey && settings.address === address && !settings.key) return new ProviderError("no_key", `The chat needs a key of ${title}. Enter it in the settings of the chat.`);
   if (model && !settings.model) return new ProviderError("no_model", `Choose a model of ${title} in the settings of the chat.`);
   return null;
 }
@@ -70,7 +84,7 @@ export function Settings({onDone}) {
   const problem = findProblem(settings, {model: false});
   useEffect(() => load(settings, problem, setList), [settings.provider, settings.key, settings.address]);
   return html`<form class="stack chat-settings" onSubmit=${(event) => { event.preventDefault(); onDone(); }}>
-    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser profile, or a script on this page, can read them. Use a key with a spending limit. Your questions, and what the tools find, go to the provider that you choose.</p><//>
+    <${Notice} role="note"><p><strong>Keys stay in this browser</strong>, in its local storage (<code>ai_chat_config</code>): whoever uses this browser can read them, so use one with a spending limit. Your questions, and what the tools find, go to the provider.</p><//>
     <label>Provider
       <select value=${settings.provider} onChange=${(event) => saveConfig({...kept, provider: event.target.value})}>
         ${Object.entries(PROVIDERS).map(([id, {title}]) => html`<option value=${id} selected=${id === settings.provider}>${title}</option>`)}
@@ -82,8 +96,8 @@ export function Settings({onDone}) {
     <details open=${Boolean(kept.providers[settings.provider]?.address) || !provider.needsKey}><summary>Address</summary>
       <div class="stack">
         <label>Address of the provider
-          <input type="url" placeholder=${provider.address} value=${kept.providers[settings.provider]?.address ?? ""} onChange=${(event) => change({address: event.target.value.trim()})} />
-          <span class="hint">https, or http on localhost. Other addresses than the providers’ own must be allowed by this server (connect under [web]).</span></label>
+          <input type="url" placeholder=${provider.address} value=${kept.providers[settings.provider]?.address ?? ""} onChange=${(event) => saveConfig(movedTo(event.target.value.trim(), kept))} />
+          <span class="hint">https, or http on localhost. Another server needs its own key, and leave (connect under [web]).</span></label>
         ${settings.provider === "openai" && html`<label>Protocol
           <select value=${settings.protocol} onChange=${(event) => change({protocol: event.target.value})}>
             ${[["responses", "Responses (OpenAI)"], ["chat", "Chat Completions (compatible servers)"]].map(([id, label]) => html`<option value=${id} selected=${id === settings.protocol}>${label}</option>`)}
@@ -100,7 +114,7 @@ function Model({settings, list, change}) {
   const isKnown = models.some(({id}) => id === settings.model);
   if (!models.length) {
     return html`<label>Model<input value=${settings.model} onInput=${(event) => change({model: event.target.value.trim()})} />
-      <span class="hint" role="status">${list === "loading" ? "Asking for the list of models …" : "Its name, or choose from the list when the provider has sent it."}</span></label>`;
+      <span class="hint" role="status">${list === "loading" ? "Asking for the list of models …" : "Its name, or choose it when the list is here."}</span></label>`;
   }
   return html`<label>Model
     <select value=${settings.model} onChange=${(event) => change({model: event.target.value})}>
