@@ -2,36 +2,42 @@
 import {go, link} from "../../core/address.js";
 import {ask} from "../../core/server.js";
 import {hitOf, partsOf} from "../../parts/found.js";
+import {openRecord, pathOf} from "../record/open.js";
 import {localTool} from "./loop.js";
 
 const VIEWS = ["list", "table", "map", "queue"];
-const PAGES = {home: "/", search: "/search", music: "/music", run: "/run", tools: "/tools", add: "/add", connect: "/connect", account: "/account"};
+const PAGES = ["home", "search", "music", "run", "tools", "add", "connect", "account"];
 const TEXT = {type: "string"};
 const KEY = {type: "string", description: "CATALOGUE/ID, as in results of search"};
 const KEYS = {type: "array", items: TEXT, description: "Ids of records"};
 const IDS = {...KEYS, description: "Ids of tracks, albums or artists"};
 
 export async function pageTools(cards) {
-  return [navigate(cards), search(), openOne(), taste(cards), ...(await musicTools(cards.find((card) => card.has_audio)?.name))];
+  return [navigate(cards), search(), openOne(), taste(cards), ...(await musicTools(namesOf(cards.filter((card) => card.has_audio))))];
 }
+
+const namesOf = (cards) => cards.map(({name}) => name);
+
+// Providers refuse a list of allowed values without any.
+const oneOf = (cards) => (cards.length ? {...TEXT, enum: namesOf(cards)} : TEXT);
 
 function navigate(cards) {
   return localTool({
     name: "ui.navigate",
     description: "Show a catalogue on the page: query, filters, sort and view (list, table, map, queue); or another page. Gives what is then shown.",
     properties: {
-      catalogue: {type: "string", enum: cards.map((card) => card.name)},
+      catalogue: oneOf(cards),
       query: {type: "string", description: "What to find, by meaning and words; leave out to show all"},
       filters: {type: "object", description: "field: [values], or field: {min, max} of numbers, as in search"},
       exclude: {type: "object", description: "Values to leave out, by field"},
       sort: {type: "string", description: "A field; -field for the greatest first"},
       view: {type: "string", enum: VIEWS},
-      page: {type: "string", enum: Object.keys(PAGES), description: "Instead of a catalogue"},
+      page: {type: "string", enum: PAGES, description: "Instead of a catalogue"},
     },
     async run(args, {signal}) {
-      if (!args.catalogue) return visit(PAGES[args.page] ?? "/");
+      if (!args.catalogue) return visit(PAGES.indexOf(args.page) > 0 ? `/${args.page}` : "/");
       const card = cards.find(({name}) => name === args.catalogue);
-      if (!card) throw new Error(`there is no catalogue "${args.catalogue}"; there are: ${cards.map(({name}) => name).join(", ")}`);
+      if (!card) throw new Error(`there is no catalogue "${args.catalogue}"; there are: ${namesOf(cards).join(", ")}`);
       if (args.view && !VIEWS.includes(args.view)) throw new Error(`there is no view "${args.view}"; there are: ${VIEWS.join(", ")}`);
       if (args.view === "map" && card.has_map === false) throw new Error(`${args.catalogue} has no map yet; use list or table`);
       if (args.view === "queue" && !card.has_audio) throw new Error(`${args.catalogue} has nothing to play; use list, table or map`);
@@ -63,7 +69,7 @@ function search() {
     description: "Show the results of a search over all catalogues on the page.",
     properties: {query: TEXT},
     required: ["query"],
-    run: ({query}) => visit(`/search?${new URLSearchParams({q: query})}`),
+    run: ({query}) => visit(link("/search", {q: query})),
   });
 }
 
@@ -74,18 +80,12 @@ function openOne() {
     properties: {id: KEY},
     required: ["id"],
     async run({id}) {
+      if (!/^[^/]+\/./u.test(id)) throw new Error(`"${id}" is not the key of a record; one is CATALOGUE/ID, as in results of search`);
       await ask("GET", pathOf(id));
-      const {openRecord} = await import("../record/open.js");
       openRecord(id);
       return {opened: id};
     },
   });
-}
-
-function pathOf(key) {
-  const slash = key.indexOf("/");
-  if (slash < 1) throw new Error(`"${key}" is not the key of a record; one is CATALOGUE/ID, as in results of search`);
-  return `/c/${encodeURIComponent(key.slice(0, slash))}/${encodeURIComponent(key.slice(slash + 1))}`;
 }
 
 // The tray of the taste page is an address, too.
@@ -93,7 +93,7 @@ function taste(cards) {
   return localTool({
     name: "ui.taste",
     description: "Show what fits a taste: liked and disliked records of a catalogue, and a sentence.",
-    properties: {catalogue: {type: "string", enum: cards.map((card) => card.name)}, likes: KEYS, dislikes: KEYS, sentence: TEXT},
+    properties: {catalogue: oneOf(cards), likes: KEYS, dislikes: KEYS, sentence: TEXT},
     required: ["catalogue"],
     run({catalogue, likes = [], dislikes = [], sentence}) {
       const bare = (key) => (key.startsWith(`${catalogue}/`) ? key.slice(catalogue.length + 1) : key);
@@ -102,20 +102,23 @@ function taste(cards) {
   });
 }
 
-// Offered where a catalogue has audio.
-async function musicTools(catalogue) {
-  if (!catalogue) return [];
+// Offered where catalogues have audio; an id without one of them is of the first.
+async function musicTools(catalogues) {
+  if (!catalogues.length) return [];
   const {createPlaylist, current, enqueue, listMusic, next, pause, play, previous, queue, resume, setLike} = await import("../music/queue.js");
   const now = () => ({said: current() ? `Now: ${current().name}; in the queue: ${queue.get().tracks.length}` : "The queue is empty."});
   const after = (act) => async () => {
     await act();
     return now();
   };
-  const bare = (id) => (id.startsWith(`${catalogue}/`) ? id.slice(catalogue.length + 1) : id);
-  const lists = (kind, id) => listMusic(kind, {id: bare(id), catalogue, limit: 200});
+  const placeOf = (id) => {
+    const catalogue = catalogues.find((name) => id.startsWith(`${name}/`));
+    return {catalogue: catalogue ?? catalogues[0], id: catalogue ? id.slice(catalogue.length + 1) : id, limit: 200};
+  };
+  const lists = (kind, id) => listMusic(kind, placeOf(id));
   const tracksOf = async (ids) => (await Promise.all(ids.slice(0, 50).map(tracksOfOne))).flat();
   const tracksOfOne = async (id) => {
-    const {hit: {kind}} = await ask("GET", pathOf(`${catalogue}/${bare(id)}`)), found = await lists(kind, id);
+    const place = placeOf(id), {hit: {kind}} = await ask("GET", pathOf(`${place.catalogue}/${place.id}`)), found = await lists(kind, id);
     return found.tracks?.items ?? [found.item];
   };
   const itemOf = async (kind, id) => (await lists(kind, id)).item;
@@ -180,18 +183,15 @@ export function exploreAddress(call, catalogues) {
   if (typeof query !== "string") return null;
   const of = new Set(partsOf(call.result).sections.flatMap(({items}) => items.map((item) => hitOf(item).catalogue)));
   const name = catalogue ?? (of.size === 1 ? [...of][0] : null);
-  if (!name || !catalogues.includes(name)) return `/search?${new URLSearchParams({q: query})}`;
+  if (!name || !catalogues.includes(name)) return link("/search", {q: query});
   return addressOf({catalogue: name, query, filters, exclude});
 }
 
-export function addressOf({catalogue, query, filters, exclude, sort, view, open}) {
-  const params = new URLSearchParams();
-  if (query) params.set("q", query);
+function addressOf({catalogue, query, filters, exclude, sort, view}) {
+  const params = new URLSearchParams(query ? {q: query} : {});
   for (const [field, wanted] of Object.entries(filters ?? {})) addFilter(params, field, wanted);
   for (const [field, values] of Object.entries(exclude ?? {})) for (const value of [values].flat()) params.append(`x.${field}`, value);
-  for (const [name, value] of Object.entries({sort, view, open})) if (value) params.set(name, value);
-  const asked = params.toString();
-  return `/c/${encodeURIComponent(catalogue)}${asked ? `?${asked}` : ""}`;
+  return link(`/c/${encodeURIComponent(catalogue)}`, {sort, view}, params);
 }
 
 function addFilter(params, field, wanted) {
