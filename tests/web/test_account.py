@@ -11,6 +11,8 @@ from support.browsing import PASSWORD, PHONE, Visit
 from support.processes import ServerProcess
 
 Start = Callable[..., Visit]
+KEPT = '["taste", "music_queue", "docks", "ai_chat_config", "user"]'
+"""What a browser keeps of the person who is logged in."""
 
 
 def new_user(server: ServerProcess, name: str, *roles: str) -> str:
@@ -103,16 +105,41 @@ def test_an_account_changes_its_password_revokes_a_token_and_logs_out_on_a_phone
     )
     assert small == []
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+    page.evaluate(f"window.isOld = true; {KEPT}.forEach((key) => localStorage.setItem(key, '{{}}'))")
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("heading", name="Log in", level=1)).to_be_visible()
     assert focused(page) == "name"
+    assert page.evaluate(f"Boolean(window.isOld) || {KEPT}.some((key) => localStorage.getItem(key))") is False
 
 
-def test_a_session_that_ends_meanwhile_asks_to_log_in_again(visit: Start, shared_server: ServerProcess) -> None:
+def log_in(page: Page, name: str) -> None:
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_a_session_that_ends_meanwhile_asks_to_log_in_again_and_shows_its_things_to_nobody_else(
+    visit: Start, shared_server: ServerProcess
+) -> None:
+    with httpx.Client(base_url=shared_server.url) as client:
+        client.post("/v1/login", json={"name": "una", "password": new_user(shared_server, "una")}).raise_for_status()
+        client.post("/v1/me/password", json={"password": PASSWORD}).raise_for_status()
     here = visit(shared_server.url, allowed=("401",))
     here.enter()
     page = here.open("/run/users")
     expect(page.get_by_role("button", name="admin", exact=True)).to_be_visible()
-    page.context.clear_cookies()
-    page.get_by_role("link", name="Roles").click()
-    expect(page.get_by_role("heading", name="Log in", level=1)).to_be_visible()
+    page.get_by_role("link", name="Catalogues").click()
+    page.get_by_role("link", name="Anime", exact=True).click()
+    page.get_by_role("button", name=re.compile("^Like ")).first.click()
+    tray = page.get_by_role("complementary", name="Taste")
+    expect(tray).to_contain_text("1 like")
+    television = page.get_by_role("checkbox", name=re.compile("^TV"))
+    for name, likes in (("admin", 1), ("una", 0)):
+        expect(television).to_be_visible()
+        page.context.clear_cookies()
+        television.click()
+        expect(page.get_by_role("heading", name="Log in", level=1)).to_be_visible()
+        log_in(page, name)
+        expect(page.get_by_role("link", name=name)).to_be_visible()
+        expect(page.locator("article.hit").first).to_be_visible()
+        expect(tray).to_have_count(likes)

@@ -23,7 +23,7 @@ const DOCKS = {
   chat: () => import("./views/chat/drawer.js"),
 };
 const RECORD = () => import("./views/record/record.js");
-const LOG_IN = () => import("./views/log_in.js");
+const LOG_IN = () => import("./views/account.js").then(({LogIn}) => ({default: LogIn, title: "Log in"}));
 const OPEN_TO_ALL = /^\/connect$/u;
 
 function App() {

@@ -1,10 +1,10 @@
 // Everything that the page knows comes from the server as JSON, through here.
-import {createStore, useStore} from "./store.js";
+import {createStore, forgetPerson, keep, readStored, useStore} from "./store.js";
 
 export class Refused extends Error {
-  constructor(status, message, code = "", retryAfter = null) {
+  constructor(status, message, code = "") {
     super(message);
-    Object.assign(this, {status, code, retryAfter});
+    Object.assign(this, {status, code});
   }
 }
 
@@ -17,11 +17,14 @@ export async function ask(method, path, body, {signal} = {}) {
   }
   const reply = await reach(path, options);
   if (reply.status === 204) return null;
-  const answer = await reply.json().catch(() => null);
+  const answer = await reply.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return null;
+  });
   if (reply.ok) return answer;
   const {message, code} = answer?.error ?? {};
   if (reply.status === 401 && path !== "/v1/login") window.dispatchEvent(new Event("loggedout"));
-  throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code, reply.headers.get("retry-after"));
+  throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code);
 }
 
 export function callTool(name, given, options) {
@@ -51,20 +54,38 @@ export function useSession() {
   return describe(useStore(session));
 }
 
-export function currentSession() {
-  return describe(session.get());
-}
-
 export async function reload() {
   try {
     let server = await ask("GET", "/");
     const [me, tools] = server.user === null ? [null, []] : await loadUser();
-    if (me && server.audio === null) server = await ask("GET", "/"); // it was still loading its catalogues
+    // It may still have been loading its catalogues.
+    if (me && server.audio === null) server = await ask("GET", "/");
+    if (me && isSomebodyElse(me.name)) return startAnew();
     session.set({loading: false, problem: null, server, me, tools});
   } catch (error) {
     session.set({loading: false, problem: error});
   }
 }
+
+// The chat, likes and queue of one person are not the next one's, not even in a tab that stayed open.
+let user = readStored("user");
+
+function isSomebodyElse(name) {
+  if (user === null) keep("user", user = name);
+  return user !== name;
+}
+
+function startAnew() {
+  forgetPerson();
+  location.reload();
+}
+
+export function leave() {
+  history.replaceState(null, "", "/");
+  startAnew();
+}
+
+window.addEventListener("storage", ({key, oldValue}) => { if (key === "user" && oldValue) startAnew(); });
 
 // A session that has ended is noticed by whatever asks next: then one has to log in again.
 window.addEventListener("loggedout", () => { if (session.get().me) reload(); });

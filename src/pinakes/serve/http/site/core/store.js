@@ -18,17 +18,33 @@ export function createStore(initial) {
   };
 }
 
-// A store that survives a reload.
+const OF_A_PERSON = ["taste", "music_queue", "docks", "ai_chat_config", "user"];
+let isForgotten = false;
+
+// A store that survives a reload; what was kept is taken only where it has the form that the store begins with.
 export function persisted(key, initial) {
-  const store = createStore({...initial, ...readStored(key)});
-  store.subscribe((value) => {
-    try {
-      localStorage.setItem(key, JSON.stringify(value));
-    } catch {
-      // A full or forbidden storage only means that nothing survives a reload.
-    }
-  });
+  const store = createStore(withKept(initial, readStored(key)));
+  store.subscribe((value) => keep(key, value));
   return store;
+}
+
+export function keep(key, value) {
+  if (isForgotten) return;
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    // A full or forbidden storage only means that nothing survives a reload.
+  }
+}
+
+// Whoever comes next finds nothing of the person before; what still runs until the page is loaded anew keeps nothing.
+export function forgetPerson() {
+  isForgotten = true;
+  try {
+    OF_A_PERSON.forEach((key) => localStorage.removeItem(key));
+  } catch {
+    // Where storage is forbidden, nothing was kept.
+  }
 }
 
 export function useStore(store, select = (value) => value) {
@@ -41,12 +57,22 @@ export function useStore(store, select = (value) => value) {
   return chosen;
 }
 
-function readStored(key) {
+export function readStored(key) {
   try {
-    return JSON.parse(localStorage.getItem(key)) ?? {};
+    return JSON.parse(localStorage.getItem(key));
   } catch {
-    return {};
+    return null;
   }
+}
+
+function withKept(initial, kept) {
+  return Object.fromEntries(Object.entries(initial).map(([name, value]) => [name, isLike(value, kept?.[name]) ? kept[name] : value]));
+}
+
+// Lists are of objects, and what begins as null becomes a text.
+function isLike(value, kept) {
+  if (Array.isArray(value)) return Array.isArray(kept) && kept.every(isPlain);
+  return isPlain(value) ? isPlain(kept) : typeof kept === (value === null ? "string" : typeof value);
 }
 
 function isPlain(value) {

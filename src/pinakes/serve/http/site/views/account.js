@@ -1,8 +1,7 @@
-// One's own account: what one may do, the password, the tokens, logging out.
-import {go} from "../core/address.js";
+// One's own account: logging in, what one may do, the password, the tokens, logging out.
 import {ago, day, moment} from "../core/format.js";
 import {html, useEffect, useRef, useState} from "../core/html.js";
-import {ask} from "../core/server.js";
+import {ask, leave} from "../core/server.js";
 import {createStore, useStore, useStyle} from "../core/store.js";
 import {CodeBlock, Empty, Notice, toast} from "../parts/basics.js";
 import {Boxes} from "../parts/form.js";
@@ -16,7 +15,7 @@ export default function Account({session}) {
     return html`<h1>Account</h1><${Empty} title="There are no accounts here"><p>Whoever reaches this server may use it. <a href="/connect">Connect an assistant</a></p><//>`;
   }
   return html`<div class="stack">
-    <header class="row"><h1 class="grow">${session.me.name}</h1><button type="button" class="plain" onClick=${() => logOut(session)}>Log out</button></header>
+    <header class="row"><h1 class="grow">${session.me.name}</h1><button type="button" class="plain" onClick=${logOut}>Log out</button></header>
     <div class="halves">
       <div class="stack"><${About} me=${session.me} />${session.me.credential?.kind === "session" && html`<${ChangePassword} session=${session} />`}</div>
       <${Tokens} session=${session} />
@@ -24,15 +23,13 @@ export default function Account({session}) {
   </div>`;
 }
 
-async function logOut(session) {
+async function logOut() {
   try {
     await ask("POST", "/v1/logout");
   } catch (error) {
     if (error.status !== 401) return toast(error.message, {mood: "bad"});
   }
-  made.set(null);
-  go("/");
-  await session.reload();
+  leave();
 }
 
 function About({me}) {
@@ -150,4 +147,60 @@ export function describe(token) {
     token.scopes?.join(", "),
     token.catalogues && `only ${token.catalogues.join(", ")}`,
   ].filter(Boolean).join(" · ");
+}
+
+// Logging in; and, after a one-time password, choosing one's own.
+export function LogIn({session}) {
+  useStyle("views/run/run.css");
+  const mustChoose = session.me?.must_change_password;
+  return html`<div class="narrow">${mustChoose ? html`<${ChoosePassword} session=${session} />` : html`<${EnterPassword} session=${session} />`}</div>`;
+}
+
+function EnterPassword({session}) {
+  const logIn = ({name, password}) => ask("POST", "/v1/login", {name, password});
+  return html`<section class="card stack">
+    <div><h1>Log in</h1><p class="quiet">To search the catalogues here, and to make a token for your assistant.</p></div>
+    <${PasswordForm} work=${logIn} session=${session} submit="Log in">
+      <label>Name <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="256" required /></label>
+      <label>Password <input name="password" type="password" autocomplete="current-password" maxlength="1024" required /></label>
+    <//>
+  </section>
+  <p class="quiet after">No account? Whoever runs this server can make one. <a href="/connect">How to connect an assistant</a></p>`;
+}
+
+function ChoosePassword({session}) {
+  const choose = ({password}) => ask("POST", "/v1/me/password", {password});
+  return html`<section class="card stack">
+    <div><h1>Choose your password</h1>
+      <p class="quiet">The password that you logged in with works only once, and allows nothing but choosing your own.</p></div>
+    <${PasswordForm} key="choose" work=${choose} session=${session} submit="Save password">
+      <input type="text" name="username" autocomplete="username" value=${session.me.name} hidden />
+      <label>New password <input name="password" type="password" autocomplete="new-password" minlength="8" maxlength="1024" required />
+        <span class="hint">8 characters or more</span></label>
+    <//>
+  </section>`;
+}
+
+// A form with a password: sent once at a time; afterwards the session is read anew and the focus goes to the page.
+function PasswordForm({work, session, submit, children}) {
+  const [error, setError] = useState(""), [isBusy, setBusy] = useState(false), form = useRef();
+  useEffect(() => form.current.querySelector("input:not([hidden])").focus(), []);
+  const send = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError("");
+    try {
+      await work(Object.fromEntries(new FormData(form.current)));
+      await session.reload();
+      document.getElementById("main")?.focus();
+    } catch (failure) {
+      setError(failure.message);
+      setBusy(false);
+    }
+  };
+  return html`<form ref=${form} class="stack" onSubmit=${send}>
+    ${children}
+    ${error && html`<p class="error" role="alert">${error}</p>`}
+    <div><button type="submit" disabled=${isBusy}>${submit}</button></div>
+  </form>`;
 }
