@@ -70,6 +70,7 @@ def test_a_sentence_becomes_chips_and_every_step_is_an_address(visit: Start) -> 
     expect(count).to_have_text(re.compile(r"\d+ good matches of the 99 nearest"))
     page.get_by_role("button", name="Remove Year ≥ 1991").click()
     expect(chips.get_by_role("listitem")).to_have_text(["not horror"])
+    expect(page.get_by_role("button", name="Remove not horror")).to_be_focused()
     assert "u=after+1990" in page.url
     tags = page.get_by_role("group", name="Tags")
     tags.get_by_role("checkbox", name=re.compile("^drama")).check()
@@ -163,3 +164,28 @@ def test_what_is_wrong_with_an_address_is_said(visit: Start) -> None:
     expect(page.get_by_role("alert")).to_contain_text("did you mean 'year'")
     page.goto(page.url.replace("/c/anime?f.yaer=2015", "/c/anmie"))
     expect(page.get_by_role("alert")).to_contain_text("did you mean 'anime'")
+    page.goto(page.url.replace("/c/anmie", "/c/%E0%A4%A"))
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.evaluate(
+        "main.append(Object.assign(document.createElement('a'), {href: '/c/anime/mal-1', textContent: 'Bebop'}))"
+    )
+    page.get_by_role("link", name="Bebop", exact=True).click()
+    expect(page.locator(".drawer.record h2")).to_have_text("Cowboy Bebop")
+    assert page.url.endswith("/c/anime?open=anime%2Fmal-1")
+
+
+def test_a_page_that_the_server_no_longer_has_asks_to_be_loaded_again(visit: Start) -> None:
+    page = visit(allowed=("404", "dynamically imported module")).open("/c/anime")
+    expect(page.get_by_role("button", name=re.compile("^Like ")).first).to_be_visible()
+    gone = re.compile(r"/views/(map/map|record/record|taste/store)\.js")
+    page.route(gone, lambda route: route.fulfill(status=404))
+    told = page.get_by_text("This page was updated; reload it.")
+    page.get_by_role("button", name=re.compile("^Like ")).first.click()
+    expect(page.locator(".toast", has=told).get_by_role("button", name="Reload")).to_be_visible()
+    page.locator(".hit-title a").first.click()
+    expect(page.get_by_role("alert").filter(has=told)).to_be_visible()
+    page.get_by_role("navigation", name="View").get_by_role("link", name="Map").click()
+    expect(page.locator("main").get_by_role("alert")).to_have_text(re.compile("^This page was updated; reload it."))
+    page.unroute(gone)
+    page.locator("main").get_by_role("button", name="Reload").click()
+    expect(page.locator("main canvas").first).to_be_visible()

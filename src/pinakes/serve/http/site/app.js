@@ -1,6 +1,6 @@
 // The frame of the page: the bar, the view that the address names, and the docks beside it.
 import {html, render, useEffect, useErrorBoundary, useRef, useState} from "./core/html.js";
-import {go, useAddress} from "./core/address.js";
+import {useAddress} from "./core/address.js";
 import {reload, useSession} from "./core/server.js";
 import {docks, useStore} from "./core/store.js";
 import {Bar, KeysHelp} from "./parts/bar.js";
@@ -64,7 +64,7 @@ function find(path) {
 function Lazy({load, isQuiet, ...given}) {
   const [module, setModule] = useState(null), [error, setError] = useState(null);
   const [failure, reset] = useErrorBoundary((thrown) => console.error(thrown));
-  const isHere = useRef(true);
+  const isHere = useRef(true), {url} = given.address;
   useEffect(() => {
     load().then((found) => isHere.current && setModule(found), setError);
     return () => { isHere.current = false; };
@@ -72,25 +72,23 @@ function Lazy({load, isQuiet, ...given}) {
   useEffect(() => {
     if (module?.title) document.title = `${module.title} · Pinakes`;
   }, [module]);
-  if (failure) return html`<${Problem} error=${{message: `This part of the page failed: ${failure.message}`}} retry=${reset} />`;
-  if (error) return !isQuiet && html`<${Problem} error=${{message: "This part of the page could not be loaded."}} retry=${() => location.reload()} />`;
+  useEffect(() => { if (failure) reset(); }, [url]);
+  if (error ?? failure) {
+    const told = html`<${Problem} error=${error ?? {message: `This part of the page failed: ${failure.message}`}} retry=${error ? () => location.reload() : reset} />`;
+    return isQuiet ? html`<div class="toasts">${told}</div>` : told;
+  }
   if (!module) return !isQuiet && html`<${Spinner} />`;
   return html`<${module.default} ...${given} />`;
 }
 
 // After a change of the page the focus goes to its beginning, as it would with a new document.
-window.addEventListener("pagechange", (() => {
-  let before = location.pathname;
-  return () => {
-    if (location.pathname === before) return;
-    before = location.pathname;
-    window.scrollTo(0, 0);
-    document.getElementById("main")?.focus({preventScroll: true});
-  };
-})());
-
-// The address of a record alone is that of its catalogue with the record open.
-const alone = /^\/c\/([^/]+)\/(.+)$/u.exec(location.pathname);
-if (alone) go(`/c/${alone[1]}?${new URLSearchParams({open: decodeURIComponent(`${alone[1]}/${alone[2]}`)})}`, {replace: true});
+let before = location.pathname;
+window.addEventListener("popstate", () => { before = location.pathname; });
+window.addEventListener("pagechange", () => {
+  if (location.pathname === before) return;
+  before = location.pathname;
+  window.scrollTo(0, 0);
+  document.getElementById("main")?.focus({preventScroll: true});
+});
 
 render(html`<${App} />`, document.getElementById("app"));

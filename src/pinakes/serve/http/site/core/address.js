@@ -1,6 +1,7 @@
 // The state of the page is its address, so that back, reload and sharing work.
 import {createStore, useStore} from "./store.js";
 
+history.replaceState(history.state, "", withRecordOpen(new URL(location.href)));
 const current = createStore(read());
 window.addEventListener("popstate", () => current.set(read()));
 document.addEventListener("click", followLink);
@@ -14,7 +15,7 @@ export function address() {
 }
 
 export function go(to, {replace = false} = {}) {
-  const url = new URL(to, location.href);
+  const url = withRecordOpen(new URL(to, location.href));
   if (url.origin !== location.origin) throw new Error("only addresses of this page");
   history[replace ? "replaceState" : "pushState"](null, "", url);
   current.set(read());
@@ -42,7 +43,22 @@ export function link(path, parameters = {}, query = new URLSearchParams()) {
 }
 
 function read() {
-  return {path: decodeURI(location.pathname), query: new URLSearchParams(location.search), url: location.pathname + location.search};
+  return {path: decoded(location.pathname, decodeURI), query: new URLSearchParams(location.search), url: location.pathname + location.search};
+}
+
+// The address of a record alone is that of its catalogue with the record open.
+function withRecordOpen(url) {
+  const [, catalogue, id] = /^\/c\/([^/]+)\/(.+)$/u.exec(url.pathname) ?? [];
+  return id ? new URL(link(`/c/${catalogue}`, {open: decoded(`${catalogue}/${id}`)}, url.searchParams), url) : url;
+}
+
+// A text with a stray % stays as it is.
+function decoded(text, decode = decodeURIComponent) {
+  try {
+    return decode(text);
+  } catch {
+    return text;
+  }
 }
 
 // Links within the page change the view without loading the document again.

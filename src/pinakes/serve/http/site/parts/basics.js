@@ -15,7 +15,6 @@ const PATHS = {
   pause: "M8 5v14M16 5v14",
   next: "M6 5v14l9-7zM18 5v14",
   previous: "M18 5v14L9 12zM6 5v14",
-  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   plus: "M12 5v14M5 12h14",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   up: "M6 15l6-6 6 6",
@@ -42,11 +41,27 @@ export function Notice({mood = "", children, role}) {
   return html`<div class=${`notice ${mood}`} role=${role ?? (mood === "bad" ? "alert" : "status")}>${children}</div>`;
 }
 
+const UPDATED = "This page was updated; reload it.";
+const reloadPage = () => location.reload();
+
+// Whether a part of the page is no longer at the server, in the words of each browser.
+function isUnloaded(error) {
+  return /dynamically imported module|Importing a module/u.test(error?.message);
+}
+
+// What nobody has handled is told, whichever button it came from.
+window.addEventListener("unhandledrejection", (event) => {
+  const error = event.reason, isOld = isUnloaded(error), isAbort = error?.name === "AbortError";
+  if (isOld || isAbort || error?.status !== undefined) event.preventDefault();
+  if (!isAbort) toast(isOld ? UPDATED : error?.message ?? String(error), {mood: "bad", undo: isOld && reloadPage, button: "Reload"});
+});
+
 // An error as the server told it, with what to do about it.
 export function Problem({error, retry}) {
+  const isOld = isUnloaded(error);
   return html`<${Notice} mood="bad">
-    <p>${error.message}</p>
-    ${retry && html`<button class="plain" onClick=${retry}>Try again</button>`}
+    <p>${isOld ? UPDATED : error.message}</p>
+    ${(isOld || retry) && html`<button type="button" class="plain" onClick=${isOld ? reloadPage : retry}>${isOld ? "Reload" : "Try again"}</button>`}
   <//>`;
 }
 
@@ -62,16 +77,16 @@ const toasts = createStore([]);
 const SHOWN_MS = 6000;
 
 // Say something for a few seconds; `undo` adds a button.
-export function toast(text, {undo, mood = ""} = {}) {
-  const entry = {text, undo, mood};
-  toasts.set((all) => [...all.slice(-2), entry]);
+export function toast(text, {undo, mood = "", button = "Undo"} = {}) {
+  const entry = {text, undo, mood, button};
+  toasts.set((all) => [...all.filter((one) => one.undo || one.text !== text).slice(-2), entry]);
   setTimeout(() => remove(entry), SHOWN_MS);
 }
 
 export function Toasts() {
   return html`<div class="toasts" role="status" aria-live="polite">${useStore(toasts).map((entry) => html`
     <div class=${`toast ${entry.mood}`}>${entry.text}
-      ${entry.undo && html`<button type="button" class="plain small" onClick=${() => { remove(entry); entry.undo(); }}>Undo</button>`}
+      ${entry.undo && html`<button type="button" class="plain small" onClick=${() => { remove(entry); entry.undo(); }}>${entry.button}</button>`}
     </div>`)}</div>`;
 }
 

@@ -31,7 +31,7 @@ export default function Explore({address, session}) {
   useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
   if (about.error) return html`<h1>${address.params.catalogue}</h1><${Problem} error=${about.error} retry=${about.retry} />`;
   if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
-  const view_ = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
+  const given = {address, session, catalogue, answer, hits, params, loadMore: found.loadMore};
   return html`<div class="explore">
     <header class="explore-head">
       <h1>${catalogue.title}${inWords(catalogue.name) !== catalogue.title && html` <small>${catalogue.name}</small>`}</h1>
@@ -42,7 +42,7 @@ export default function Explore({address, session}) {
     <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
       ${tools && counted.answer && html`<${tools.Facets} facets=${counted.answer.facets} path=${path} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
     <section class="found" aria-busy=${!found.isCurrent}>
-      <h2 class="unseen">Results</h2>
+      <h2 class="unseen" tabindex="-1">Results</h2>
       <div class="tools">
         <p class="count" role="status">${error ? "" : countOf(answer, text)}</p>
         <button type="button" class="plain small for-phone" aria-expanded=${hasFacets} onClick=${() => setFacets(!hasFacets)}>Filters</button>
@@ -53,7 +53,7 @@ export default function Explore({address, session}) {
         ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
         ${answer.evidence === "none" && !answer.only_orders && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.query}”.</p><//>`}
         ${view === "list" && list}
-        ${VIEWS[view] && (shown ? html`<${shown.default} ...${view_} />` : html`<${Spinner} />`)}
+        ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
         ${!hits.length && !answer.query && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
         ${tools && answer.call && html`<${tools.Call} ...${answer.call} />`}`}
     </section>

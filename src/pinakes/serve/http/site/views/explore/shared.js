@@ -60,7 +60,8 @@ export function moveHit(step) {
 // The answer to a path that changes: the latest alone counts, and the former is shown until it is there.
 export function useAnswer(path, wait = 0) {
   const [state, setState] = useState({path: null, answer: null, error: null}), [tries, setTries] = useState(0);
-  useLayoutEffect(() => { // before the next frame is drawn, so that no time is lost
+  // Before the next frame is drawn, so that no time is lost.
+  useLayoutEffect(() => {
     if (!path) return undefined;
     const stop = new AbortController();
     const load = () => ask("GET", path, undefined, {signal: stop.signal}).then(
@@ -97,13 +98,15 @@ export function useHits(path) {
 
 // A module of the page that is loaded when it is first needed.
 export function useModule(load) {
-  const [module, setModule] = useState(null);
+  const [{module, error}, setState] = useState({});
   useEffect(() => {
     let isHere = true;
-    setModule(null);
-    load?.().then((found) => isHere && setModule(found));
+    setState({});
+    load?.().then((found) => isHere && setState({module: found}), (failure) => isHere && setState({error: failure}));
     return () => { isHere = false; };
   }, [load]);
+  // The frame of the view tells it.
+  if (error) throw error;
   return module;
 }
 
@@ -122,7 +125,7 @@ export function Hits({hits, query, loadMore, open, actions}) {
     </details>` : more}`;
 }
 
-function More({load}) {
+export function More({load}) {
   const [isBusy, setBusy] = useState(false);
   const press = () => {
     setBusy(true);

@@ -2,6 +2,7 @@
 import {html} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {Icon} from "../../parts/basics.js";
+import {More} from "./shared.js";
 
 const NUMBERS = ["int", "float"];
 
@@ -16,14 +17,15 @@ export default function Table({catalogue, answer, hits, loadMore}) {
         : html`<td class=${NUMBERS.includes(type) ? "number" : type.endsWith("[]") ? "long" : ""}>${hit.cells[field] ?? ""}</td>`))}
     </tr>`)}</tbody></table>
   </div>
-  ${loadMore && html`<p class="more"><button type="button" class="plain" onClick=${loadMore}>Show more</button></p>`}`;
+  ${loadMore && html`<${More} load=${loadMore} />`}`;
 }
 
 function Head({column: {field, label, type, sortable}, sort}) {
   const className = NUMBERS.includes(type) ? "number" : "";
   if (!sortable) return html`<th scope="col" class=${className}>${label}</th>`;
   const isFalling = sort === `-${field}`, isSorted = isFalling || sort === field;
-  const steps = className ? [`-${field}`, field, null] : [field, `-${field}`, null]; // the greatest first, the first letter first
+  // The greatest first, the first letter first.
+  const steps = className ? [`-${field}`, field, null] : [field, `-${field}`, null];
   const step = steps[(steps.indexOf(isSorted ? sort : null) + 1) % 3];
   return html`<th scope="col" class=${className} aria-sort=${isSorted ? (isFalling ? "descending" : "ascending") : "none"}>
     <button type="button" class="link" onClick=${() => change({sort: step})}>${label}${isSorted && html` <${Icon} name=${isFalling ? "down" : "up"} />`}</button></th>`;

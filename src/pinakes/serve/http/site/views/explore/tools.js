@@ -1,5 +1,5 @@
 // Beside the hits: the views, what limits the result set as chips, and its fields as facets.
-import {html, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useLayoutEffect, useRef, useState} from "../../core/html.js";
 import {change, changed} from "../../core/address.js";
 import {number} from "../../core/format.js";
 import {Icon} from "../../parts/basics.js";
@@ -19,15 +19,27 @@ export function Views({view, catalogue}) {
 // Words of the query that are conditions, and choices made by hand.
 export function Chips({params, understood, catalogue}) {
   const labels = Object.fromEntries(catalogue.fields.map(({field, label}) => [field, label]));
-  const chosen = [...params].filter(([name]) => LIMITS.test(name));
+  const chosen = [...params].filter(([name]) => LIMITS.test(name)), list = useRef(), note = useFocusKept(list);
   if (!understood.length && !chosen.length) return null;
-  return html`<ul class="chips limits" aria-label="Conditions">
+  return html`<ul ref=${list} onClick=${note} class="chips limits" aria-label="Conditions">
     ${understood.map(({phrase, text}) => html`<${Chip} key=${phrase} text=${text} said=${phrase}
       onRemove=${() => change({u: [...params.getAll("u"), phrase]})} />`)}
     ${chosen.map(([name, value]) => html`<${Chip} key=${name + value} text=${describe(name, value, labels)}
       onRemove=${() => change({[name]: params.getAll(name).filter((one) => one !== value)})} />`)}
     ${chosen.length > 1 && html`<li><button type="button" class="link" onClick=${() => clear(params)}>Clear all</button></li>`}
   </ul>`;
+}
+
+// When the button that has the focus goes with its chip, the focus goes to the next one, or to the results.
+function useFocusKept(list) {
+  const place = useRef(-1), buttons = () => [...list.current?.querySelectorAll("button") ?? []];
+  useLayoutEffect(() => {
+    const left = buttons();
+    if (place.current < 0 || left.includes(document.activeElement)) return;
+    if (document.activeElement === document.body) (left[place.current] ?? left.at(-1) ?? document.querySelector(".found h2"))?.focus();
+    place.current = -1;
+  });
+  return ({target}) => { place.current = buttons().indexOf(target.closest("button")); };
 }
 
 function Chip({text, said, onRemove}) {
@@ -102,7 +114,8 @@ function Value({one: {value, count, chosen, excluded}, field, share, params, isC
 function Histogram({facet}) {
   const {field, label, bars} = facet, last = bars.length - 1;
   const stated = [placeOf(bars, facet.low, 0), placeOf(bars, facet.high, last)];
-  const [ends, setEnds] = useState(stated), [low, high] = ends.map((place) => Math.min(place, last)); // of fewer bars than before
+  // There may be fewer bars than before.
+  const [ends, setEnds] = useState(stated), [low, high] = ends.map((place) => Math.min(place, last));
   useEffect(() => setEnds(stated), [facet.low, facet.high, bars.length]);
   const most = Math.max(1, ...bars.map(({count}) => count));
   const choose = () => {

@@ -13,7 +13,7 @@ export const title = "Tools";
 
 export default function Tools({address, session}) {
   useStyle("views/run/run.css");
-  const name = address.params.name && decodeURIComponent(address.params.name);
+  const {name} = address.params;
   if (!name) return html`<${ToolList} tools=${session.tools} />`;
   const tool = session.tool(name);
   if (!tool) return html`<${Empty} title=${`There is no tool “${name}” for you`}><p><a href="/tools">The tools that there are</a></p><//>`;
