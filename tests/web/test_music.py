@@ -71,6 +71,10 @@ def test_an_album_plays_on_while_the_page_changes_is_sought_paused_and_resumed_a
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Catalogues").click()
     expect(page).to_have_url(f"{visit.origin}/")
     wait_playing(visit, SATIE, 0.4)
+    page.locator("main").get_by_role("link", name="Music", exact=True).click()
+    box = page.get_by_role("group", name="Genres").get_by_role("checkbox").first
+    box.press(" ")
+    expect(box).to_be_checked()
     player(page).get_by_role("slider", name="Position").fill("12")
     visit.wait_until("() => sound.currentTime > 12 && sound.currentTime < 15")
     assert page.evaluate("navigator.mediaSession.playbackState") == "playing"

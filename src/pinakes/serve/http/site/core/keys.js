@@ -1,5 +1,5 @@
 // Keys of the page. Each part registers its own; "?" lists those that work at the moment.
-import {useEffect} from "./html.js";
+import {useLayoutEffect} from "./html.js";
 import {createStore} from "./store.js";
 
 export const keys = createStore([]);
@@ -7,7 +7,8 @@ const NAMES = {" ": "Space"};
 
 // `bindings`: {key: [what it does, function]}; a function that returns false leaves the key to others.
 export function useKeys(section, bindings) {
-  useEffect(() => {
+  // What a key does is never older than what is seen.
+  useLayoutEffect(() => {
     const entry = {section, bindings};
     keys.set((all) => [...all, entry]);
     return () => keys.set((all) => all.filter((one) => one !== entry));
@@ -19,9 +20,10 @@ export function keyName(key) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  // What is under a dialog waits for its answer.
+  if (document.querySelector("dialog[open]") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (isTyping(event.target) && event.key !== "Escape") return;
-  if (event.key === " " && event.target.closest?.("button, a, summary, [role=tab]")) return;
+  if (event.key === " " && event.target.closest?.("button, a, summary, input, [role=tab]")) return;
   for (const {bindings} of [...keys.get()].reverse()) {
     const work = bindings[event.key]?.[1];
     if (work && work(event) !== false) {

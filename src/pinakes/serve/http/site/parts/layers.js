@@ -4,7 +4,7 @@ import {useStore} from "../core/store.js";
 import {Icon} from "./basics.js";
 
 export function Dialog({title, onClose, children, wide = false}) {
-  const element = useRef(), label = useId();
+  const element = useRef(), pressed = useRef();
   useEffect(() => {
     const dialog = element.current, before = document.activeElement;
     dialog.showModal();
@@ -17,10 +17,13 @@ export function Dialog({title, onClose, children, wide = false}) {
     event.preventDefault();
     onClose();
   };
-  const onClick = (event) => event.target === element.current && onClose();
-  return html`<dialog ref=${element} class=${wide ? "wide-dialog" : ""} aria-labelledby=${label} onCancel=${close} onClick=${onClick}>
+  const isOutside = ({target}) => target === element.current;
+  // Text that is selected with the mouse may end outside; only a press that begins there closes.
+  const onPointerDown = (event) => { pressed.current = isOutside(event); };
+  const onClick = (event) => pressed.current && isOutside(event) && onClose();
+  return html`<dialog ref=${element} class=${wide ? "wide-dialog" : ""} aria-label=${title} onCancel=${close} onPointerDown=${onPointerDown} onClick=${onClick}>
     <div class="dialog-body">
-      <header><h2 id=${label}>${title}</h2><button type="button" class="quiet-button" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
+      <header><h2>${title}</h2><button type="button" class="quiet-button" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header>
       ${children}
     </div>
   </dialog>`;

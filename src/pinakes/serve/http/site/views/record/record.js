@@ -3,9 +3,10 @@ import {html, useCallback, useEffect, useState} from "../../core/html.js";
 import {changed, go, link, useAddress} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {ask, callTool} from "../../core/server.js";
+import {useKeys} from "../../core/keys.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Call, Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
-import {Drawer} from "../../parts/layers.js";
+import {confirm, Drawer} from "../../parts/layers.js";
 import {dislike, like, moodOf, remove, taste} from "../taste/store.js";
 import {closeRecord, openRecord, pathOf, recordLink} from "./open.js";
 
@@ -212,6 +213,11 @@ function Edit({record, onDone}) {
     mutate({action: "update", fields: Object.fromEntries(altered.map((one) => [one.field, asValue(one, typed[one.field])]))}, true);
   };
   const {preview, change, error, mayCascade, isBusy} = state;
+  const leave = async () => {
+    if (preview) setState({});
+    else if (!altered.length || await confirm("What you changed here is not saved.", {title: "Leave the form?", yes: "Leave it", no: "Go on", danger: true})) onDone();
+  };
+  useKeys("Form", {Escape: ["leave the form", leave]});
   if (preview) return html`<${Changes} preview=${preview} record=${record.hit} />
     <div class="row end">
       <button type="button" class="plain" onClick=${() => setState({})}>Back</button>
