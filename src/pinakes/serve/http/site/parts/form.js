@@ -3,7 +3,7 @@ import {html, useEffect, useId, useRef, useState} from "../core/html.js";
 import {inWords} from "../core/format.js";
 
 // `children` is a function of the attributes that tie a control to its label, hint and error.
-export function Field({label, hint, error, required, children}) {
+function Field({label, hint, error, required, children}) {
   const id = useId(), hintId = `${id}-hint`, errorId = `${id}-error`;
   const described = [hint && hintId, error && errorId].filter(Boolean).join(" ") || undefined;
   return html`<div class="field">
@@ -90,7 +90,7 @@ function withBounds(schema, hint, kind) {
 
 // A JSON schema as the fields of a form: which control each has, and what was typed as the value that the schema means.
 
-export class SchemaProblem extends Error {
+class SchemaProblem extends Error {
   constructor(problems) {
     super(Object.values(problems)[0]);
     this.problems = problems;
@@ -98,7 +98,7 @@ export class SchemaProblem extends Error {
 }
 
 // The fields of an object: {path, name, kind, schema, required, inner}; those that are needed come first.
-export function fieldsOf(schema, root = schema, prefix = "") {
+function fieldsOf(schema, root = schema, prefix = "") {
   const needed = schema.required ?? [];
   const fields = Object.entries(schema.properties ?? {}).map(([name, given]) => {
     const plain = resolved(given, root), path = prefix + name, kind = kindOf(plain);
@@ -107,7 +107,7 @@ export function fieldsOf(schema, root = schema, prefix = "") {
   return fields.sort((one, other) => other.required - one.required);
 }
 
-export function rawOf(schema, values) {
+function rawOf(schema, values) {
   const raw = {};
   const fill = (fields, given) => fields.forEach(({path, name, kind, inner}) => {
     const value = given?.[name];
@@ -119,14 +119,14 @@ export function rawOf(schema, values) {
 }
 
 // The arguments that were typed; throws a SchemaProblem that has what is wrong by field.
-export function readForm(schema, raw) {
+function readForm(schema, raw) {
   const problems = {}, values = readFields(fieldsOf(schema), raw, problems);
   if (Object.keys(problems).length) throw new SchemaProblem(problems);
   return values;
 }
 
 // The field that an error of the server names, as in 'limit': must be 50 or less; "" where it names none.
-export function placeOf(schema, message) {
+function placeOf(schema, message) {
   const steps = (/^'([^']+)'/u.exec(message)?.[1] ?? "").split("."), known = new Set();
   const learn = (fields) => fields.forEach((one) => (one.kind === "group" ? learn(one.inner) : known.add(one.path)));
   learn(fieldsOf(schema));

@@ -25,7 +25,7 @@ export function HitList({hits, hrefOf, onOpen, chosen, actions, label = "Results
   </li>`)}</ol>`;
 }
 
-export function FieldChips({fields = [], most = 5}) {
+function FieldChips({fields = [], most = 5}) {
   const filled = fields.filter(({value}) => shown(value) !== "");
   return filled.length > 0 && html`<ul class="chips">${filled.slice(0, most).map(({field, label, value}) => html`
     <li key=${field} class="chip"><b>${label}</b> ${shortened(shown(value, field), 60)}</li>`)}</ul>`;

@@ -6,8 +6,6 @@ import {CodeBlock} from "./basics.js";
 import {hitOf, isHit, partsOf} from "./found.js";
 import {HitList} from "./hit.js";
 
-export {hitOf, isHit, partsOf} from "./found.js";
-
 export function Result({answer}) {
   const {facts, sections} = partsOf(answer);
   return html`<div class="stack result">
@@ -27,7 +25,7 @@ export function Facts({facts}) {
 
 export function Items({section: {label, items}, hrefOf = inCatalogue}) {
   if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} label=${inWords(label)} />`;
-  return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items, inWords)} rows=${items} />`;
+  return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items)} rows=${items} />`;
 }
 
 function inCatalogue(hit) {
@@ -50,7 +48,7 @@ export function DataTable({label, columns, rows, keyOf = (_row, place) => place,
 }
 
 // Columns for rows whose form is not known: every key that a row has, in the order in which they come.
-export function columnsOf(rows, inWords) {
+function columnsOf(rows) {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return names.map((name) => ({name, label: inWords(name), number: rows.every((row) => row[name] === undefined || typeof row[name] === "number")}));
 }
