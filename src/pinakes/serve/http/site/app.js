@@ -19,7 +19,7 @@ const VIEWS = [
 ];
 const DOCKS = {
   tray: () => import("./views/taste/store.js"),
-  player: () => import("./views/music/player.js"),
+  player: () => import("./views/music/tracks.js").then(({Player}) => ({default: Player})),
   chat: () => import("./views/chat/drawer.js"),
 };
 const RECORD = () => import("./views/record/record.js");

@@ -9,7 +9,7 @@ import {Hits, moveHit, SearchBox, useAnswer, useHits, useModule} from "./shared.
 const VIEWS = {
   table: () => import("./table.js"),
   map: () => import("../map/map.js"),
-  queue: () => import("../music/queue_view.js"),
+  queue: () => import("../music/tracks.js").then(({QueueView}) => ({default: QueueView})),
 };
 const TOOLS = () => import("./tools.js");
 const FACETS_AFTER_MS = 160;

@@ -1,1 +1,0 @@
-export {Player as default} from "./tracks.js";

@@ -1,1 +1,0 @@
-export {QueueView as default} from "./tracks.js";
