@@ -18,7 +18,7 @@ const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const OTHER_TABLE = {columns: {}, record_title: null, id: null, body: null, group: null};
 
 export default function Add({address, session}) {
-  const isStyled = useStyle("views/add/add.css");
+  const isStyled = useStyle("views/records.css");
   const id = address.query.get("table");
   if (!session.may("ServerAdmin")) return html`<${Empty} title="Administrators add tables"><p>Ask one for the permission ServerAdmin.</p><//>`;
   return isStyled && html`<div class="stack add"><h1>Add a table</h1>${id ? html`<${Table} key=${id} path=${`/v1/tables/${id}`} session=${session} />` : html`<${Drop} />`}</div>`;

@@ -12,7 +12,7 @@ const AGAIN_MS = 3000, LISTED = 20, LISTED_AFTER_MS = 250;
 const KEYS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 
 export default function MapView({catalogue, address, params}) {
-  const isStyled = useStyle("views/map/map.css"), base = `/v1/map/${encodeURIComponent(catalogue.name)}`;
+  const isStyled = useStyle("views/records.css"), base = `/v1/map/${encodeURIComponent(catalogue.name)}`;
   const [colourBy, setColourBy] = useState(null), [tries, setTries] = useState(0);
   const map = useRead(base, [catalogue.name, tries]);
   const colour = useRead(colourBy && `${base}?parts=colour&colour=${encodeURIComponent(colourBy)}`, [colourBy]);

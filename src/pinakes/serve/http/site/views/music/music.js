@@ -15,7 +15,7 @@ const PART = 60, TYPING_MS = 250;
 export default function Music({address}) {
   const page = address.params.page ?? "", query = address.query.get("q") ?? "", id = address.query.get("id") ?? "";
   const Page = query ? Search : PAGES[page];
-  return useStyle("views/music/music.css") && html`<div class="music">
+  return useStyle("views/records.css") && html`<div class="music">
     <h1 class="unseen">Music</h1>
     <div class="music-head">
       <nav aria-label="Music">${Object.entries(SECTIONS).map(([name, label]) => html`
@@ -64,7 +64,7 @@ function Lists({list, parameters = {}, titles = {}, top, foot, action, empty, ..
 }
 
 function Cards({items, label}) {
-  return html`<ul class="cards" aria-label=${label}>${items.map((one) => html`<li key=${one.id}>
+  return html`<ul class="covers" aria-label=${label}>${items.map((one) => html`<li key=${one.id}>
     <div class="cover-box">
       <a href=${placeOf(one.kind, one.id)} tabindex="-1" aria-hidden="true"><${Cover} ...${one} isRound=${one.kind === "artist"} /></a>
       <button type="button" aria-label=${`Play ${one.name}`} onClick=${() => playRecord(one)}><${Icon} name="play" /></button>

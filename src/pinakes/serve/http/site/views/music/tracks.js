@@ -11,7 +11,7 @@ import {
   previous, queue, remove, seek, setLike, toggle,
 } from "./queue.js";
 
-const STYLE = "views/music/music.css";
+const STYLE = "views/records.css";
 
 export const placeOf = (kind, id) => link(`/music/${kind}`, {id});
 

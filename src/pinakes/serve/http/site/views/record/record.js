@@ -15,7 +15,7 @@ const FIRST = 6;
 export default function Record({address}) {
   const key = address.query.get("open");
   const [state, setState] = useState({}), [isEditing, setEditing] = useState(false);
-  const isStyled = useStyle("views/record/record.css");
+  const isStyled = useStyle("views/records.css");
   const load = useCallback(() => {
     ask("GET", pathOf(key)).then((record) => setState({key, record}), (error) => setState({key, error}));
   }, [key]);

@@ -56,7 +56,7 @@ function without(hits, key) {
 
 // The tray at the foot of every page but its own, and the way to more of what is in it.
 export default function Tray({address}) {
-  const tray = useStore(taste), isStyled = useStyle("views/record/record.css");
+  const tray = useStore(taste), isStyled = useStyle("views/records.css");
   if (!isStyled || isEmpty(tray) || address.path.startsWith("/taste/")) return null;
   const said = [plural(tray.likes.length, "like"), tray.dislikes.length > 0 && plural(tray.dislikes.length, "dislike")].filter(Boolean).join(", ");
   const names = tray.likes.map((one) => one.title).reverse();

@@ -15,7 +15,7 @@ const WAIT_MS = 180;
 export default function Taste({address}) {
   const catalogue = address.params.catalogue, tray = useTray(address, catalogue);
   const {answer, error, isWaiting} = useAnswer(tray, catalogue);
-  const isStyled = useStyle("views/record/record.css");
+  const isStyled = useStyle("views/records.css");
   useEffect(() => { hideDock("tray"); return () => { if (!isEmpty()) showDock("tray"); }; }, []);
   if (!isStyled) return null;
   const isAsked = tray.likes.length > 0 || tray.sentence.trim() !== "";
