@@ -3,15 +3,18 @@
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, Route, expect
 
 PHONE = 390
 DESK = 1440
+LONGEST_WAIT_MS = 15_000
+"""How long something on the page may take to come while other tests use the processor."""
 LOOK_EVERY_MS = 50
 PASSWORD = "correct horse battery"
 """The password of everybody in the tests of the page."""
@@ -70,6 +73,28 @@ class Visit:
             assert time.monotonic() < end, f"after {timeout_s:g} s not yet: {script} {argument}"
             self.page.wait_for_timeout(LOOK_EVERY_MS)
 
+    @contextmanager
+    def late(self, pattern: str) -> Iterator[Callable[[], int]]:
+        """Let answers from these addresses come when the block ends; the value waits for the first and counts them."""
+        held: list[Route] = []
+
+        def keep(route: Route) -> None:
+            held.append(route)
+
+        def count() -> int:
+            end = time.monotonic() + 20
+            while not held:
+                assert time.monotonic() < end, f"nothing has asked for {pattern}"
+                self.page.wait_for_timeout(LOOK_EVERY_MS)
+            return len(held)
+
+        self.page.route(pattern, keep)
+        yield count
+        for route in held:
+            route.fulfill(response=route.fetch())
+        self.page.unroute(pattern)
+        self.page.evaluate("() => fetch('/', {headers: {Accept: 'application/json'}}).then((reply) => reply.json())")
+
     def enter(self, name: str = "admin") -> None:
         """Log in without the form, as somebody who has been here before."""
         answer = self.page.request.post(f"{self.origin}/v1/login", data={"name": name, "password": PASSWORD})
@@ -119,7 +144,8 @@ def start_visit(
         has_touch=width == PHONE,
         reduced_motion="reduce",
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(LONGEST_WAIT_MS)
+    expect.set_options(timeout=LONGEST_WAIT_MS)
     page = context.new_page()
     visit = Visit(page=page, origin=origin, allowed=allowed)
     page.add_init_script(NOTE_VIOLATIONS)

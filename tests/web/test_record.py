@@ -51,6 +51,12 @@ def test_a_record_shows_its_fields_what_is_like_it_and_why_it_has_its_rank(visit
     page.get_by_text("Why this rank?").click()
     expect(page.locator(".because")).to_contain_text("by meaning it is number")
     one.check_access()
+    with one.late("**/c/anime/mal-1") as wait_asked:
+        page.go_back()
+        wait_asked()
+        page.go_forward()
+        drawer(page, "Shingeki no Kyojin")
+    drawer(page, "Shingeki no Kyojin")  # the answer for the other record came late
     page.go_back()
     drawer(page, "Cowboy Bebop")
     page.keyboard.press("Escape")

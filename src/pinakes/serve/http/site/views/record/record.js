@@ -1,5 +1,5 @@
 // The record that the address names: its fields by role, what it is related to, why it has its place, and its edits.
-import {html, useCallback, useEffect, useState} from "../../core/html.js";
+import {html, useEffect, useState} from "../../core/html.js";
 import {changed, go, link, useAddress} from "../../core/address.js";
 import {inWords, number, plural} from "../../core/format.js";
 import {ask, callTool} from "../../core/server.js";
@@ -14,17 +14,19 @@ const FIRST = 6;
 
 export default function Record({address}) {
   const key = address.query.get("open");
-  const [state, setState] = useState({}), [isEditing, setEditing] = useState(false);
+  const [state, setState] = useState({}), [isEditing, setEditing] = useState(false), [tries, setTries] = useState(0);
   const isStyled = useStyle("views/records.css");
-  const load = useCallback(() => {
-    ask("GET", pathOf(key)).then((record) => setState({key, record}), (error) => setState({key, error}));
-  }, [key]);
+  const load = () => setTries((count) => count + 1);
+  useEffect(() => setEditing(false), [key]);
   useEffect(() => {
-    setEditing(false);
-    load();
+    const stop = new AbortController(), give = (found) => stop.signal.aborted || setState({key, ...found});
+    ask("GET", pathOf(key), undefined, stop).then((record) => give({record}), (error) => give({error}));
     window.addEventListener("recordchange", load);
-    return () => window.removeEventListener("recordchange", load);
-  }, [key]);
+    return () => {
+      stop.abort();
+      window.removeEventListener("recordchange", load);
+    };
+  }, [key, tries]);
   const {record, error} = state.key === key ? state : {};
   return isStyled && html`<${Drawer} className="record" title=${record?.hit.title ?? "Record"} onClose=${closeRecord}>
     ${error ? html`<${Problem} error=${error} retry=${error.status === 404 ? null : load} />`
