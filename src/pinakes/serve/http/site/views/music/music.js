@@ -1,11 +1,11 @@
 // The music section: everything by name, what is new, a search, albums and artists, and what its user keeps.
-import {html, useEffect, useState} from "../../core/html.js";
-import {change, go, link} from "../../core/address.js";
+import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {change, go} from "../../core/address.js";
 import {ago, duration, number, plural} from "../../core/format.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Empty, Icon, Problem, Spinner} from "../../parts/basics.js";
 import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playlists} from "./queue.js";
-import {Artists, Cover, IconButton, LikeButton, PlaylistForm, QueuePage, SaveRule, Tracks, placeOf, ruleText} from "./tracks.js";
+import {Artists, Cover, LikeButton, PlaylistForm, QueuePage, SaveRule, Tracks, placeOf, ruleText} from "./tracks.js";
 
 export const title = "Music";
 const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};
@@ -28,10 +28,13 @@ export default function Music({address}) {
 
 // The first letters open the results, the others change them, so that back leads to where one was.
 function SearchBox({query}) {
-  const [typed, setTyped] = useState(query), words = typed.trim();
-  useEffect(() => setTyped(query), [query]);
+  const [typed, setTyped] = useState(query), told = useRef(query), words = typed.trim();
+  useEffect(() => { if (query !== told.current) setTyped(told.current = query); }, [query]);
   useEffect(() => {
-    const search = () => (query || !words ? change({q: words}, {replace: true}) : go(link("/music", {q: words})));
+    const search = () => {
+      told.current = words;
+      change({q: words}, {replace: Boolean(query || !words)});
+    };
     const timer = words !== query && setTimeout(search, TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed]);
@@ -55,9 +58,9 @@ function Lists({list, parameters = {}, titles = {}, top, foot, action, empty, ..
     ${top?.(found, again)}
     ${!groups.length && empty && html`<${Empty} title=${empty} />`}
     ${groups.map((name) => {
-      const label = titles[name] ?? SECTIONS[name], {items} = found[name], more = given.more?.(found, again);
+      const label = titles[name] ?? SECTIONS[name], {items} = found[name], edit = given.edit?.(found, again);
       return html`<section key=${name}><div class="row"><h2 class="grow">${label}</h2>${name === "tracks" && action}</div>
-        ${name === "tracks" ? html`<${Tracks} tracks=${items} label=${label} ...${given} more=${more} />` : html`<${Cards} items=${items} label=${label} />`}</section>`;
+        ${name === "tracks" ? html`<${Tracks} tracks=${items} label=${label} ...${given} edit=${edit} />` : html`<${Cards} items=${items} label=${label} />`}</section>`;
     })}
     ${foot?.(found)}
   </div>`;
@@ -158,10 +161,9 @@ function Playlist({id}) {
       ${missing.length > 0 && html`<p class="quiet">${plural(missing.length, "track is", "tracks are")} no longer in the catalogue.</p>`}
       ${isNaming && html`<${PlaylistForm} id=${id} name=${name} onClose=${close} />`}`;
   };
-  const more = ({name, rule, tracks: {items}}, again) => rule ? undefined : (one, place) => {
-    const ids = items.map((each) => each.id), put = (tracks) => changePlaylist(id, name, {tracks}).then(again);
-    return html`<${IconButton} icon="up" label=${`Move ${one.name} up`} disabled=${place === 0} onClick=${() => put(ids.toSpliced(place - 1, 2, ids[place], ids[place - 1]))} />
-      <${IconButton} icon="close" label=${`Remove ${one.name}`} onClick=${() => put(ids.toSpliced(place, 1))} />`;
+  const edit = ({name, rule, tracks: {items}}, again) => {
+    const ids = items.map((one) => one.id), put = (tracks) => changePlaylist(id, name, {tracks}).then(again);
+    return !rule && {moveUp: (place) => put(ids.toSpliced(place - 1, 2, ids[place], ids[place - 1])), remove: (place) => put(ids.toSpliced(place, 1))};
   };
-  return html`<${Lists} list="playlist" parameters=${{id}} top=${top} more=${more} empty="Nothing is in it at the moment" />`;
+  return html`<${Lists} list="playlist" parameters=${{id}} top=${top} edit=${edit} empty="Nothing is in it at the moment" />`;
 }

@@ -10,7 +10,7 @@ const MOST_LISTED = 2000, MOST_QUEUED = 1000, SIMILAR_AT_ONCE = 5, TRIES = 3, ST
 const BACK_TO_START_S = 3, LONGEST_TICK_S = 2, COUNTED_S = 30;
 
 const audio = new Audio(), system = navigator.mediaSession;
-let loaded = null, heard = 0, before = 0, failures = 0;
+let loaded = null, heard = 0, before = 0, failures = 0, isFinding = false;
 
 function asTrack(one) {
   if (one.fields === undefined) return {...one, key: `${one.catalogue}/${one.id}`};
@@ -79,8 +79,16 @@ export function toggle() {
 }
 
 export async function next() {
-  const {tracks, index, goesOn} = queue.get();
-  if (index + 1 < tracks.length || (goesOn && (await addSimilar()))) return playAt(index + 1);
+  const {tracks, index, goesOn} = queue.get(), now = tracks[index];
+  if (index + 1 < tracks.length) return playAt(index + 1);
+  if (isFinding || !now) return undefined;
+  const added = goesOn ? await findSimilar(tracks) : [];
+  // Something else may have been chosen meanwhile, and may be over, too.
+  if (current() !== now) return audio.ended ? next() : undefined;
+  if (queue.get().tracks !== tracks) return next();
+  if (added.length) queue.set({tracks: [...tracks, ...added]});
+  if (added.length) return playAt(index + 1);
+  if (goesOn) toast("The queue is over, and nothing like it can be played.");
   pause();
   return seek(0);
 }
@@ -120,13 +128,12 @@ export function clear() {
 }
 
 // The queue goes on with what is like its last track and not in it yet.
-async function addSimilar() {
-  const {tracks} = queue.get(), {id, catalogue, name} = tracks.at(-1), known = new Set(tracks.map(({key}) => key));
+async function findSimilar(tracks) {
+  const {id, catalogue, name} = tracks.at(-1), known = new Set(tracks.map(({key}) => key));
+  isFinding = true;
   const found = await listMusic("similar", {id, catalogue, playable: true}).catch(() => null);
-  const added = playable(found?.tracks?.items ?? []).filter(({key}) => !known.has(key)).slice(0, SIMILAR_AT_ONCE);
-  queue.set({tracks: [...tracks, ...added.map((one) => ({...one, like: name}))]});
-  if (!added.length) toast("The queue is over, and nothing like it can be played.");
-  return added.length > 0;
+  isFinding = false;
+  return playable(found?.tracks?.items ?? []).filter(({key}) => !known.has(key)).slice(0, SIMILAR_AT_ONCE).map((one) => ({...one, like: name}));
 }
 
 // What was heard for half a minute, or half of a short track, counts; a refusal of it does not disturb the music.
@@ -198,7 +205,7 @@ export async function setLike(id, isLiked) {
   mark(isLiked);
   await ask(isLiked ? "PUT" : "DELETE", `/v1/likes/${idPath(id)}`).catch((error) => {
     mark(!isLiked);
-    toast(error.message, {mood: "bad"});
+    throw error;
   });
 }
 
@@ -214,16 +221,16 @@ export function createPlaylist(name, content) {
 }
 
 export function changePlaylist(id, name, content) {
-  return keep("PUT", `/${id}`, {name, ...content});
+  return keep("PUT", id, {name, ...content});
 }
 
 export async function deletePlaylist({id, name, tracks, rule}) {
-  await keep("DELETE", `/${id}`);
+  await keep("DELETE", id);
   toast(`Deleted: ${name}`, {undo: () => createPlaylist(name, rule ? {rule} : {tracks})});
 }
 
-async function keep(method, place, body) {
-  const kept = await ask(method, `/v1/playlists${place}`, body);
+async function keep(method, id, body) {
+  const kept = await ask(method, `/v1/playlists${id && `/${encodeURIComponent(id)}`}`, body);
   await loadPlaylists();
   return kept;
 }

@@ -11,11 +11,11 @@ import {
   previous, queue, remove, seek, setLike, toggle,
 } from "./queue.js";
 
-const STYLE = "views/records.css";
+const STYLE = "views/records.css", EDIT = {moveUp, remove};
 
 export const placeOf = (kind, id) => link(`/music/${kind}`, {id});
 
-export function IconButton({icon, label, ...given}) {
+function IconButton({icon, label, ...given}) {
   return html`<button type="button" class="quiet-button" aria-label=${label} ...${given}><${Icon} name=${icon} /></button>`;
 }
 
@@ -43,16 +43,28 @@ export function LikeButton({id, name}) {
   return html`<${IconButton} icon="like" class=${`quiet-button like ${isLiked ? "liked" : ""}`} label=${`Like ${name}`} aria-pressed=${isLiked} onClick=${() => setLike(id, !isLiked)} />`;
 }
 
-// `tracks` as the player lists them; on an album their places stand for covers; `more` adds buttons to each.
-export function Tracks({tracks, label = "Tracks", isAlbum, more, onPlay = (place) => play(tracks, place)}) {
+// `tracks` as the player lists them; on an album their places stand for covers; `edit`: what moves one up, and what takes one out, by its place.
+export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place) => play(tracks, place)}) {
   const now = useStore(queue, current), isPlaying = useStore(playback, (value) => value.isPlaying);
-  const [chosen, setChosen] = useState(null), list = useRef();
+  const [chosen, setChosen] = useState(null), list = useRef(), focused = useRef(null), seen = {};
   const step = (by) => () => focusNear(list.current, by);
   useKeys("Tracks", {j: ["go to the next track", step(1)], k: ["go to the one before", step(-1)]});
+  // The focus stays with what was moved, and goes to what follows that which was taken out.
+  useEffect(() => {
+    const {icon, place} = focused.current ?? {}, row = icon && list.current.children[Math.min(place, tracks.length - 1)];
+    focused.current = null;
+    (row?.querySelector(`.${icon}:enabled`) ?? row?.querySelector("button"))?.focus();
+  }, [tracks]);
+  const button = (icon, label, place, to, work) => html`<${IconButton} icon=${icon} class=${`quiet-button ${icon}`} label=${label} disabled=${to < 0} onClick=${() => {
+    focused.current = {icon, place: to};
+    if (tracks.length === 1) document.getElementById("main").focus();
+    return work(place);
+  }} />`;
   const silent = tracks.filter((one) => !one.playable).length;
   const row = (one, place) => {
     const isNow = now?.id === one.id && now.catalogue === one.catalogue, isOn = isNow && isPlaying;
-    return html`<li key=${`${one.id} ${place}`} class=${`track ${isNow ? "now" : ""} ${one.playable ? "" : "silent"}`}>
+    seen[one.id] = (seen[one.id] ?? 0) + 1;
+    return html`<li key=${`${one.id} ${seen[one.id]}`} class=${`track ${isNow ? "now" : ""} ${one.playable ? "" : "silent"}`}>
       ${one.playable
         ? html`<${IconButton} icon=${isOn ? "pause" : "play"} class="quiet-button track-play" label=${`${isOn ? "Pause" : "Play"} ${one.name}`} onClick=${() => (isNow ? toggle() : onPlay(place))} />`
         : html`<span class="track-play"></span>`}
@@ -62,7 +74,8 @@ export function Tracks({tracks, label = "Tracks", isAlbum, more, onPlay = (place
       ${one.plays && html`<span class="quiet wide-only">${plural(one.plays, "play")}</span>`}
       <span class="quiet wide-only">${one.seconds && duration(one.seconds)}</span>
       <${LikeButton} id=${one.id} name=${one.name} />
-      ${more?.(one, place)}
+      ${one.like && html`<span class="chip wide-only" title=${`Like ${one.like}`}>similar</span>`}
+      ${edit && html`${button("up", `Move ${one.name} up`, place, place - 1, edit.moveUp)}${button("close", `Remove ${one.name}`, place, place, edit.remove)}`}
       <${IconButton} icon="more" label=${`More for ${one.name}`} aria-haspopup="dialog" onClick=${() => setChosen(one)} />
     </li>`;
   };
@@ -130,15 +143,11 @@ export function QueueView({answer, params}) {
 
 export function QueuePage() {
   const {tracks, goesOn} = useStore(queue);
-  const more = (one, place) => html`
-    ${one.like && html`<span class="chip wide-only" title=${`Like ${one.like}`}>similar</span>`}
-    <${IconButton} icon="up" label=${`Move ${one.name} up`} disabled=${place === 0} onClick=${() => moveUp(place)} />
-    <${IconButton} icon="close" label=${`Remove ${one.name}`} onClick=${() => remove(place)} />`;
   return html`<section>
     <div class="row"><h2 class="grow">Queue <span class="quiet">${plural(tracks.length, "track")}</span></h2>
       <label class="inline"><input type="checkbox" checked=${goesOn} onChange=${(event) => queue.set({goesOn: event.target.checked})} />Go on with similar</label>
       ${tracks.length > 0 && html`<button type="button" class="plain small" onClick=${clear}>Clear</button>`}</div>
-    ${tracks.length ? html`<${Tracks} tracks=${tracks} label="Queue" onPlay=${playAt} more=${more} />`
+    ${tracks.length ? html`<${Tracks} tracks=${tracks} label="Queue" onPlay=${playAt} edit=${EDIT} />`
       : html`<${Empty} title="The queue is empty"><p>Play an album, or add a track by its menu.</p><//>`}
   </section>`;
 }
