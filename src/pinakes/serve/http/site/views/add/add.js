@@ -11,7 +11,7 @@ import {confirm} from "../../parts/layers.js";
 export const title = "Add a table";
 const STATES = {reading: "is being read", proposed: "can be built", building: "is being built", built: "was built", failed: "was not built"};
 const WAITING = ["receiving", "reading", "building"];
-const LONGEST_PAUSE_MS = 1500;
+const GONE = [401, 403, 404], LONGEST_PAUSE_MS = 1500;
 const TYPES = {text: "Text", "text[]": "List of texts", "tag[]": "Tags", int: "Whole number", float: "Number", date: "Date", url: "Link", json: "Data"};
 const ROLES = {"": "Shown", title: "Title", body: "Main text", alternatives: "Other names", time: "Time", popularity: "How well known", people: "People", place: "Place", picture: "Picture", link: "Web page"};
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -21,7 +21,7 @@ export default function Add({address, session}) {
   const isStyled = useStyle("views/records.css");
   const id = address.query.get("table");
   if (!session.may("ServerAdmin")) return html`<${Empty} title="Administrators add tables"><p>Ask one for the permission ServerAdmin.</p><//>`;
-  return isStyled && html`<div class="stack add"><h1>Add a table</h1>${id ? html`<${Table} key=${id} path=${`/v1/tables/${id}`} session=${session} />` : html`<${Drop} />`}</div>`;
+  return isStyled && html`<div class="stack add"><h1>Add a table</h1>${id ? html`<${Table} key=${id} path=${`/v1/tables/${encodeURIComponent(id)}`} session=${session} />` : html`<${Drop} />`}</div>`;
 }
 
 function Drop() {
@@ -87,13 +87,15 @@ function Table({path, session}) {
   const [table, setTable] = useState(null), [proposal, setProposal] = useState(null), [error, setError] = useState(null);
   const [looks, setLooks] = useState(0), timer = useRef(), state = table?.state;
   useEffect(() => {
-    const look = async (pause) => {
-      const found = await ask("GET", path);
-      setTable(found);
-      if (WAITING.includes(found.state) && timer.current !== null) timer.current = setTimeout(() => look(Math.min(pause * 1.3, LONGEST_PAUSE_MS)).catch(setError), pause);
+    const look = async (pause, wasLost) => {
+      const found = await ask("GET", path).catch((refused) => ({refused})), {refused} = found;
+      if (!refused) setTable(found);
+      if (refused || wasLost) setError(refused);
+      const goesOn = refused ? !GONE.includes(refused.status) : WAITING.includes(found.state);
+      if (goesOn && timer.current !== null) timer.current = setTimeout(look, pause, Math.min(pause * 1.3, LONGEST_PAUSE_MS), refused);
     };
     timer.current = 0;
-    look(200).catch(setError);
+    look(200);
     return stop;
   }, [looks]);
   const stop = () => {
