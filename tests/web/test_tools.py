@@ -47,10 +47,16 @@ def test_a_tool_is_found_filled_in_and_run_with_the_keyboard_alone(visit: Start)
     page.reload()  # the address has the arguments
     expect(page.get_by_role("list", name="Results").get_by_role("listitem").first).to_be_visible()
     expect(page.get_by_label("Year min")).to_have_value("1990")
+    with here.late("**/v1/tools/search_anime") as wait_asked:
+        page.get_by_role("button", name="Run").click()
+        wait_asked()
+        page.get_by_role("main").get_by_role("link", name="Tools").click()
+        expect(page.get_by_label("Find a tool")).to_be_visible()
+    expect(page).to_have_url(f"{here.origin}/tools")  # the late answer concerns another page
 
 
 def test_what_the_server_refuses_is_said_at_the_field_that_it_names(visit: Start) -> None:
-    here = visit(allowed=("400",))
+    here = visit(allowed=("400", "404"))
     page = here.open("/tools/search")
     page.get_by_label("Query").fill("dragons")
     page.get_by_label("Filters").fill("{year: 3}")
@@ -64,6 +70,8 @@ def test_what_the_server_refuses_is_said_at_the_field_that_it_names(visit: Start
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_label("Max tokens")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Max tokens")).to_be_focused()
+    page = here.open(f"/tools/search?a={quote(json.dumps({'query': 'dragons', 'catalogue': 'nowhere'}))}")
+    expect(page.get_by_role("region", name="Answer").get_by_role("alert")).to_contain_text("no catalogue 'nowhere'")
 
 
 def test_lists_within_an_answer_are_shown_and_tables_where_things_are_no_records(visit: Start) -> None:

@@ -4,7 +4,7 @@ import {change} from "../../core/address.js";
 import {inWords, plural} from "../../core/format.js";
 import {callTool} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
-import {Call, Empty} from "../../parts/basics.js";
+import {Call, Empty, Problem} from "../../parts/basics.js";
 import {SchemaForm} from "../../parts/form.js";
 import {confirm} from "../../parts/layers.js";
 import {Result} from "../../parts/result.js";
@@ -41,23 +41,26 @@ function Tool({tool, given}) {
     if (isWriting(tool) && !args.preview && !await confirm(`${inWords(tool.name)} changes something on the server.`, {title: "Run it?", yes: "Run it", no: "Not yet"})) return;
     const started = performance.now();
     const answer = await callTool(tool.name, args);
+    // Another page may be shown by now.
+    if (!place.current) return;
     setOutcome({answer, args, ms: Math.max(1, Math.round(performance.now() - started))});
     change({a: Object.keys(args).length ? JSON.stringify(args) : null}, {replace: true});
-    place.current?.focus();
+    place.current.focus();
   };
-  const next = outcome && nextOf(outcome);
+  const show = (args) => run(args).catch((error) => setOutcome({error}));
+  const next = outcome?.answer && nextOf(outcome);
   // An address with arguments shows their answer, unless the tool changes something.
-  useEffect(() => { if (Object.keys(given).length && !isWriting(tool)) run(given).catch(() => {}); }, []);
+  useEffect(() => { if (Object.keys(given).length && !isWriting(tool)) show(given); }, []);
   return html`<div class="stack">
     <header><p class="quiet"><a href="/tools">Tools</a></p><h1>${tool.title || inWords(tool.name)}</h1>
       <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">changes something</span>`}</p><p>${tool.description}</p></header>
     <div class="halves wide-right">
       <section class="card"><h2 class="unseen">Arguments</h2><${SchemaForm} schema=${tool.inputSchema} initial=${given} onSubmit=${run} /></section>
       <section ref=${place} tabindex="-1" class="card" aria-label="Answer">
-        ${!outcome ? html`<p class="quiet">The answer comes here.</p>` : html`
+        ${!outcome ? html`<p class="quiet">The answer comes here.</p>` : outcome.error ? html`<${Problem} error=${outcome.error} />` : html`
           <p class="quiet" role="status">Answered in ${outcome.ms} ms.</p>
           <${Result} answer=${outcome.answer} />
-          ${next && html`<p><button type="button" class="plain" onClick=${() => run(next)}>Next</button></p>`}
+          ${next && html`<p><button type="button" class="plain" onClick=${() => show(next)}>Next</button></p>`}
           <${Call} name=${tool.name} arguments=${outcome.args} />`}
       </section>
     </div>
