@@ -1,6 +1,6 @@
 // The hits of a search inside an assistant: the list of the page, with more of them, and a choice that the model is told.
 import {html, render, useState} from "../core/html.js";
-import {inWords, number, plural} from "../core/format.js";
+import {inWords, number, plural, shortened} from "../core/format.js";
 import {hitOf, isHit, partsOf} from "../parts/found.js";
 import {Hit} from "../parts/hit.js";
 import {createBridge} from "./bridge.js";
@@ -31,8 +31,8 @@ function next({able, context, args, result, groups}) {
   const found = result?.structuredContent ?? {};
   if (!able.serverTools || !context.toolInfo?.tool?.name) return null;
   if (found.has_more && found.cursor) return {...args, cursor: found.cursor};
-  const isLong = Object.values(found).some((part) => part?.has_more === true);
-  return isLong ? {...args, offset: Math.max(...groups.map(({hits}) => hits.length))} : null;
+  const isLong = Object.values(found).some((part) => part?.has_more === true), shown = Math.max(0, ...groups.map(({hits}) => hits.length));
+  return isLong && shown ? {...args, offset: (args.offset ?? 0) + shown} : null;
 }
 
 function merged(groups, more) {
@@ -64,7 +64,7 @@ function View({able, context, args, groups, result, problem}) {
   }, "");
   const useThese = () => during(() => bridge.ask("ui/update-model-context", {
     content: [{type: "text", text: `The user chose these records:\n${picked.map((hit) => `- ${nameOf(hit)}`).join("\n")}`}],
-    structuredContent: {chosen: picked.map(({key, title}) => ({id: key, title}))},
+    structuredContent: {chosen: picked.map(({key, title}) => ({id: key, title: named(title)}))},
   }), `Your assistant knows your choice of ${plural(picked.length, "record")}.`);
   const askAlike = (hit) => during(() => bridge.ask("ui/message", {
     role: "user", content: [{type: "text", text: `Find more like ${nameOf(hit)}.`}],
@@ -94,7 +94,9 @@ function View({able, context, args, groups, result, problem}) {
   </main>`;
 }
 
-const nameOf = (hit) => `“${hit.title}” (${hit.key})`;
+// Names are texts of records: in the user's words they are short, and cannot end the quotation.
+const named = (text, most = 80) => shortened(text.replace(/[\s"“”]+/gu, " ").trim(), most);
+const nameOf = (hit) => `“${named(hit.title)}” (${named(hit.key, 200)})`;
 
 async function start() {
   wear({theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"});
