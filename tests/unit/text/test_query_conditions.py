@@ -58,6 +58,7 @@ def test_what_is_left_is_known_where_it_names_a_mood_and_no_topic(query: str, is
     assert read_query(query, WORDS).is_known is is_known
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("filler", [", ", "and ", "not horror, "])
 def test_a_very_long_query_is_read_in_little_time(filler: str) -> None:
     query = f"after 2010 x{filler * (20_000 // len(filler))}y"
