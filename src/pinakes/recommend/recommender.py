@@ -105,7 +105,7 @@ class Recommender:
         if reader.model is None:
             raise ModelError(
                 f"catalogue '{self.catalogue or self.spec.name}' has no vectors, so it cannot recommend; build it "
-                "again without --no-embed"
+                "again with an embedding model"
             )
         preferences = self._understand(reader, request.preferences, scope)
         named = _Named(

@@ -50,7 +50,7 @@ def explore_catalogue(catalogue: OpenCatalogue, asked: Explored, reader: Reader)
     }
     parts = [part(view, understood, scope, asked, reader) for name, part in _PARTS.items() if name in asked.parts]
     whole = {key: value for one in parts for key, value in one.items()}
-    return {**about, **whole, "notes": [*notes, *whole.get("notes", ())]}
+    return {**about, **whole, "notes": [*understood.notes, *notes, *whole.get("notes", ())]}
 
 
 def search_everywhere(

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from pinakes.catalogue.spec import FieldSpec, FilterKind
+from pinakes.errors import InputError, did_you_mean
 from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.terms import term_of
+from pinakes.text.cells import text_of
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explore.histogram import draw_histogram
 from pinakes.tools.explore.result_set import find_results, widens, without_field
@@ -48,7 +50,10 @@ class FacetedSet:
         known = filters_of(self.view.spec)
         useful = [*([KIND] if KIND in known else ()), *(field.name for field in useful_filters(self.view.spec))]
         chosen = [name for name in known if name in self.asked.filters or name in self.asked.exclude]
-        names = [only] if only in known else dict.fromkeys((*useful, *chosen))
+        if only and only not in known:
+            hint, there = did_you_mean(only, list(known)), ", ".join(known) or "none"
+            raise InputError(f"'facet': no field '{only[:60]}'{hint} to filter by; there are {there}")
+        names = [only] if only else dict.fromkeys((*useful, *chosen))
         facets = (self._facet(name, known[name], like=like) for name in names)
         return [one for one in facets if one is not None][:MOST_FACETS]
 
@@ -103,7 +108,8 @@ class FacetedSet:
 
 
 def _terms(values: Any) -> set[str]:
-    return {term_of(str(value)) for value in values} if isinstance(values, list | tuple) else set()
+    given = values if isinstance(values, list | tuple) else [] if values is None else [values]
+    return {term_of(text_of(value) if isinstance(value, bool) else str(value)) for value in given}
 
 
 def _is_useless(counts: Counter[str]) -> bool:

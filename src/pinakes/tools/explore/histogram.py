@@ -29,11 +29,7 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
     counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
     ends = [*starts[1:], None]
     bars = [
-        {
-            "from": _written(max(start, least), field),
-            "to": _written(_end(end, greatest, field), field),
-            "count": count,
-        }
+        {"from": _written(start, field), "to": _written(_end(end, greatest, field), field), "count": count}
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
     return {"min": _written(least, field), "max": _written(greatest, field), "bars": bars}
@@ -48,7 +44,7 @@ def _starts(known: Numbers, field: FieldSpec) -> list[float]:
     is_whole = field.type is FieldType.INT
     width = 1.0 if is_whole and high - low < MOST_SINGLE else _round_width(high - low, is_whole=is_whole)
     first, last = np.floor(low / width), np.floor(high / width)
-    inner = [round(float(step * width), 9) for step in np.arange(first + 1, last + 1)]
+    inner = [float(f"{step * width:.15g}") for step in np.arange(first + 1, last + 1)]
     return [float(known[0]), *(start for start in inner if start > known[0])]
 
 
@@ -87,4 +83,4 @@ def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
 def _written(number: float, field: FieldSpec) -> int | float | str:
     if field.type is FieldType.DATE:
         return date.fromordinal(int(number)).isoformat()
-    return plain_number(round(number, 4))
+    return plain_number(number)

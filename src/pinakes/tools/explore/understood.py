@@ -8,15 +8,18 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind
 from pinakes.model.scope import Condition, NoneOf, Range, Scope
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.shelf.terms import term_of
 from pinakes.text.query_conditions import ReadQuery, read_query
 from pinakes.tools.aggregate.buckets import plain_number
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explore.request import Explored
-from pinakes.tools.filters import filters_of
+from pinakes.tools.filters import filters_of, parse_filters
 from pinakes.tools.page.hits import label_of
 
 NAME_LIKE = 0.75
 """The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
+
+LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +45,28 @@ class UnderstoodQuery:
     understood: Sequence[UnderstoodPhrase] = ()
     only_orders: bool = False
     """Whether the words that are left name no more than a mood: they order what has the conditions."""
+    notes: Sequence[str] = ()
 
 
 def understand_query(view: CatalogueView, asked: Explored, scope: Scope) -> UnderstoodQuery:
     """Return the query without the conditions that it states, and these beside those that were asked for."""
     read = _read(view, asked, scope)
     filters, exclude = dict(asked.filters), {name: list(values) for name, values in asked.exclude.items()}
-    understood = []
+    understood, notes = [], []
     for one in read.stated:
-        for condition in one.conditions:
-            _add(condition, filters, exclude, view.spec)
-        text = ", ".join(describe(condition, view.spec) for condition in one.conditions)
-        understood.append(UnderstoodPhrase(phrase=one.phrase, text=text, field=one.conditions[0].field))
-    only_orders = bool(understood) and read.is_known
+        held = [condition for condition in one.conditions if _add(condition, filters, exclude, view.spec)]
+        if held:
+            text = ", ".join(describe(condition, view.spec) for condition in held)
+            understood.append(UnderstoodPhrase(phrase=one.phrase, text=text, field=held[0].field))
+        else:
+            notes.append(LEFT_ASIDE.format(phrase=one.phrase, label=label_of(one.conditions[0].field)))
     return UnderstoodQuery(
-        query=read.rest, filters=filters, exclude=exclude, understood=understood, only_orders=only_orders
+        query=read.rest,
+        filters=filters,
+        exclude=exclude,
+        understood=understood,
+        only_orders=bool(understood) and read.is_known,
+        notes=notes,
     )
 
 
@@ -101,17 +111,30 @@ def _is_name(view: CatalogueView, query: str, scope: Scope) -> bool:
     return any(one.likeness >= NAME_LIKE for one in view.reader.titles_like(query, scope=scope, limit=1))
 
 
-def _add(condition: Condition, filters: dict[str, Any], exclude: dict[str, list[str]], spec: CatalogueSpec) -> None:
-    """Add a condition to the filters; where both limit one field, the stricter holds, and stated values give way."""
-    name = condition.field
-    if isinstance(condition, Range):
-        filters[name] = _narrower(filters.get(name), range_filter(condition, spec))
-    elif isinstance(condition, NoneOf):
+def _add(condition: Condition, filters: dict[str, Any], exclude: dict[str, list[str]], spec: CatalogueSpec) -> bool:
+    """Add a condition to the filters, and tell whether it holds: where it goes with none chosen by hand, those do."""
+    name, chosen = condition.field, filters.get(condition.field)
+    if isinstance(condition, NoneOf):
         exclude[name] = list(dict.fromkeys((*exclude.get(name, ()), *condition.values)))
-    elif name not in filters or spec.fields[name].filter is FilterKind.ALL_OF:
-        filters[name] = list(dict.fromkeys((*filters.get(name, ()), *condition.values)))
+        return True
+    if isinstance(condition, Range):
+        both: Any = range_filter(condition, spec) if chosen is None else _narrower(chosen, condition, spec)
+    elif chosen is None or spec.fields[name].filter is FilterKind.ALL_OF:
+        both = list(dict.fromkeys((*(chosen or ()), *condition.values)))
+    else:
+        wanted = {term_of(value) for value in condition.values}
+        both = [value for value in chosen if term_of(value) in wanted] if isinstance(chosen, list) else None
+    if both:
+        filters[name] = both
+    return bool(both)
 
 
-def _narrower(stated: Mapping[str, Any] | None, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a range with the bounds of another, unless it has its own: what was chosen by hand goes first."""
-    return {**found, **(stated or {})}
+def _narrower(chosen: Any, stated: Range, spec: CatalogueSpec) -> dict[str, int | float | str] | None:
+    """Return what two ranges have in common; None where that is nothing."""
+    by_hand = next((one for one in parse_filters({stated.field: chosen}, spec) if isinstance(one, Range)), stated)
+    lows = [one.at_least for one in (by_hand, stated) if one.at_least is not None]
+    highs = [one.at_most for one in (by_hand, stated) if one.at_most is not None]
+    both = Range(stated.field, max(lows, default=None), min(highs, default=None))
+    if both.at_least is not None and both.at_most is not None and both.at_least > both.at_most:
+        return None
+    return range_filter(both, spec)

@@ -85,9 +85,12 @@ def recommend_by_taste(
 def _found_tray(view: CatalogueView, question: TasteQuestion, scope: Scope) -> _Tray:
     likes = {one: _find(view, one, scope) for one in question.likes}
     dislikes = {one: _find(view, one, scope) for one in question.dislikes}
+    liked, disliked = ({one.key: one for one in some.values() if one} for some in (likes, dislikes))
+    for one in (disliked[key] for key in disliked if key in liked):
+        raise InputError(f"'dislikes': '{one.title}' is among the 'likes' too; leave it out of one of them")
     return _Tray(
-        likes=tuple(one for one in likes.values() if one),
-        dislikes=tuple(one for one in dislikes.values() if one),
+        likes=tuple(liked.values()),
+        dislikes=tuple(disliked.values()),
         unknown=tuple(stated for stated, one in {**likes, **dislikes}.items() if one is None),
     )
 

@@ -57,6 +57,20 @@ def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: C
     assert (taken_back["query"], taken_back["filters"]) == ("melancholy films after 2010", {})
 
 
+def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(explore: Callable[..., Any]) -> None:
+    both = explore(q="films after 2010", f_type=["movie", "tv"], r_year="2005..2015", parts="hits")
+    assert both["filters"] == {"type": ["movie"], "year": {"min": 2011, "max": 2015}}
+    assert [one["phrase"] for one in both["understood"]] == ["films", "after 2010"]
+    assert both["notes"] == []
+    by_hand = explore(f_type="tv", r_year="..2005", parts="hits")
+    against = explore(q="films after 2010", f_type="tv", r_year="..2005", parts="hits")
+    assert (against["understood"], against["total"]) == ([], by_hand["total"])
+    assert against["notes"] == [
+        "'films' was left aside: it does not go with what you chose under Type",
+        "'after 2010' was left aside: it does not go with what you chose under Year",
+    ]
+
+
 def test_words_for_a_mood_only_order_what_has_the_conditions(explore: Callable[..., Any]) -> None:
     found = explore(q=SENTENCE)
     every = explore(f_type="MOVIE", r_year="2011..", x_tags="horror", parts="hits")
@@ -167,6 +181,8 @@ def test_the_catalogues_are_listed_with_what_to_begin_with(explore: Callable[...
         ("/c/anime?x.yaer=2015", 400, "nothing can be excluded by it"),
         ("/c/anime?sort=yaer", 400, "did you mean 'year'"),
         ("/c/anime?f.tags=zzzzz", 400, "zzzzz"),
+        ("/c/anime?parts=facets&facet=nope", 400, "'facet': no field 'nope' to filter by; there are "),
+        ("/c/anime?parts=facets&facet=tag", 400, "did you mean 'tags'"),
         ("/c/anime?limit=0", 400, "'limit' must be a whole number from 1 to 100"),
     ],
 )

@@ -102,6 +102,12 @@ def test_likes_find_more_of_the_kind_and_say_what_each_signal_says(stories: Any)
     assert answer["call"] == {"name": "similar", "arguments": {"id": "stories/Winter Road", "limit": 12}}
 
 
+def test_a_record_counts_once_however_it_is_named(stories: Any) -> None:
+    named_twice = taste(stories, likes=["Winter Road", "stories/Winter Road", "River of Fire"]).json()
+    assert [hit["id"] for hit in named_twice["likes"]] == ["Winter Road", "River of Fire"]
+    assert named_twice["hits"] == taste(stories, likes=["Winter Road", "River of Fire"]).json()["hits"]
+
+
 def test_weights_change_the_order_by_name(stories: Any) -> None:
     by_meaning = titles(taste(stories, likes=["River of Fire"]))
     by_time = titles(taste(stories, likes=["River of Fire"], weights={"semantic": 0, "temporal": 1}))
@@ -135,6 +141,11 @@ def test_a_sentence_is_understood_and_will_do_without_a_like(stories: Any) -> No
         ({"likes": ["Secret Snow"]}, 400, "'likes': none of these is in the catalogue"),
         ({"likes": ["Ice Lake"], "weights": {"semantics": 1}}, 400, "did you mean 'semantic'"),
         ({"likes": ["Ice Lake"], "weights": {"wish": 2}}, 400, "'weights.wish' is 2"),
+        (
+            {"likes": ["Ice Lake"], "dislikes": ["stories/Ice Lake"]},
+            400,
+            "'dislikes': 'Ice Lake' is among the 'likes' too",
+        ),
         ({"likes": ["Ice Lake"], "limit": 0}, 400, "'limit'"),
         ({"likes": ["Ice Lake"], "catalogue": "storys"}, 404, "did you mean 'stories'"),
     ],

@@ -26,6 +26,25 @@ def test_each_whole_number_is_within_the_one_bar_that_counts_it(numbers: list[in
     assert len(found["bars"]) <= 62
 
 
+@given(st.floats(-1e9, 1e9, allow_subnormal=False), st.sampled_from([1e-7, 0.003, 1.0, 12_345.6]), st.integers(2, 40))
+def test_each_decimal_is_within_the_bar_that_counts_it_however_small(least: float, step: float, count: int) -> None:
+    numbers = np.unique(least + step * np.arange(count))
+    found = draw_histogram(numbers, PRICE)
+    assert found is not None
+    assert (found["min"], found["max"]) == (numbers[0], numbers[-1])
+    for bar in found["bars"][:-1]:
+        assert bar["count"] == np.count_nonzero((bar["from"] <= numbers) & (numbers < bar["to"]))
+    last = found["bars"][-1]
+    assert last["count"] == np.count_nonzero((last["from"] <= numbers) & (numbers <= last["to"]))
+    assert sum(bar["count"] for bar in found["bars"]) == len(numbers)
+
+
+def test_the_edges_of_decimals_are_round() -> None:
+    found = draw_histogram(np.array([0.0, 0.00012, 0.00048]), PRICE)
+    assert found is not None
+    assert [bar["from"] for bar in found["bars"]][:4] == [0, 0.00002, 0.00004, 0.00006]
+
+
 def test_a_few_that_are_far_away_are_one_bar() -> None:
     found = draw_histogram(np.array([*range(1, 60)] * 4 + [1_818.0]), YEAR)
     assert found is not None
