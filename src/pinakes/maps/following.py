@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.errors import StorageError
-from pinakes.maps.making import BESIDE, all_keys, find_rows, iter_vectors, make_map, place_beside
+from pinakes.maps.making import BESIDE, all_keys, find_present, find_rows, iter_vectors, make_map, place_beside
 from pinakes.maps.map_file import Keys, Places, StoredMap, find_map, marks_of
 from pinakes.model.record import Key
 from pinakes.model.scope import WHOLE
@@ -76,7 +76,7 @@ def _find_new(
     for vectors in iter_vectors(reader, keys[looked_at]):
         some = looked_at[start : start + len(vectors)]
         is_same = is_known[some] & (stored.marks[rows[some]] == marks_of(vectors)) if len(stored.keys) else False
-        is_new[some] = vectors.any(axis=1) & ~is_same
+        is_new[some] = find_present(vectors) & ~is_same
         start += len(vectors)
     return is_new
 

@@ -71,6 +71,11 @@ def all_keys(reader: ShelfReader) -> Keys:
     return np.array(reader.scan(scope=WHOLE, limit=EVERYTHING), dtype=np.int64)
 
 
+def find_present(vectors: Vector) -> NDArray[np.bool_]:
+    """Tell which records have a vector that a place can be found by: one of zeros or of no numbers is none."""
+    return np.asarray(vectors.any(axis=1) & np.isfinite(vectors).all(axis=1), dtype=np.bool_)
+
+
 def iter_vectors(reader: ShelfReader, keys: Keys) -> Iterator[Vector]:
     """Yield the vectors of these records in blocks, zeros where there is none."""
     for start in range(0, len(keys), BLOCK_ROWS):
@@ -84,7 +89,7 @@ def _read_embedded(reader: ShelfReader) -> _Embedded:
     projection = _measure(reader, keys)
     points, marks, present = [], [], []
     for vectors in iter_vectors(reader, keys):
-        has_vector = vectors.any(axis=1)
+        has_vector = find_present(vectors)
         present.append(has_vector)
         marks.append(marks_of(vectors[has_vector]))
         points.append(projection.of(vectors[has_vector]))
@@ -94,8 +99,8 @@ def _read_embedded(reader: ShelfReader) -> _Embedded:
 def _measure(reader: ShelfReader, keys: Keys) -> Projection:
     """Return the principal components, of a sample where there are many records."""
     vectors = reader.vectors(_as_keys(keys[_sample_of(len(keys))]))
-    present = vectors[vectors.any(axis=1)]
-    return build_projection(present if len(present) else vectors[:1])
+    present = vectors[find_present(vectors)]
+    return build_projection(present if len(present) else np.zeros_like(vectors[:1]))
 
 
 def _sample_of(count: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from pinakes.maps.making import make_map
 from pinakes.maps.map_file import MAP_FILE, StoredMap, save_map
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.shelf.port import Delete
+from pinakes.shelf.port import Delete, Embedding, Put
 
 Make = Callable[..., Record]
 TOPICS = ("robots in space with lasers", "a bakery with bread and cake", "a school by the winter sea")
@@ -69,6 +69,21 @@ def test_records_without_a_vector_are_not_on_the_map(shelved: Any, anime: Make) 
     made = filled(shelved, anime)
     shelved.put(anime("no vector"), embed=False)
     assert len(follow(made, shelved.shelf.reader()).keys) == 60
+
+
+@pytest.mark.parametrize("nothing", [np.nan, np.inf])
+def test_a_vector_that_has_no_numbers_is_left_out_and_the_others_are_laid_out(
+    shelved: Any, anime: Make, nothing: float
+) -> None:
+    reader = shelved.shelf.reader
+    whole = filled(shelved, anime)
+    vector = np.ones(shelved.embedder.model.dimension, dtype=np.float32)
+    shelved.shelf.apply([Put(record=anime("broken"), embedding=Embedding(digest=b"broken", vector=vector))])
+    vector[0] = nothing  # as a damaged file has it; no shelf takes such a vector
+    assert len(follow(whole, reader()).keys) == 60
+    made = make_map(reader())
+    assert made is not None
+    assert np.array_equal(made.keys, whole.keys)
 
 
 def test_of_many_records_a_sample_is_laid_out_and_the_others_lie_beside_it(
