@@ -2,7 +2,7 @@
 
 import importlib.resources
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -170,7 +170,9 @@ class _Update:
 
     def lay_out(self, report: IngestReport) -> None:
         """Bring the map up to the records; it is no part of what makes them searchable, and nobody waits for it."""
-        if self.embedder is not None and (problem := keep_map(self.place, self.shelf)) is not None:
+        if self.embedder is None:
+            return
+        if (problem := keep_map(self.place, lambda: nullcontext(self.shelf))) is not None:
             report.notes.append(problem)
 
     def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:

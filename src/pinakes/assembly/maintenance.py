@@ -15,7 +15,8 @@ from pinakes.assembly.audit_gaps import AuditRepair
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.column_changes import note_changes
-from pinakes.assembly.map_making import refresh_map
+from pinakes.assembly.map_making import is_due
+from pinakes.assembly.map_process import run_map_process
 from pinakes.assembly.published import TABLE_PREFIX
 from pinakes.assembly.releases.update import list_released, update_catalogue
 from pinakes.assembly.self_grading import regrade
@@ -44,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 PACKAGE = "pinakes"
 BACKUPS_FOLDER = "backups"
+NOT_DUE = "no new map is due"
 
 
 def build_maintenance(
@@ -166,9 +168,10 @@ def recalibrate(app: App, name: str) -> str:
 
 
 def refresh_installed_map(app: App, name: str, checkpoint: Checkpoint) -> str:
-    """Lay out the map of a catalogue, where that is due."""
-    reader = app.open_catalogue(name).shelf.reader()
-    return str(refresh_map(app.library.get_installed(name).folder, reader, checkpoint=checkpoint))
+    """Lay out the map of a catalogue in a process of its own, where that is due."""
+    if not is_due(app.library.get_installed(name).folder, app.open_catalogue(name).shelf.reader()):
+        return NOT_DUE
+    return run_map_process(app.settings.home, name, checkpoint)
 
 
 def regrade_installed(

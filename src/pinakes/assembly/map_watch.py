@@ -5,15 +5,15 @@ until it has been quiet for a while, so that no map is made in the middle of a b
 """
 
 import logging
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from pinakes.assembly.app import App
 from pinakes.assembly.map_making import is_due
+from pinakes.assembly.map_process import run_map_process
 from pinakes.errors import ExpectedError
+from pinakes.shelf.port import Checkpoint
 from pinakes.tools.catalogue import OpenCatalogue
 
 logger = logging.getLogger(__name__)
@@ -25,12 +25,15 @@ QUIET_LOOKS = 2
 """A catalogue is quiet when so many looks found the same state."""
 LOOKS_FOR_VECTORS = 12
 """And when so many did, where records await their vectors."""
-LONGEST_S = 3_600.0
 END_S = 5.0
 
 State = tuple[int, int]
-RunMap = Callable[[str], int]
-"""Makes the map of a catalogue, and returns an exit code."""
+RunMap = Callable[[str, Checkpoint], str]
+"""Makes the map of a catalogue, and returns a report."""
+
+
+class _StoppedError(Exception):
+    """The server ends."""
 
 
 class MapWatch:
@@ -42,11 +45,10 @@ class MapWatch:
         self._app = app
         self._first_look_s = first_look_s
         self._look_s = look_s
-        self._run_map = run_map or self._run_process
+        self._run_map = run_map or partial(run_map_process, app.settings.home)
         self._quiet: dict[str, tuple[State, int]] = {}
         """Catalogue → its state, and how many looks have found it."""
         self._stopped = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name="map-watch", daemon=True)
 
     def start(self) -> None:
@@ -56,8 +58,6 @@ class MapWatch:
     def stop(self) -> None:
         """End at once, with a process that is running."""
         self._stopped.set()
-        if (process := self._process) is not None:
-            process.terminate()
         if self._thread.is_alive():
             self._thread.join(END_S)
 
@@ -70,11 +70,16 @@ class MapWatch:
                 self._look_at(catalogue)
             except (ExpectedError, OSError) as error:
                 logger.info("the map of catalogue '%s' is not looked at: %s", catalogue.name, error)
+            except Exception:  # the others are looked at nevertheless
+                logger.exception("the map of catalogue '%s' is not looked at", catalogue.name)
 
     def _run(self) -> None:
         pause_s = self._first_look_s
         while not self._stopped.wait(pause_s):
-            self.look()
+            try:
+                self.look()
+            except Exception:  # the next look may find it mended
+                logger.exception("the maps are not looked at")
             pause_s = self._look_s
 
     def _look_at(self, catalogue: OpenCatalogue) -> None:
@@ -88,26 +93,13 @@ class MapWatch:
             self._make(catalogue.name)
 
     def _make(self, name: str) -> None:
-        code = self._run_map(name)
-        if code and not self._stopped.is_set():
-            logger.warning("the map of catalogue '%s' was not made; to see why, run: pinakes map %s", name, name)
-        elif not code:
-            logger.info("the map of catalogue '%s' was made", name)
-
-    def _run_process(self, name: str) -> int:
-        """Run `pinakes map` in a process of its own, and return its exit code."""
-        home = str(self._app.settings.home)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "pinakes", "map", name, "--background"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PINAKES_HOME": home},
-        )
-        if self._stopped.is_set():
-            self._process.terminate()
         try:
-            return self._process.wait(LONGEST_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
+            logger.info("the map of catalogue '%s': %s", name, self._run_map(name, self._check_stopped))
+        except _StoppedError:
+            return
+        except ExpectedError as error:
+            logger.warning("the map of catalogue '%s' was not made: %s", name, error.message)
+
+    def _check_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise _StoppedError

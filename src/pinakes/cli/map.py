@@ -47,7 +47,7 @@ def map_command(catalogues: tuple[str, ...], anew: bool, background: bool, as_js
 
 def _made(app: App, name: str, *, is_forced: bool, hidden: bool) -> MapReport:
     """Make one map, with a sign of life on standard error."""
-    installed, reader = app.library.get_installed(name), app.open_catalogue(name).shelf.reader()
+    installed, shelf = app.library.get_installed(name), app.open_catalogue(name).shelf
     console = Console(stderr=True, quiet=hidden)
     with console.status(f"laying out {name}") if console.is_terminal else nullcontext():
-        return refresh_map(installed.folder, reader, is_forced=is_forced)
+        return refresh_map(installed.folder, shelf, is_forced=is_forced)

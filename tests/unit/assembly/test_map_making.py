@@ -1,17 +1,24 @@
 """Maps in a library: made by a build, by `pinakes map`, by a job, and beside a server."""
 
+import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.linalg import LinAlgError
 
 from pinakes.assembly import map_making
+from pinakes.assembly.maintenance import NOT_DUE, refresh_installed_map
+from pinakes.assembly.map_process import run_map_process
 from pinakes.assembly.map_watch import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapWatch
-from pinakes.errors import StorageError
+from pinakes.errors import BusyError, StorageError, UnavailableError
 from pinakes.maps import following
 from pinakes.maps.map_file import MAP_FILE, find_map
+from pinakes.shelf.lock import CatalogueLock
+from pinakes.shelf.port import Checkpoint, Shelf, ShelfReader, never_stop
 from pinakes.tools.health import check_catalogue
 from support.damaging import NAME, ROWS, add_films, build_library, open_app
 
@@ -59,6 +66,104 @@ def test_a_build_says_that_its_map_cannot_be_kept_and_is_whole_without(
         assert app.open_catalogue(NAME).map.find(app.open_catalogue(NAME).shelf.reader()) is not None
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (StorageError("map.bin is locked"), "map.bin is locked"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (LinAlgError("SVD did not converge"), "SVD did not converge"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_a_map_is_never_the_reason_why_something_else_fails(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, says: str
+) -> None:
+    def refuse(*_arguments: Any, **_options: Any) -> Any:
+        raise error
+
+    with closing(open_app(home)) as app:
+        place, shelf = app.library.get_installed(NAME), app.open_catalogue(NAME).shelf
+        assert map_making.keep_map(place, refuse) == f"the map could not be kept: {says}", "it cannot be opened"
+        map_of(home).unlink()
+        monkeypatch.setattr(map_making, "make_map", refuse)
+        assert map_making.keep_map(place, lambda: nullcontext(shelf)) == f"the map could not be kept: {says}"
+
+
+@dataclass
+class WatchedShelf:
+    """A shelf that does something when it is read for the third time: when a map is looked at again."""
+
+    shelf: Shelf
+    act: Callable[[], Any]
+    reads: list[int] = field(default_factory=list)
+
+    def reader(self) -> ShelfReader:
+        self.reads.append(1)
+        if len(self.reads) == 3:
+            self.act()
+        return self.shelf.reader()
+
+
+def test_of_two_processes_one_lays_out_a_map_and_the_other_finds_it_made(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, folder = map_of(home).read_bytes(), map_of(home).parent
+    map_of(home).unlink()
+    with closing(open_app(home)) as app:
+        shelf = app.open_catalogue(NAME).shelf
+        while_it_waited: Any = WatchedShelf(shelf, lambda: map_of(home).write_bytes(whole))
+        assert not map_making.refresh_map(folder, while_it_waited).is_made
+        assert map_making.refresh_map(folder, shelf, is_forced=True).is_made, "the control"
+        map_of(home).unlink()
+        monkeypatch.setattr(map_making, "WAIT_S", 0.01)
+        with CatalogueLock(folder, NAME, file=map_making.LOCK_FILE).held(1), pytest.raises(BusyError, match=NAME):
+            map_making.refresh_map(folder, shelf)
+
+
+def test_the_job_has_maps_that_are_due_made_by_a_process_and_ends_it_when_it_is_stopped(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never_here(*_arguments: Any, **_options: Any) -> None:
+        raise AssertionError("the server lays out no map itself")
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    (home / "pinakes.py").write_text("raise SystemExit('nothing is imported from the current folder')")
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(map_making, "SMALL", 10)
+    monkeypatch.setattr(map_making, "make_map", never_here)
+    with closing(open_app(home)) as app:
+        assert refresh_installed_map(app, NAME, never_stop) == NOT_DUE
+        map_of(home).unlink()
+        with pytest.raises(KeyboardInterrupt):
+            refresh_installed_map(app, NAME, stop)
+        assert not map_of(home).exists()
+        assert refresh_installed_map(app, NAME, never_stop) == "40 records laid out"
+        assert map_of(home).exists()
+    with pytest.raises(UnavailableError, match="did you mean 'films'"):
+        run_map_process(home, "filmz", never_stop)
+
+
+def test_one_error_does_not_end_the_watch_over_the_maps(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, third = [], threading.Event()
+
+    def list_served() -> Any:
+        looks.append(1)
+        if len(looks) == 1:
+            raise RuntimeError("a surprise")
+        if len(looks) == 3:
+            third.set()
+        return ()
+
+    with closing(open_app(home)) as app:
+        monkeypatch.setattr(app, "list_served", list_served)
+        watch = MapWatch(app, first_look_s=0, look_s=0)
+        watch.start()
+        assert third.wait(10)
+        watch.stop()
+
+
 def test_the_command_makes_a_map_leaves_a_good_one_and_replaces_a_damaged_one(
     home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,10 +195,9 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
         (catalogue,) = app.list_served()
         assert catalogue.map.find(catalogue.shelf.reader()) is None
 
-        def make(name: str) -> int:
+        def make(name: str, _checkpoint: Checkpoint) -> str:
             asked.append(name)
-            map_making.refresh_map(map_of(home).parent, catalogue.shelf.reader())
-            return 0
+            return str(map_making.refresh_map(map_of(home).parent, catalogue.shelf))
 
         watch = MapWatch(app, run_map=make)
         for look in range(QUIET_LOOKS):
@@ -103,6 +207,16 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
         for _ in range(LOOKS_FOR_VECTORS):
             watch.look()
         assert asked == [NAME]
+
+        def surprise(_name: str, _checkpoint: Checkpoint) -> str:
+            raise RuntimeError("a surprise")
+
+        map_made = map_of(home).read_bytes()
+        map_of(home).unlink()
+        surprised = MapWatch(app, run_map=surprise)
+        for _ in range(QUIET_LOOKS):
+            surprised.look()
+        map_of(home).write_bytes(map_made)
         placed = catalogue.map.find(catalogue.shelf.reader())
         assert placed is not None
         assert len(placed.keys) == ROWS

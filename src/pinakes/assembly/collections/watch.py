@@ -118,7 +118,7 @@ class CollectionWatch:
         """Run `pinakes sync` in a process of its own, and return its exit code."""
         home = str(self._settings.home)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pinakes", "sync", place, "--background"],
+            [sys.executable, "-P", "-m", "pinakes", "sync", place, "--background"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

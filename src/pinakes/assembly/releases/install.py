@@ -90,13 +90,15 @@ class _Installation:
             with holding_release(place.folder, self.name):
                 if (installed := self.app.library.find_installed(self.name)) is not None:  # while this one waited
                     return _installed_already(installed, self.source, self.version)
-                self._install(place, loaded, blocks, progress)
+                problem = self._install(place, loaded, blocks, progress)
         except (UnavailableError, BusyError):
             raise  # what was fetched is kept: the same command goes on
         except ExpectedError:
             self.app.library.abandon(place)
             raise
-        return _report(self.name, manifest, fetched=blocks.fetched_bytes)
+        report = _report(self.name, manifest, fetched=blocks.fetched_bytes)
+        report.notes += [problem] if problem is not None else []
+        return report
 
     def _replace_samples(self, samples: Installed, loaded: LoadedSpec, blocks: BlockFetcher) -> ReleaseReport:
         """Install the release in the place of sample data, beside whatever was edited in it."""
@@ -114,7 +116,10 @@ class _Installation:
         report.notes.append("it takes the place of the sample data")
         return report
 
-    def _install(self, place: Installed, loaded: LoadedSpec, blocks: BlockFetcher, progress: ReleaseProgress) -> None:
+    def _install(
+        self, place: Installed, loaded: LoadedSpec, blocks: BlockFetcher, progress: ReleaseProgress
+    ) -> str | None:
+        """Build the catalogue of a release; return why its map could not be kept."""
         manifest = self.found.manifest
         self.pack.save_source(self.source)
         self.pack.save_next(NextRelease(manifest=manifest))
@@ -123,8 +128,7 @@ class _Installation:
         save_release_calibration(place.folder, manifest)
         self.pack.settle(manifest)
         self.app.library.complete(place, source=None)  # commit point: it is installed from here on
-        with closing(EmbeddedShelf.open(place.folder, loaded.spec)) as shelf:
-            keep_map(place, shelf)
+        return keep_map(place, lambda: closing(EmbeddedShelf.open(place.folder, loaded.spec)))
 
     def _reserve(self, loaded: LoadedSpec) -> Installed:
         """Return the folder to build in, which is not listed before it is complete."""
