@@ -305,6 +305,32 @@ def test_the_model_plays_music_and_asks_before_it_keeps_anything(
         }"""
     )
     assert "album-satie-gymnopedies" in kept
+    check_page_tools(told.page)
+
+
+def check_page_tools(page: Page) -> None:
+    """Let tools of the page look in the catalogue of a key, be refused, and be offered where there is no catalogue."""
+    found = page.evaluate(
+        """async () => {
+          const site = document.querySelector("script[type=module]").src.replace("app.js", ""), asked = [];
+          const {pageTools} = await import(`${site}views/chat/ui_tools.js`);
+          const tools = await pageTools(["music", "other"].map((name) => ({name, has_audio: true})));
+          window.fetch = async (path, {method}) => {
+            asked.push(path);
+            const answer = {hit: {kind: "track"}, item: {id: "one", name: "One"}, likes: [], error: {message: "No."}};
+            return Response.json(answer, {status: method === "PUT" ? 403 : 200});
+          };
+          const toolNamed = (wanted) => tools.find(({name}) => name === wanted);
+          const run = (name, args) => toolNamed(name).run(args, {}).catch((error) => error.message);
+          for (const id of ["other/one/two", "music/one", "one"]) await run("ui.play", {ids: [id]});
+          const liked = await run("ui.likeAlbum", {id: "one"});
+          return {asked, liked, schemas: (await pageTools([])).map(({schema}) => schema)};
+        }"""
+    )
+    records = [path for path in found["asked"] if path.startswith("/c/")]
+    assert records == ["/c/other/one/two", "/c/music/one", "/c/music/one"]
+    assert found["liked"] == "No.", "a like that was refused is told as kept"
+    assert [schema for schema in found["schemas"] if '"enum": []' in json.dumps(schema)] == []
 
 
 def test_an_answer_can_be_stopped_asked_for_again_and_its_question_changed(
