@@ -135,10 +135,15 @@ def test_a_queue_takes_tracks_obeys_keys_and_goes_on_with_what_is_similar(listen
 
 
 def test_likes_and_playlists_are_kept_and_a_saved_search_is_run_anew(listen: Listen) -> None:
-    visit = listen()
+    visit = listen(allowed=("403",))
     page = visit.open("/music/tracks")
     heart = page.get_by_role("button", name=re.compile("^Like ")).first
     name = str(heart.get_attribute("aria-label")).removeprefix("Like ")
+    refusal = {"error": {"code": "forbidden", "message": "You may keep no likes."}}
+    page.route("**/v1/likes/**", lambda route: route.fulfill(status=403, json=refusal), times=1)
+    heart.click()
+    expect(page.get_by_text("You may keep no likes.")).to_be_visible()
+    expect(heart).to_have_attribute("aria-pressed", "false")
     heart.click()
     expect(heart).to_have_attribute("aria-pressed", "true")
     page.get_by_role("link", name="Likes").click()
