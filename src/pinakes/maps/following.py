@@ -5,13 +5,14 @@ When more than `MOST_CHANGED` of the records are, the map is due to be made anew
 
 import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.errors import StorageError
+from pinakes.maps.finished import FinishedMaps
 from pinakes.maps.making import BESIDE, all_keys, find_present, find_rows, iter_vectors, make_map, place_beside
 from pinakes.maps.map_file import Keys, Places, StoredMap, find_map, marks_of
 from pinakes.model.record import Key
@@ -40,6 +41,8 @@ class PlacedMap:
     """How many records are new, changed or gone since it was laid out."""
     laid_out: int
     """How many records were laid out."""
+    finished: FinishedMaps = field(default_factory=FinishedMaps)
+    """What was made of it: it is kept as long as records and map are the same."""
 
     @property
     def is_due(self) -> bool:

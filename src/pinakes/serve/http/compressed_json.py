@@ -6,12 +6,15 @@ than not, and each would pay for it. No secret is at stake: a foreign site can n
 
 import gzip
 
+import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pinakes.serve.http.accepting import JSON, choose_encoding
 
 SHORTEST = 2_000
+LONG = 100_000
+"""So many bytes take milliseconds to compress, in which nobody else would be answered."""
 LEVEL = 5
 
 
@@ -41,7 +44,7 @@ class _Compressing:
             return
         if self._start is not None:
             start, self._start = self._start, None
-            message = _compress(start, message)
+            message = await _compress(start, message)
             await self._send(start)
         await self._send(message)
 
@@ -51,14 +54,19 @@ def _is_json(start: Message) -> bool:
     return headers.get("content-type", "").startswith(JSON) and "content-encoding" not in headers
 
 
-def _compress(start: Message, body: Message) -> Message:
-    """Return the body that is sent, and change the beginning accordingly."""
+async def _compress(start: Message, body: Message) -> Message:
+    """Return the body that is sent, and change the beginning accordingly; a long one is compressed in a thread."""
     content = body.get("body", b"")
     headers = MutableHeaders(raw=start["headers"])
     headers.add_vary_header("Accept-Encoding")
     if body.get("more_body", False) or len(content) < SHORTEST:
         return body
-    compressed = gzip.compress(content, LEVEL, mtime=0)
+    is_long = len(content) >= LONG
+    compressed = await anyio.to_thread.run_sync(_packed, content) if is_long else _packed(content)
     headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(compressed))
     return {**body, "body": compressed}
+
+
+def _packed(content: bytes) -> bytes:
+    return gzip.compress(content, LEVEL, mtime=0)

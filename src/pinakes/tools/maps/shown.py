@@ -36,17 +36,20 @@ class MapQuestion:
 
 
 def show_map(catalogue: OpenCatalogue, principal: Principal, question: MapQuestion) -> dict[str, Any]:
-    """Return a map, or why there is none."""
+    """Return a map, or why there is none; to callers who see the same, until something changes, it is made once."""
     seen = find_visible(catalogue, principal)
     if seen is None:
         has_vectors = catalogue.shelf.reader().model is not None
         return {"catalogue": catalogue.name, "state": BEING_MADE if has_vectors else NO_VECTORS}
+    made = seen.finished.find_or_make((seen.digest, question), lambda: _finish(seen, question))
+    return {"catalogue": catalogue.name, "state": READY, **made}
+
+
+def _finish(seen: VisibleMap, question: MapQuestion) -> dict[str, Any]:
     colours = {"colour": _shown_colour(seen, question.colour)}
     if question.colours_only:
-        return {"catalogue": catalogue.name, "state": READY, **colours}
+        return colours
     return {
-        "catalogue": catalogue.name,
-        "state": READY,
         "count": len(seen.keys),
         "unplaced": seen.unplaced,
         "ids": seen.view.reader.ids(_keys(seen.keys.tolist())),

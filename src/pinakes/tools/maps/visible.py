@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError, did_you_mean
 from pinakes.maps.colours import MapColours, colour_by_numbers, colour_by_values, find_steps
+from pinakes.maps.finished import FinishedMaps
 from pinakes.maps.labels import FieldValues, MapLabel, find_labels
 from pinakes.maps.making import EVERYTHING, find_rows
 from pinakes.maps.map_file import Keys, Places
@@ -42,11 +44,18 @@ class VisibleMap:
     places: Places
     unplaced: int
     """How many records that they see have no place: those without a vector, and those that are too new."""
+    finished: FinishedMaps
+    """What was made of the same map for those who see the same records, or others."""
 
     @property
     def spec(self) -> CatalogueSpec:
         """The catalogue's declaration."""
         return self.view.spec
+
+    @property
+    def digest(self) -> bytes:
+        """A digest of the records that are seen: who has the same sees the same."""
+        return sha256(self.keys.tobytes() + self.unplaced.to_bytes(8)).digest()
 
     def list_colour_fields(self) -> list[dict[str, str]]:
         """Return the fields that the map can be coloured by, the most telling first, each with its label."""
@@ -122,6 +131,7 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
         keys=seen[is_there],
         places=placed.places[rows[is_there]],
         unplaced=int(np.count_nonzero(~is_there)),
+        finished=placed.finished,
     )
 
 

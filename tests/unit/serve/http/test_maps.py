@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.maps import following
+from pinakes.maps import following, labels
 from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.maps import visible
 from pinakes.tools.maps.resource import map_resources
 from pinakes.tools.toolbox import Toolbox
 from support.libraries import Shelved
@@ -30,11 +31,12 @@ def stories(make_site: Callable[..., Any]) -> Any:
     boxes = Toolbox(generic_tools([catalogue]), map_resources([catalogue]), catalogues=[catalogue])
     site = make_site(toolboxes=boxes)
     site.add_user("ada")
+    site.shelved = shelved
     return site
 
 
-def get_map(site: Any, **query: str) -> Any:
-    return site.client.get("/v1/map/stories", params=query, headers=site.token("ada"))
+def get_map(site: Any, user: str = "ada", **query: str) -> Any:
+    return site.client.get("/v1/map/stories", params=query, headers=site.token(user))
 
 
 def decoded(text: str, kind: str) -> np.ndarray:
@@ -76,6 +78,31 @@ def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_its_colours_or_its_re
     assert [hit["id"] for hit in found.json()["hits"]] == ["fire 2", "snow 3"]
     hidden = stories.client.get("/v1/map/stories/near", params={"id": "secret"}, headers=stories.token("ada"))
     assert hidden.status_code == 404
+
+
+def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes(
+    stories: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def find_labels(places: Any, fields: Any) -> Any:
+        made.append(len(places))
+        return labels.find_labels(places, fields)
+
+    monkeypatch.setattr(visible, "find_labels", find_labels)
+    stories.add_user("bob")
+    stories.add_user("root", "admin")
+    first = get_map(stories)
+    assert get_map(stories).json() == get_map(stories, user="bob").json() == first.json()
+    assert made == [40]
+    assert "secret" in get_map(stories, user="root").json()["ids"], "who sees more gets a map of their own"
+    assert made == [40, 41]
+    assert get_map(stories, colour="year").json()["colour"]["field"] == "year"
+    assert "secret" not in get_map(stories).text
+    assert made == [40, 41, 40]
+    stories.shelved.put(make_story("fire 20", FIRE, moods=("new mood",)))
+    assert "new mood" in get_map(stories).text
+    assert made == [40, 41, 40, 41]
 
 
 def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> None:
