@@ -8,7 +8,7 @@ const KEY = "ai_chat_config";
 
 const withParts = () => import("./providers/anthropic_google.js"), openKind = () => import("./providers/openai.js");
 
-export const PROVIDERS = {
+const PROVIDERS = {
   anthropic: {title: "Anthropic", address: "https://api.anthropic.com", needsKey: true, load: withParts},
   openai: {title: "OpenAI", address: "https://api.openai.com/v1", needsKey: true, load: openKind},
   google: {title: "Google", address: "https://generativelanguage.googleapis.com/v1beta", needsKey: true, load: withParts},
@@ -57,7 +57,7 @@ export function chosen({provider, providers} = config.get()) {
 }
 
 // The settings for another address: a key is never sent to a server that it was not entered for.
-export function movedTo(address, {provider, providers}) {
+function movedTo(address, {provider, providers}) {
   const moved = {provider, providers: {...providers, [provider]: {...providers[provider], address}}};
   if (originOf(chosen(moved)) !== originOf(chosen({provider, providers}))) Object.assign(moved.providers[provider], {key: "", model: ""});
   return moved;
