@@ -15,6 +15,7 @@ from typing import Any
 import filelock
 import pytest
 from argon2 import PasswordHasher
+from hypothesis import settings
 from mutagen import id3
 from mutagen.wave import WAVE
 
@@ -40,6 +41,13 @@ QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)
 
 gc.set_threshold(100_000, 10, 20)
 """Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
+
+settings.register_profile("fixed", derandomize=True, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the same examples in every run and at any pace, so that a failure is the code's, unless told otherwise."""
+    settings.load_profile(config.getoption("hypothesis_profile", None) or "fixed")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
