@@ -32,7 +32,7 @@ def run_map_process(home: Path, name: str, checkpoint: Checkpoint) -> str:
         _end(process)
     if process.returncode:
         said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        raise UnavailableError(f"no map was made of '{name}': {said[-1]}; to see more, run: pinakes map {name}")
+        raise UnavailableError(f"{said[-1].removeprefix('pinakes: ')}; to see more, run: pinakes map {name}")
     made = orjson.loads(output)[name]
     return str(MapReport(records=made["records"], is_made=made["made"], changed=made["changed"]))
 
