@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--points", type=int)
     asked = parser.parse_args()
     with sync_playwright() as playwright:
-        browser = launch(playwright)
+        browser = launch(playwright, has_webgl=True)
         page = start_visit(browser, asked.origin).page
         for zoom in (0, 3):
             print(json.dumps(measure(page, asked.origin, asked.catalogue, asked.points, zoom)), flush=True)

@@ -163,7 +163,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder) / "library"
         shutil.copytree(asked.library or LIBRARY, home, symlinks=True)
-        server, browser = ServerProcess(home, "--no-accounts"), launch(playwright)
+        server, browser = ServerProcess(home, "--no-accounts"), launch(playwright, has_webgl=True)
         try:
             missing = [name for name in asked.only or PICTURES if not save(browser, server, name, asked.into)]
         finally:

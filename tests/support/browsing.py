@@ -26,12 +26,11 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
     "--autoplay-policy=no-user-gesture-required",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
+WITH_WEBGL = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+WITHOUT_WEBGL = ("--disable-gpu", "--disable-3d-apis")
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 NOTE_VIOLATIONS = """
 window.violations = [];
@@ -46,9 +45,10 @@ def find_chromium() -> str | None:
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
-def launch(playwright: Playwright) -> Browser:
-    """Start Chromium without a window, and without connections of its own."""
-    return playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=list(ARGUMENTS))
+def launch(playwright: Playwright, *, has_webgl: bool = False) -> Browser:
+    """Start Chromium without a window, and without connections of its own; with WebGL it draws much slower here."""
+    arguments = [*ARGUMENTS, *(WITH_WEBGL if has_webgl else WITHOUT_WEBGL)]
+    return playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=arguments)
 
 
 @dataclass(kw_only=True)

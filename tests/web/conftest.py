@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
@@ -27,14 +27,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A real Chromium."""
+def playwright() -> Iterator[Playwright]:
+    """The driver of browsers, where there is one to drive."""
     if find_chromium() is None:
         pytest.skip("no Chromium is installed, so nobody looks at the page (Debian: apt install chromium)")
-    with sync_playwright() as playwright:
-        started = launch(playwright)
+    with sync_playwright() as started:
         yield started
-        started.close()
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """A real Chromium."""
+    started = launch(playwright)
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

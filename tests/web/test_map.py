@@ -1,11 +1,11 @@
 """The map: all records of a catalogue at their places, in a real browser."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
-from support.browsing import Visit
+from support.browsing import Visit, launch
 
 pytestmark = pytest.mark.row("N13")
 
@@ -27,6 +27,14 @@ POINTS = """
   return coloured;
 }
 """
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """A Chromium that draws with WebGL."""
+    started = launch(playwright, has_webgl=True)
+    yield started
+    started.close()
 
 
 def open_map(visit: Visit, query: str = "") -> Page:

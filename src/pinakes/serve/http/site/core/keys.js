@@ -23,7 +23,7 @@ document.addEventListener("keydown", (event) => {
   // What is under a dialog waits for its answer.
   if (document.querySelector("dialog[open]") || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (isTyping(event.target) && event.key !== "Escape") return;
-  if (event.key === " " && event.target.closest?.("button, a, summary, input, [role=tab]")) return;
+  if (event.key === " " && event.target.closest?.("button, a, summary, input:not([type=range]), [role=tab]")) return;
   for (const {bindings} of [...keys.get()].reverse()) {
     const work = bindings[event.key]?.[1];
     if (work && work(event) !== false) {
@@ -34,5 +34,5 @@ document.addEventListener("keydown", (event) => {
 });
 
 function isTyping(element) {
-  return element.isContentEditable || element.matches?.("textarea, select, input:not([type=checkbox], [type=radio], [type=button])");
+  return element.isContentEditable || element.matches?.("textarea, select, input:not([type=checkbox], [type=radio], [type=range], [type=button])");
 }

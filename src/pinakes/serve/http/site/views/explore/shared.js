@@ -8,42 +8,39 @@ import {HitList} from "../../parts/hit.js";
 
 const TYPED_MS = 40, FAST_MS = 80;
 
-// It tells what was typed at once, and while keys follow each other fast, after a moment.
+// It tells what was typed at once, and while keys follow each other fast, after a moment. The text is the element's own: nothing that is
+// drawn late can take a letter back.
 export function SearchBox({value, onSearch, label, placeholder, autoFocus}) {
-  const [text, setText] = useState(value), timer = useRef(), told = useRef(value), input = useRef(), typedAt = useRef(0);
-  useEffect(() => {
-    if (value === told.current) return;
-    told.current = value;
-    setText(value);
+  const timer = useRef(), told = useRef(null), input = useRef(), typedAt = useRef(0);
+  useLayoutEffect(() => {
+    if (value !== told.current) input.current.value = told.current = value;
   }, [value]);
   useEffect(() => {
     if (autoFocus && matchMedia("(hover: hover)").matches && !document.activeElement.closest(".drawer")) input.current.focus({preventScroll: true});
     return () => clearTimeout(timer.current);
   }, []);
-  const tell = (typed) => {
+  const tell = () => {
     clearTimeout(timer.current);
-    if (typed.trim() === told.current) return;
-    told.current = typed.trim();
-    onSearch(told.current);
+    const typed = input.current.value.trim();
+    if (typed !== told.current) onSearch(told.current = typed);
   };
-  const type = ({target}) => {
-    setText(target.value);
+  const type = () => {
     clearTimeout(timer.current);
     const isFast = performance.now() - typedAt.current < FAST_MS;
     typedAt.current = performance.now();
-    if (!isFast) return tell(target.value);
-    timer.current = setTimeout(() => tell(target.value), TYPED_MS);
+    if (!isFast) return tell();
+    timer.current = setTimeout(tell, TYPED_MS);
   };
   const press = (event) => {
     if (event.key === "ArrowDown" && moveHit(1)) event.preventDefault();
   };
   const submit = (event) => {
     event.preventDefault();
-    tell(text);
+    tell();
   };
   return html`<form class="box" role="search" onSubmit=${submit}>
     <${Icon} name="search" />
-    <input ref=${input} type="search" aria-label=${label} placeholder=${placeholder} value=${text} onInput=${type} onKeyDown=${press}
+    <input ref=${input} type="search" aria-label=${label} placeholder=${placeholder} onInput=${type} onKeyDown=${press}
       autocomplete="off" autocapitalize="none" spellcheck=${false} enterkeyhint="search" maxlength="2000" />
   </form>`;
 }

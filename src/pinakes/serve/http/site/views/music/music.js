@@ -4,43 +4,29 @@ import {change, go} from "../../core/address.js";
 import {ago, duration, number, plural} from "../../core/format.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Empty, Icon, Problem, Spinner} from "../../parts/basics.js";
+import {SearchBox} from "../explore/shared.js";
 import {changePlaylist, deletePlaylist, enqueue, listMusic, loadPlaylists, play, playRecord, playlists} from "./queue.js";
 import {Artists, Cover, LikeButton, PlaylistForm, QueuePage, SaveRule, Tracks, placeOf, ruleText} from "./tracks.js";
 
 export const title = "Music";
 const SECTIONS = {"": "Home", artists: "Artists", albums: "Albums", tracks: "Tracks", playlists: "Playlists", likes: "Likes", queue: "Queue"};
 const PAGES = {"": Home, artists: Everything, albums: Everything, tracks: Everything, playlists: Playlists, likes: Likes, queue: QueuePage, album: Album, artist: Artist, playlist: Playlist};
-const PART = 60, TYPING_MS = 250;
+const PART = 60;
 
 export default function Music({address}) {
   const page = address.params.page ?? "", query = address.query.get("q") ?? "", id = address.query.get("id") ?? "";
   const Page = query ? Search : PAGES[page];
+  // The first letters open the results, the others change them, so that back leads to where one was.
+  const search = (q) => change({q}, {replace: Boolean(query || !q)});
   return useStyle("views/records.css") && html`<div class="music">
     <h1 class="unseen">Music</h1>
     <div class="music-head">
       <nav aria-label="Music">${Object.entries(SECTIONS).map(([name, label]) => html`
         <a key=${name} href=${name ? `/music/${name}` : "/music"} aria-current=${!query && (page === name || `${page}s` === name) ? "page" : undefined}>${label}</a>`)}</nav>
-      <${SearchBox} query=${query} />
+      <${SearchBox} value=${query} label="Search the music" placeholder="A name, or a mood: slow piano" onSearch=${search} />
     </div>
     ${Page ? html`<${Page} key=${page + id + query} id=${id} list=${page} query=${query} />` : html`<${Empty} title="There is no such page of music" />`}
   </div>`;
-}
-
-// The first letters open the results, the others change them, so that back leads to where one was.
-function SearchBox({query}) {
-  const [typed, setTyped] = useState(query), told = useRef(query), words = typed.trim();
-  useEffect(() => { if (query !== told.current) setTyped(told.current = query); }, [query]);
-  useEffect(() => {
-    const search = () => {
-      told.current = words;
-      change({q: words}, {replace: Boolean(query || !words)});
-    };
-    const timer = words !== query && setTimeout(search, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [typed]);
-  return html`<form role="search" onSubmit=${(event) => event.preventDefault()}>
-    <input type="search" aria-label="Search the music" placeholder="A name, or a mood: slow piano" value=${typed} onInput=${(event) => setTyped(event.target.value)} />
-  </form>`;
 }
 
 // The lists that the server gives for some parameters, under what `top` and before what `foot` make of the answer.
