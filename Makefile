@@ -9,6 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 # Processes that run tests: many tests wait for servers, so there are more than cores.
 WORKERS ?= 3
+BY_FILE = --dist loadfile --no-loadscope-reorder
 
 .PHONY: serve test quick picture screenshots stranger dist conformance chaos damage packs-faults release-faults object-storage install-matrix platform-table check format bench bench-peers bench-large bench-catalogues \
 	bench-server eval lock clean
@@ -17,9 +18,9 @@ serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; 
 	sh scripts/serve_samples.sh
 
 test: $(STAMP)  ## install and run all tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not alone and not web"
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m alone
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m web tests/web
+	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) -m "not alone and not web"
+	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m alone
+	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m web tests/web
 
 quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal

@@ -34,7 +34,7 @@ from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_l
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
 
-pytest_plugins = ["support.quick", "support.strict_skips"]
+pytest_plugins = ["support.quick", "support.slow_first", "support.strict_skips"]
 
 REAL_HASHER = passwords.HASHER
 QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)

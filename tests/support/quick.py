@@ -65,13 +65,16 @@ def is_quick() -> bool:
     return os.environ.get("PINAKES_QUICK") == "1"
 
 
+def is_slow(place: Path) -> bool:
+    """Tell whether a quick run leaves out a file or folder of the tests."""
+    return place.parts[0] not in QUICK or any(place.is_relative_to(slow) for slow in SLOW)
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out what is slow."""
     if not is_quick() or not collection_path.is_relative_to(TESTS) or collection_path == TESTS:
         return None
-    place = collection_path.relative_to(TESTS)
-    is_slow = any(place.is_relative_to(slow) for slow in SLOW)
-    return True if is_slow or place.parts[0] not in QUICK else None
+    return True if is_slow(collection_path.relative_to(TESTS)) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
