@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,22 @@ def provider(file_server: Any, tagged_wav: Callable[..., bytes]) -> Any:
     return file_server
 
 
-@pytest.fixture
-def server(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
-    """A music server that may ask the provider."""
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with music and something else, as it is before anything is asked for."""
+    home = tmp_path_factory.mktemp("built")
     app = App(Settings(home=home))
     for name in ("music", "dnd"):
         add_sample(app, name, progress=lambda _report: None, embed=False)
     app.close()
+    return home
+
+
+@pytest.fixture
+def server(built: Path, tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
+    """A music server that may ask the provider."""
+    home = tmp_path / "home"
+    shutil.copytree(built, home)
     (home / "pinakes.toml").write_text(
         f"""
         [downloads]

@@ -5,6 +5,7 @@ half, the real model, and the files below, which each take seconds; `make test` 
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def is_quick() -> bool:
     return os.environ.get("PINAKES_QUICK") == "1"
 
 
+@cache
 def is_slow(place: Path) -> bool:
     """Tell whether a quick run leaves out a file or folder of the tests."""
     return place.parts[0] not in QUICK or any(place.is_relative_to(slow) for slow in SLOW)

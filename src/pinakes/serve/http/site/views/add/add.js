@@ -193,7 +193,7 @@ function Proposal({path, file, proposal, onProposal, build, discard}) {
 
 function Names({proposal, save}) {
   const columns = proposal.columns.map(({column}) => [column]), {reading} = proposal.changes, {record_title: title, tables} = proposal;
-  const text = (name, label, hint) => html`<div class="field"><label>${label}<input key=${proposal[name]} value=${proposal[name]} maxlength="100"
+  const text = (name, label, hint) => html`<div class="field"><label>${label}<input key=${proposal[name]} defaultValue=${proposal[name]} maxlength="100"
     aria-describedby=${`hint-${name}`} onChange=${(event) => save({[name]: event.target.value.trim() || null})} /></label><span class="hint" id=${`hint-${name}`}>${hint}</span></div>`;
   const choose = (label, ...given) => html`<label>${label}${select(undefined, ...given)}</label>`;
   return html`<section class="card grid">

@@ -96,7 +96,7 @@ export function Settings({onDone}) {
     <details open=${Boolean(kept.providers[settings.provider]?.address) || !provider.needsKey}><summary>Address</summary>
       <div class="stack">
         <label>Address of the provider
-          <input type="url" placeholder=${provider.address} value=${kept.providers[settings.provider]?.address ?? ""} onChange=${(event) => saveConfig(movedTo(event.target.value.trim(), kept))} />
+          <input type="url" placeholder=${provider.address} key=${settings.provider} defaultValue=${kept.providers[settings.provider]?.address ?? ""} onChange=${(event) => saveConfig(movedTo(event.target.value.trim(), kept))} />
           <span class="hint">https, or http on localhost. Another server needs its own key, and leave (connect under [web]).</span></label>
         ${settings.provider === "openai" && html`<label>Protocol
           <select value=${settings.protocol} onChange=${(event) => change({protocol: event.target.value})}>

@@ -122,7 +122,7 @@ export function Audit({address}) {
   return html`<${Chain} />
     <form class="row filters" key=${asked} onSubmit=${send}>${Object.entries(FILTERS).map(([name, label]) => html`<label key=${name} class="grow">${label} ${name === "outcome"
       ? html`<select name=${name}>${OUTCOMES.map((one) => html`<option key=${one} value=${one} selected=${one === given[name]}>${one || "any"}</option>`)}</select>`
-      : html`<input name=${name} value=${given[name] ?? ""} autocomplete="off" />`}</label>`)}<button type="submit">Filter</button></form>
+      : html`<input name=${name} defaultValue=${given[name] ?? ""} autocomplete="off" />`}</label>`)}<button type="submit">Filter</button></form>
     <section class="card"><${Loaded} state=${state}>${({rows, total, values}) => html`<${Table} label="Calls" columns=${AUDIT_COLUMNS} rows=${rows} empty="No call matches." />
       <${Pages} offset=${page.offset} shown=${rows.length} total=${total} size=${SIZE} onMove=${(offset) => setPage({offset, up_to: values.up_to})} />`}<//></section>`;
 }
