@@ -75,7 +75,8 @@ def measure(url: str, catalogue: str) -> None:
     report("request for hits, without a browser", list(iter_requests(url, catalogue)))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--disable-gpu"],
         )
         page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to wait for functions
         page.goto(f"{url}/c/{catalogue}")

@@ -6,7 +6,7 @@ import {ask} from "../../core/server.js";
 import {Icon, toast} from "../../parts/basics.js";
 import {HitList} from "../../parts/hit.js";
 
-const TYPED_MS = 40, FAST_MS = 80;
+const TYPED_MS = 25, FAST_MS = 60;
 
 // It tells what was typed at once, and while keys follow each other fast, after a moment. The text is the element's own: nothing that is
 // drawn late can take a letter back.
