@@ -1,12 +1,13 @@
-"""Frames a second of the map while it is panned: 20,000 points, WebGL2 in software.
+"""Frames a second of the map while it is panned: 20,000 points, WebGL2 in software or a plain canvas.
 
-    PYTHONPATH=src:tests python benchmarks/map_frames.py http://127.0.0.1:8765 CATALOGUE [--points 20000]
+    PYTHONPATH=src:tests python benchmarks/map_frames.py http://127.0.0.1:8765 CATALOGUE [--points 20000] [--canvas]
 
 The server is a running one with a catalogue that has a map. With `--points`, its map is replaced in the browser by one
 of so many random points in clusters, so that any catalogue will do. The map is panned by a pointer that moves at every
 frame, for some seconds; a frame counts when the map was drawn or moved in it. `idle` is what the machine manages while
 nothing moves: where it is below 60, the machine is busy with something else. Chromium renders by SwiftShader, on the
-CPU: on a machine with a graphics card the figure is higher.
+CPU: on a machine with a graphics card the figure is higher. With `--canvas` it has no WebGL, as browsers are where
+there is no graphics card.
 """
 
 import argparse
@@ -110,9 +111,10 @@ def main() -> None:
     parser.add_argument("origin")
     parser.add_argument("catalogue")
     parser.add_argument("--points", type=int)
+    parser.add_argument("--canvas", action="store_true")
     asked = parser.parse_args()
     with sync_playwright() as playwright:
-        browser = launch(playwright, has_webgl=True)
+        browser = launch(playwright, has_webgl=not asked.canvas)
         page = start_visit(browser, asked.origin).page
         for zoom in (0, 3):
             print(json.dumps(measure(page, asked.origin, asked.catalogue, asked.points, zoom)), flush=True)
