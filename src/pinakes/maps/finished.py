@@ -1,4 +1,4 @@
-"""What was made of a map lately: labels, colours and lists of ids take half a second of a core for 20,000 records."""
+"""A small cache of finished maps: labels, colours and lists of ids take half a second of a core for 20,000 records."""
 
 import threading
 from collections import OrderedDict

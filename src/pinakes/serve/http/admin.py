@@ -152,7 +152,7 @@ def admin_endpoints(service: Service) -> list[EndpointSpec]:
 
 
 class AdminEndpoints:
-    """Who sees which catalogue, who is logged in, and how calls go."""
+    """Endpoints of administrators: access to catalogues, sessions and tokens of all users, and figures of the calls."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -86,8 +86,8 @@ def _found_tray(view: CatalogueView, question: TasteQuestion, scope: Scope) -> _
     likes = {one: _find(view, one, scope) for one in question.likes}
     dislikes = {one: _find(view, one, scope) for one in question.dislikes}
     liked, disliked = ({one.key: one for one in some.values() if one} for some in (likes, dislikes))
-    for one in (disliked[key] for key in disliked if key in liked):
-        raise InputError(f"'dislikes': '{one.title}' is among the 'likes' too; leave it out of one of them")
+    if (both := next((one for key, one in disliked.items() if key in liked), None)) is not None:
+        raise InputError(f"'dislikes': '{both.title}' is among the 'likes' too; leave it out of one of them")
     return _Tray(
         likes=tuple(liked.values()),
         dislikes=tuple(disliked.values()),
