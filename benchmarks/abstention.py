@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from libraries import DEFAULT_HOME, open_library
+from recorded_figures import flatten
 
-from pinakes.catalogue.spec import texts_of
-from pinakes.grading.figures import build_figure, flatten
-from pinakes.model.hits import Evidence
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.tools.catalogue import CatalogueView
+from stackroom.catalogue.spec import texts_of
+from stackroom.grading.figures import build_figure
+from stackroom.model.hits import Evidence
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.tools.catalogue import CatalogueView
 
 SETS = Path(__file__).parent / "sets"
 LIBRARIES = {

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pinakes.assembly.app import App
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.browse_shapes import BrowseParams
-from pinakes.tools.generic.shapes import SearchParams
-from pinakes.tools.generic.tools import GenericTools
+from stackroom.assembly.app import App
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.browse_shapes import BrowseParams
+from stackroom.tools.generic.shapes import SearchParams
+from stackroom.tools.generic.tools import GenericTools
 
 CALLS = {
     "a number": {"of": "episodes"},
@@ -38,12 +38,12 @@ SQL = "SELECT type, count(*), min(episodes), max(episodes), sum(episodes) FROM a
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, help="a library with the catalogue anime; by default PINAKES_HOME")
+    parser.add_argument("--home", type=Path, help="a library with the catalogue anime; by default STACKROOM_HOME")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.home:
-        os.environ["PINAKES_HOME"] = str(options.home)
+        os.environ["STACKROOM_HOME"] = str(options.home)
     report = measure(options.rounds)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
 

@@ -17,12 +17,12 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from pinakes.assembly.app import App
-from pinakes.measure.bench import bench, serve_command, time_start
-from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
-from pinakes.shelf.terms import text_tokens
-from pinakes.text.query import analyse_query
+from stackroom.assembly.app import App
+from stackroom.measure.bench import bench, serve_command, time_start
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
+from stackroom.shelf.terms import text_tokens
+from stackroom.text.query import analyse_query
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data" / "anime" / "anime-20k.jsonl.zst"
@@ -31,15 +31,15 @@ STARTS = 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=Path(tempfile.gettempdir()) / "pinakes-bench" / "anime")
+    parser.add_argument("--home", type=Path, default=Path(tempfile.gettempdir()) / "stackroom-bench" / "anime")
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not DATA.is_file():
         sys.exit(f"{DATA} is not here: this benchmark needs the real data")
-    os.environ["PINAKES_HOME"] = str(options.home)
+    os.environ["STACKROOM_HOME"] = str(options.home)
     if not (options.home / "catalogues" / "anime" / "pack").is_dir():
-        subprocess.run([sys.executable, "-m", "pinakes", "add", str(DATA), "--as", "anime"], check=True)
+        subprocess.run([sys.executable, "-m", "stackroom", "add", str(DATA), "--as", "anime"], check=True)
     report = measure(options.questions)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
 

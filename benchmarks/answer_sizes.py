@@ -1,6 +1,6 @@
 """The size of every tool's answers and of resources over a library: by default, with a small budget, over all pages.
 
-    PINAKES_HOME=… python benchmarks/answer_sizes.py
+    STACKROOM_HOME=… python benchmarks/answer_sizes.py
 
 A token is taken as four bytes of the longer form of an answer: the structured content as `json.dumps` writes it, or
 its text. A tool whose catalogue the library does not have is left out. The command fails where an answer is larger than
@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pinakes.assembly.app import App
-from pinakes.errors import UnknownResourceError
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
-from pinakes.tools.resources.resource import ResourceContent
+from stackroom.assembly.app import App
+from stackroom.errors import UnknownResourceError
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import load_settings
+from stackroom.tools.resources.resource import ResourceContent
 
 DEFAULT_TOKENS = 2_500
 SMALL_TOKENS = 400
@@ -111,10 +111,10 @@ JUDOKA_CALLS = [
 CALLS = [*GENERIC_CALLS, *ANIME_CALLS, *PAPER_CALLS, *DOCUMENT_CALLS, *MUSIC_CALLS, *JUDOKA_CALLS]
 RESOURCES = [
     "changelog://recent",
-    "pinakes://anime/mal-21",
-    "pinakes://music/artist-johann-sebastian-bach",
-    "pinakes-values://anime/tags/comedy",
-    "pinakes-values://music/genres/piano",
+    "stackroom://anime/mal-21",
+    "stackroom://music/artist-johann-sebastian-bach",
+    "stackroom-values://anime/tags/comedy",
+    "stackroom-values://music/genres/piano",
 ]
 DOCUMENTS_SHOWN = 3
 """The number of documents in the table: those with a problem, and the longest."""

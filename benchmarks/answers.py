@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from libraries import DEFAULT_HOME, open_library
+from recorded_figures import flatten
 
-from pinakes.gate.gate import Gate
-from pinakes.grading.figures import as_json, build_figure, flatten
-from pinakes.grading.metrics import ndcg
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.search.series import Work, same_franchise, work_of
-from pinakes.tools.catalogue import CatalogueView
+from stackroom.gate.gate import Gate
+from stackroom.grading.figures import as_json, build_figure
+from stackroom.grading.metrics import ndcg
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.search.series import Work, same_franchise, work_of
+from stackroom.tools.catalogue import CatalogueView
 
 SETS = Path(__file__).parent / "sets"
 DEPTH = 10

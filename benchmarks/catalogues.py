@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zstandard
 from real_anime import DEFAULT_WORK
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_provider, open_rows, package_recipe
-from pinakes.assembly.published import publish_catalogue
-from pinakes.embed.weights import pull_model
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_provider, open_rows, package_recipe
+from stackroom.assembly.published import publish_catalogue
+from stackroom.embed.weights import pull_model
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.zstd import zstd
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 COLLECTIONS = {"handbook": "handbook.tar.zst", "dnd": "dnd-srd.tar.zst"}
@@ -135,7 +135,7 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
     def show(report: IngestReport) -> None:
         print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
 
-    package = get_package(spec_name)
+    package = PACKAGES.get(spec_name)
     source = open_rows(package, location, open_provider=partial(open_provider, app))
     report = add_catalogue(app, source, recipe=package_recipe(package), name=name, progress=show)
     print(file=sys.stderr)
@@ -155,7 +155,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
     if not folder.is_dir():
         with (
             archive.open("rb") as packed,
-            zstandard.ZstdDecompressor().stream_reader(packed) as stream,
+            zstd.ZstdFile(packed) as stream,
             tarfile.open(fileobj=stream, mode="r|") as tar,
         ):
             tar.extractall(folder, filter="data")

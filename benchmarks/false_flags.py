@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
-from pinakes.text.chunks import split_passages
-from pinakes.text.instructions import find_in_texts, find_instructions
+from stackroom.text.chunks import split_passages
+from stackroom.text.instructions import find_in_texts, find_instructions
+from stackroom.zstd import zstd
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 MOST_SHARE = 0.02
@@ -107,14 +106,14 @@ def _cost_ms(texts: Sequence[str]) -> float:
 
 def _iter_lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        unpacked = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), encoding="utf-8")
+        unpacked = io.TextIOWrapper(zstd.ZstdFile(file), encoding="utf-8")
         yield from map(json.loads, unpacked)
 
 
 def _iter_documents(path: Path) -> Iterator[str]:
     with (
         path.open("rb") as file,
-        zstandard.ZstdDecompressor().stream_reader(file) as unpacked,
+        zstd.ZstdFile(file) as unpacked,
         tarfile.open(fileobj=unpacked, mode="r|") as archive,
     ):
         for member in archive:

@@ -1,8 +1,9 @@
-"""How long after `pinakes add` of a table the first search finds what it should, and what the time is spent on.
+"""How long after `stackroom add` of a table the first search finds what it should, and what the time is spent on.
 
     .venv/bin/python benchmarks/first_answer.py [--rows 20000] [--vectors 256]
 
-A table of 15 columns with a text of about 200 characters is written, `pinakes add --yes` is started on it as a process
+A table of 15 columns with a text of about 200 characters is written, `stackroom add --yes` is started on it as a
+process
 of its own, and this process asks for one row's own words until it is the first hit. Then it waits for some vectors and
 stops the command as Ctrl-C does. Wall and CPU seconds are of the command, from its start, without the process that
 indexes beside it; they control for nothing but
@@ -21,10 +22,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pinakes.assembly.app import App
-from pinakes.errors import ExpectedError
-from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.errors import ExpectedError
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
 
 SYLLABLES = ("ba", "ko", "ri", "ta", "mo", "lu", "sen", "dar", "vel", "pi", "ner", "os", "ul", "gan", "the", "mir")
 GENRES = ("Drama", "Comedy", "Horror", "War", "Crime", "Family", "Action", "Music")
@@ -85,7 +86,7 @@ def wait_for(is_so: Callable[[], bool], process: subprocess.Popen[bytes]) -> Non
     deadline = time.monotonic() + PATIENCE_S
     while not is_so():
         if process.poll() not in (None, 0) or time.monotonic() > deadline:
-            sys.exit(f"pinakes add ended with {process.poll()}, or took more than {PATIENCE_S:.0f} s")
+            sys.exit(f"stackroom add ended with {process.poll()}, or took more than {PATIENCE_S:.0f} s")
         time.sleep(POLL_S)
 
 
@@ -99,7 +100,7 @@ def measure(home: Path, rows: int, vectors: int) -> None:
     options = ["--yes"] if has_model else ["--yes", "--no-embed"]
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "pinakes", "add", str(table), *options], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "stackroom", "add", str(table), *options], stdout=subprocess.DEVNULL
     )
 
     def report(phase: str) -> None:
@@ -144,7 +145,7 @@ def main() -> None:
         home = Path(folder)
         if models.is_dir():
             (home / "models").symlink_to(models.resolve())
-        os.environ["PINAKES_HOME"] = str(home)
+        os.environ["STACKROOM_HOME"] = str(home)
         measure(home, arguments.rows, arguments.vectors)
 
 

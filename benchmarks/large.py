@@ -18,14 +18,14 @@ from real_anime import DEFAULT_WORK, Query, RealAnime, draw_queries, load_real_a
 from rich.console import Console
 from rich.table import Table
 
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import WHOLE, AnyOf, Range, Scope
-from pinakes.model.vectors import Vector
-from pinakes.search.searcher import QueryVector, Searcher
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.view import EmbeddedView
-from pinakes.shelf.port import Embedding, Put
-from pinakes.text.query import TextQuery, analyse_query
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import WHOLE, AnyOf, Range, Scope
+from stackroom.model.vectors import Vector
+from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.view import EmbeddedView
+from stackroom.shelf.port import Embedding, Put
+from stackroom.text.query import TextQuery, analyse_query
 
 NOISE = 0.7
 """Length of the random vector added to each unit vector before it is made a unit again: cosine to the original 0.82."""

@@ -1,6 +1,6 @@
 """Libraries of the real data and the samples, built once under a folder and brought up to date when something changed.
 
-Each library is a PINAKES_HOME of its own, built by the command line like a user's. A stamp has the digest of the data
+Each library is a STACKROOM_HOME of its own, built by the command line like a user's. A stamp has the digest of the data
 and of the code that a build depends on. Where it differs, the same commands run again: they embed only new texts.
 """
 
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from pinakes.assembly.app import App
-from pinakes.embed.models import LOCAL_MODELS
-from pinakes.embed.weights import pull_model
-from pinakes.settings import Settings
-from pinakes.sources.compressed import open_decompressed
+from stackroom.assembly.app import App
+from stackroom.embed.models import LOCAL_MODELS
+from stackroom.embed.weights import pull_model
+from stackroom.settings import Settings
+from stackroom.sources.compressed import open_decompressed
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
 SETS = Path(__file__).parent / "sets"
-DEFAULT_HOME = Path(tempfile.gettempdir()) / "pinakes-bench" / "quality"
+DEFAULT_HOME = Path(tempfile.gettempdir()) / "stackroom-bench" / "quality"
 STAMP = "built.txt"
-AS_BUILT = "PINAKES_BENCH_AS_BUILT"
+AS_BUILT = "STACKROOM_BENCH_AS_BUILT"
 """Set this variable to use the libraries as they are, whatever changed since."""
 
 ENGINE = ("text", "ingest", "embed", "catalogue", "search/calibrate.py")
@@ -54,7 +54,7 @@ LIBRARIES: dict[str, Sequence[BenchCatalogue]] = {
     ),
     "anime": (BenchCatalogue(name="anime", source=DATA / "anime" / "anime-20k.jsonl.zst", package="anime"),),
 }
-"""The libraries by name; `sample` is what `pinakes init` sets up."""
+"""The libraries by name; `sample` is what `stackroom init` sets up."""
 
 
 def open_library(home: Path, name: str) -> App:
@@ -88,9 +88,9 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
 
 
 def _run(folder: Path, *arguments: str) -> None:
-    print(f"building {folder.name}: pinakes {' '.join(arguments)}", file=sys.stderr, flush=True)
-    environment = {**os.environ, "PINAKES_HOME": str(folder)}
-    subprocess.run([sys.executable, "-m", "pinakes", *arguments], check=True, env=environment, stdout=sys.stderr)
+    print(f"building {folder.name}: stackroom {' '.join(arguments)}", file=sys.stderr, flush=True)
+    environment = {**os.environ, "STACKROOM_HOME": str(folder)}
+    subprocess.run([sys.executable, "-m", "stackroom", *arguments], check=True, env=environment, stdout=sys.stderr)
 
 
 def link_models(folder: Path) -> None:
@@ -114,9 +114,9 @@ def _first_rows(one: BenchCatalogue, folder: Path) -> Path:
 def _digest(catalogues: Sequence[BenchCatalogue]) -> str:
     """Return the digest of the data and the code that a library depends on."""
     found = hashlib.sha256(repr([(one.name, one.package, one.rows) for one in catalogues]).encode())
-    code = [ROOT / "src" / "pinakes" / part for part in ENGINE]
+    code = [ROOT / "src" / "stackroom" / part for part in ENGINE]
     packages = {one.package for one in catalogues} if catalogues else {"."}
-    code += [ROOT / "src" / "pinakes_catalogues" / package for package in packages if package]
+    code += [ROOT / "src" / "stackroom_catalogues" / package for package in packages if package]
     for path in _files([*code, *(one.source for one in catalogues)]):
         found.update(str(path.relative_to(ROOT.parent)).encode() + path.read_bytes())
     return found.hexdigest()

@@ -19,12 +19,12 @@ from typing import Any
 
 from load_client import StdioCaller
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.control.control import Control
-from pinakes.model.principal import LOCAL_USER, Action, Quotas
-from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.control.control import Control
+from stackroom.model.principal import LOCAL_USER, Action, Quotas
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
 
 HERE = Path(__file__).parent
 START_S = 60
@@ -185,7 +185,7 @@ class Library:
 
     def environment(self, **settings: str) -> dict[str, str]:
         """Return the environment of a process that uses the library."""
-        return {**os.environ, "PINAKES_HOME": str(self.home), **settings}
+        return {**os.environ, "STACKROOM_HOME": str(self.home), **settings}
 
 
 async def prepare_library(work: Path, source: Path | None, calls: Iterable[Mapping[str, Any]]) -> Library:
@@ -205,7 +205,7 @@ async def prepare_library(work: Path, source: Path | None, calls: Iterable[Mappi
 
 def _prepare_tokens(home: Path) -> dict[str, str]:
     """Return a new token of each user: a few have no limits to speak of, the others the usual ones."""
-    control = Control.open(load_settings({"PINAKES_HOME": str(home)}))
+    control = Control.open(load_settings({"STACKROOM_HOME": str(home)}))
     known = {user.name for user in control.accounts.list_users(limit=1000)[0]}
     control.accounts.create_first_admin()
     roles = {role.name for role in control.accounts.list_roles()}
@@ -235,7 +235,7 @@ def _prepare_home(work: Path, library: Path | None) -> Path:
     if not home.is_dir():
         if library:
             shutil.copytree(library, home, symlinks=False)
-        app = App(load_settings({"PINAKES_HOME": str(home)}))
+        app = App(load_settings({"STACKROOM_HOME": str(home)}))
         installed = {one.name for one in app.library.list_installed()}
         for _package, sample in app.packages.iter_samples():
             if sample.name not in installed and sample.name in ("anime", "handbook"):
@@ -246,7 +246,7 @@ def _prepare_home(work: Path, library: Path | None) -> Path:
 
 def draw_arguments(home: Path, count: int, *, limit: int = 10, seed: int = 3) -> list[dict[str, Any]]:
     """Return arguments of `search_anime`, made of the records: a third titles, the rest words of a synopsis."""
-    app = App(load_settings({"PINAKES_HOME": str(home)}))
+    app = App(load_settings({"STACKROOM_HOME": str(home)}))
     reader = app.open_catalogue("anime").shelf.reader()
     records = list(reader.fetch(reader.scan(scope=WHOLE, limit=20_000), scope=WHOLE).values())
     app.close()
@@ -264,7 +264,7 @@ def draw_arguments(home: Path, count: int, *, limit: int = 10, seed: int = 3) ->
 
 def ours_stdio_command() -> list[str]:
     """Return the command of our server on stdio."""
-    return [sys.executable, "-m", "pinakes", "serve"]
+    return [sys.executable, "-m", "stackroom", "serve"]
 
 
 def bare_stdio_command(library: Library) -> list[str]:
@@ -275,7 +275,7 @@ def bare_stdio_command(library: Library) -> list[str]:
 def start_ours(library: Library) -> Process:
     """Start our server, with accounts and the default limits."""
     port = free_port()
-    command = [sys.executable, "-m", "pinakes", "serve", "--http", "--port", str(port)]
+    command = [sys.executable, "-m", "stackroom", "serve", "--http", "--port", str(port)]
     environment = library.environment(LOG_LEVEL="WARNING")
     return Process(command, port, environment, library.log).wait_until_up("/health/ready")
 

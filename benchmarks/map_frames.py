@@ -95,7 +95,7 @@ def measure(page: Page, origin: str, catalogue: str, points: int | None, zoom: i
         def fulfil(route: Route) -> None:
             route.fulfill(body=answer, content_type="application/json")
 
-        page.route(f"**/v1/map/{catalogue}", fulfil)
+        page.route("**/v1/tools/map", fulfil)
     page.goto(f"{origin}/c/{catalogue}?view=map")
     page.wait_for_selector(".map-stage[data-frames]")
     for _ in range(zoom):

@@ -19,13 +19,13 @@ import soundfile
 from mutagen import id3
 from real_anime import DEFAULT_WORK
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.embed.weights import pull_model
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.port import RowSource
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.embed.weights import pull_model
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.port import RowSource
 
 CHINOOK = Path(__file__).parents[2] / "shared" / "data" / "music" / "chinook.sqlite"
 FORMATS = {"mp3": "MP3", "flac": "FLAC", "ogg": "OGG", "wav": "WAV"}
@@ -117,7 +117,7 @@ def scan(app: App, files: Path) -> None:
     add_catalogue(
         app,
         rows_of(str(files)),
-        recipe=package_recipe(get_package("music")),
+        recipe=package_recipe(PACKAGES.get("music")),
         name="scanned",
         progress=quiet,
         embed=False,
@@ -127,7 +127,7 @@ def scan(app: App, files: Path) -> None:
 def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, float]:
     """Build a catalogue, and time `catalog.search` with its answer made, as the gate calls it."""
     add_catalogue(
-        app, rows_of(location), recipe=package_recipe(get_package("music")), name=name, progress=quiet, embed=embed
+        app, rows_of(location), recipe=package_recipe(PACKAGES.get("music")), name=name, progress=quiet, embed=embed
     )
     tool = app.build_gate([name]).get_tool(LOCAL_USER, "catalog.search")
     walls = []
@@ -148,7 +148,7 @@ def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, fl
 
 
 def rows_of(location: str) -> RowSource:
-    return open_rows(get_package("music"), location)
+    return open_rows(PACKAGES.get("music"), location)
 
 
 def timed(work: Callable[[], None]) -> float:

@@ -26,21 +26,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zstandard
 
-from pinakes.assembly.app import App
-from pinakes.catalogue.codec import encode_record
-from pinakes.catalogue.embedded_text import find_digest
-from pinakes.catalogue.spec import CatalogueSpec, FieldType
-from pinakes.embed.models import MINILM
-from pinakes.library import PACK_FOLDER
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.net.package_index import fetch_wheel
-from pinakes.packs.releases.installed_pack import InstalledPack, ReleaseSource
-from pinakes.settings import load_settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Embedding, Put
+from stackroom.assembly.app import App
+from stackroom.catalogue.codec import encode_record
+from stackroom.catalogue.embedded_text import find_digest
+from stackroom.catalogue.spec import CatalogueSpec, FieldType
+from stackroom.embed.models import MINILM
+from stackroom.library import PACK_FOLDER
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.net.package_index import fetch_wheel
+from stackroom.packs.installed import InstalledPack, ReleaseSource
+from stackroom.settings import load_settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Embedding, Put
+from stackroom.zstd import zstd
 
 CATALOGUE = "anime"
 QUERY = "a detective who solves crimes with the help of ghosts"
@@ -89,14 +89,14 @@ def run(command: list[str], **variables: str) -> str:
     return done.stdout
 
 
-def pinakes(*arguments: str, **variables: str) -> str:
+def stackroom(*arguments: str, **variables: str) -> str:
     """Run a command of this checkout."""
-    return run([sys.executable, "-m", "pinakes", *arguments], **variables)
+    return run([sys.executable, "-m", "stackroom", *arguments], **variables)
 
 
 def publish(home: Path, pack: Path, site: Path, version: str) -> None:
-    pinakes("pack", "build", CATALOGUE, str(pack), "--version", version, PINAKES_HOME=str(home))
-    pinakes("pack", "publish", str(pack), str(site), PINAKES_HOME=str(home))
+    stackroom("pack", "build", CATALOGUE, str(pack), "--version", version, STACKROOM_HOME=str(home))
+    stackroom("pack", "publish", str(pack), str(site), STACKROOM_HOME=str(home))
 
 
 def mirror_model(folder: Path) -> None:
@@ -132,17 +132,17 @@ def measure_fresh(work: Path, site: Path, python: str) -> dict[str, float]:
     times: dict[str, float] = {}
     with serving(site) as address:
         own = {
-            "PINAKES_HOME": str(home),
-            "PINAKES_HUB_URL": f"{address}/models",
+            "STACKROOM_HOME": str(home),
+            "STACKROOM_HUB_URL": f"{address}/models",
             "PYTHONPATH": "",
-            "PINAKES_MODELS": "",
+            "STACKROOM_MODELS": "",
         }
-        command = str(environment / "bin" / "pinakes")
+        command = str(environment / "bin" / "stackroom")
         steps = {
             "python -m venv": [python, "-m", "venv", str(environment)],
             "pip install WHEEL": [str(environment / "bin" / "pip"), "install", "-q", "--no-input", str(wheel)],
-            "pinakes init anime --from URL": [command, "init", CATALOGUE, "--from", address],
-            "pinakes search anime QUERY": [command, "search", CATALOGUE, QUERY, "--limit", "3", "--json"],
+            "stackroom init anime --from URL": [command, "init", CATALOGUE, "--from", address],
+            "stackroom search anime QUERY": [command, "search", CATALOGUE, QUERY, "--limit", "3", "--json"],
         }
         for name, step in steps.items():
             times[name], output = timed(name, partial(run, step, **own))
@@ -172,7 +172,7 @@ def changed_record(record: Record, spec: CatalogueSpec, *, in_text: bool, chance
 
 def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
     """Change a share of the records; return how many, and the bytes of what changed, compressed alone."""
-    app = App(load_settings({"PINAKES_HOME": str(home)}))
+    app = App(load_settings({"STACKROOM_HOME": str(home)}))
     installed, chance = app.library.get_installed(CATALOGUE), random.Random(16)
     spec = app.spec_of(installed).spec
     with closing(EmbeddedShelf.open(installed.folder, spec)) as shelf:
@@ -196,7 +196,7 @@ def change_some(home: Path, share: float, *, in_text: bool) -> tuple[int, int]:
         shelf.apply(puts)
         shelf.publish()
     parts = sorted(content, key=lambda one: one[:1] != b"{")  # records, then vectors
-    return len(changed), len(zstandard.ZstdCompressor(level=LEVEL).compress(b"".join(parts)))
+    return len(changed), len(zstd.compress(b"".join(parts, LEVEL)))
 
 
 def _others(count: int, dimension: int) -> Any:
@@ -210,7 +210,7 @@ def measure_updates(work: Path, library: Path, site: Path, pack: Path) -> None:
     installed = work / "installed"
     if not installed.is_dir():
         with serving(site) as address:
-            pinakes("init", CATALOGUE, "--from", address, "--no-model", PINAKES_HOME=str(installed))
+            stackroom("init", CATALOGUE, "--from", address, "--no-model", STACKROOM_HOME=str(installed))
             source = next(installed.glob("catalogues/*/pack/source.json"))
             print(f"  installed from {address} ({source.stat().st_size} bytes of notes)")
     print(f"  {'changed':30} {'records':>8} {'changed bytes':>14} {'moved bytes':>12} {'ratio':>6} {'seconds':>8}")
@@ -231,7 +231,7 @@ def _measure_update(
     with serving(site) as address:
         _follow(mine, address)
         CountingHandler.sent, started = 0, time.perf_counter()
-        report = json.loads(pinakes("update", CATALOGUE, "--json", PINAKES_HOME=str(mine)))
+        report = json.loads(stackroom("update", CATALOGUE, "--json", STACKROOM_HOME=str(mine)))
         seconds, moved = time.perf_counter() - started, CountingHandler.sent
     what = f"{share:.1%}, {'text and vector' if in_text else 'a number'}"
     print(
@@ -244,7 +244,7 @@ def _measure_update(
 
 def _follow(home: Path, address: str) -> None:
     """Let an installed catalogue follow another address: every run has a port of its own."""
-    app = App(load_settings({"PINAKES_HOME": str(home)}))
+    app = App(load_settings({"STACKROOM_HOME": str(home)}))
     pack = InstalledPack(app.library.get_installed(CATALOGUE).folder / PACK_FOLDER)
     pack.save_source(ReleaseSource(place=address))
 

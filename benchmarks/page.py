@@ -10,6 +10,7 @@ requests without a browser. Both control for nothing but the machine; run it on 
 """
 
 import argparse
+import json
 import os
 import shutil
 import socket
@@ -19,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from playwright.sync_api import Page, sync_playwright
@@ -56,7 +56,7 @@ NOTE_RESULTS = """
 def main() -> None:
     """Type, and print the percentiles."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", help="a library to serve (PINAKES_HOME)")
+    parser.add_argument("--library", help="a library to serve (STACKROOM_HOME)")
     parser.add_argument("--url", help="a server without accounts that runs already")
     parser.add_argument("--catalogue", default="anime")
     given = parser.parse_args()
@@ -88,8 +88,15 @@ def iter_requests(url: str, catalogue: str) -> Iterator[float]:
     """Yield the milliseconds of the request for each beginning of each sentence."""
     for sentence in SENTENCES:
         for length in range(1, len(sentence) + 1):
-            asked = urlencode({"q": sentence[:length].strip(), "parts": "hits"})
-            request = Request(f"{url}/c/{catalogue}?{asked}", headers={"Accept": "application/json"})
+            asked = {
+                "query": sentence[:length].strip(),
+                "catalogue": catalogue,
+                "read_conditions": True,
+                "include": ["tiles", "counts"],
+                "limit": 24,
+            }
+            headers = {"Content-Type": "application/json"}
+            request = Request(f"{url}/v1/tools/search", json.dumps(asked).encode(), headers)
             began = time.perf_counter()
             with urlopen(request) as reply:
                 reply.read()
@@ -126,9 +133,9 @@ def served(home: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "pinakes", "serve", "--http", "--no-accounts", "--port", str(port)]
+    command = [sys.executable, "-m", "stackroom", "serve", "--http", "--no-accounts", "--port", str(port)]
     process = subprocess.Popen(
-        command, env={**os.environ, "PINAKES_HOME": home}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, env={**os.environ, "STACKROOM_HOME": home}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         wait_for(f"http://127.0.0.1:{port}")
@@ -143,7 +150,7 @@ def wait_for(url: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
-            urlopen(f"{url}/v1/catalogues").close()
+            urlopen(f"{url}/v1/tools").close()
         except OSError:
             if time.monotonic() > end:
                 raise

@@ -19,14 +19,15 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import zstandard
 from libraries import AS_BUILT, DATA, DEFAULT_HOME, SETS, link_models
+from recorded_figures import flatten
 
-from pinakes.assembly.app import App
-from pinakes.gate.gate import Gate
-from pinakes.grading.figures import build_figure, flatten
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.gate.gate import Gate
+from stackroom.grading.figures import build_figure
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.zstd import zstd
 
 DEPTHS = (5, 10)
 LIBRARY = "documents"
@@ -176,7 +177,7 @@ def _unpack(corpus: Corpus, folder: Path) -> None:
     """Write the Markdown files of a collection, unless they are there."""
     if folder.is_dir():
         return
-    archive = zstandard.ZstdDecompressor().stream_reader((DATA / "documents" / corpus.archive).read_bytes())
+    archive = zstd.ZstdFile((DATA / "documents" / corpus.archive).read_bytes())
     with tarfile.open(fileobj=io.BytesIO(archive.read())) as files:
         for entry in files:
             path = PurePosixPath(entry.name)
@@ -193,8 +194,8 @@ def _is_taken(path: PurePosixPath, corpus: Corpus) -> bool:
 
 
 def _add(folder: Path, files: Path, name: str, model: str | None) -> None:
-    environment = {**os.environ, "PINAKES_HOME": str(folder)}
-    command = [sys.executable, "-m", "pinakes", "add", str(files), "--name", name]
+    environment = {**os.environ, "STACKROOM_HOME": str(folder)}
+    command = [sys.executable, "-m", "stackroom", "add", str(files), "--name", name]
     subprocess.run([*command, *(("--model", model) if model else ())], check=True, env=environment, stdout=sys.stderr)
 
 

@@ -46,7 +46,7 @@ class PeerSpec:
 
 
 PEERS = (
-    PeerSpec(name="pinakes", worker="pinakes_worker.py"),
+    PeerSpec(name="stackroom", worker="stackroom_worker.py"),
     PeerSpec(name="FTS5 + numpy", worker="seed_worker.py", requirements=("numpy==2.4.6",)),
     PeerSpec(
         name="qdrant-edge", worker="qdrant_edge_worker.py", requirements=("qdrant-edge-py==0.9.0", "numpy==2.4.6")

@@ -1,6 +1,7 @@
 """`make eval`: every open set of questions, each figure with its 95 % interval, compared with the recorded ones.
 
-The exit code is 1 if a figure has fallen beyond noise (`pinakes.grading.figures` says what that is), or is not measured
+The exit code is 1 if a figure has fallen beyond noise (`recorded_figures` says what that is), or is not
+measured
 any more. `--record` writes the measured figures to `recorded.json`, for the commit that explains why they changed.
 """
 
@@ -20,8 +21,9 @@ import recommendation
 import retrieval
 import wishes
 from libraries import DATA, DEFAULT_HOME
+from recorded_figures import find_falls, flatten, load_recorded, save_recorded
 
-from pinakes.grading.figures import Figure, as_json, find_falls, flatten, load_recorded, save_recorded
+from stackroom.grading.figures import Figure, as_json
 
 RECORDED = Path(__file__).parent / "recorded.json"
 MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {

@@ -12,22 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.embed.port import Embedder
-from pinakes.embed.weights import pull_model
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.record import Record
-from pinakes.model.vectors import Vector
-from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.sources.json_rows import JsonRows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.port import Embedder
+from stackroom.embed.weights import pull_model
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.record import Record
+from stackroom.model.vectors import Vector
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.sources.json_rows import JsonRows
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA_FILE = ROOT.parent / "shared" / "data" / "anime" / "anime-20k.jsonl.zst"
-DEFAULT_WORK = Path(tempfile.gettempdir()) / "pinakes-bench"
+DEFAULT_WORK = Path(tempfile.gettempdir()) / "stackroom-bench"
 NAME = "anime"
 QUERY_WORDS = 7
 MIN_SYNOPSIS_WORDS = 40
@@ -60,7 +60,7 @@ def load_real_anime(work: Path) -> RealAnime:
     pull_model(app.settings.models_folder)
     if NAME not in [one.name for one in app.library.list_installed()]:
         print(f"building the catalogue under {work} (minutes, once)", file=sys.stderr)
-    add_catalogue(app, JsonRows(DATA_FILE), recipe=package_recipe(get_package(NAME)), name=NAME, progress=_show)
+    add_catalogue(app, JsonRows(DATA_FILE), recipe=package_recipe(PACKAGES.get(NAME)), name=NAME, progress=_show)
     installed = app.library.get_installed(NAME)
     catalogue = app.open_catalogue(NAME)
     shelf = EmbeddedShelf.open(installed.folder, catalogue.spec)

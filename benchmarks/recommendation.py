@@ -16,23 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zstandard
 from libraries import DATA, open_library
 
-from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec, embedding_text
-from pinakes.grading.figures import Figure, build_figure
-from pinakes.grading.metrics import ndcg, recall
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import Target, ingest
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import Vector
-from pinakes.recommend.recommender import Recommender, Request
-from pinakes.search.names import NameChoice
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.sources.json_rows import JsonRows
-from pinakes_catalogues.anime import rows as anime_rows
+from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec, embedding_text
+from stackroom.grading.figures import Figure, build_figure
+from stackroom.grading.metrics import ndcg, recall
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import RowMapping
+from stackroom.ingest.pipeline import Target, ingest
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import Vector
+from stackroom.recommend.recommender import Recommender, Request
+from stackroom.search.names import NameChoice
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.sources.json_rows import JsonRows
+from stackroom.zstd import zstd
+from stackroom_catalogues.anime import rows as anime_rows
 
 ANIME = DATA / "anime" / "anime-20k.jsonl.zst"
 USERS, GIVEN, DEPTH, LIKED_FROM = 500, 5, 20, 8
@@ -160,7 +160,7 @@ def metrics(rankings: list[list[str]], cases: list) -> dict[str, Figure]:
 
 def read_tsv(name: str) -> list[dict]:
     with (DATA / "anime" / name).open("rb") as file:
-        text = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), encoding="utf-8")
+        text = io.TextIOWrapper(zstd.ZstdFile(file), encoding="utf-8")
         return list(csv.DictReader(text, delimiter="\t"))
 
 

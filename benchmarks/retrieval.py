@@ -1,23 +1,23 @@
-"""Retrieval quality on judged collections: `pinakes eval`, with the values of each query."""
+"""Retrieval quality on judged collections: `stackroom eval`, with the values of each query."""
 
 from pathlib import Path
 from typing import Any
 
 from libraries import DATA, link_models
 
-from pinakes.assembly.app import App
-from pinakes.assembly.model_choice import get_embedder
-from pinakes.grading.figures import Figure, build_figure
-from pinakes.grading.metrics import Estimate
-from pinakes.measure.beir import choose_grades, load_collection
-from pinakes.measure.evaluate import evaluate, want_evaluated_model
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.model_choice import get_embedder
+from stackroom.grading.figures import Figure, build_figure
+from stackroom.grading.metrics import Estimate
+from stackroom.measure.beir import choose_grades, load_collection
+from stackroom.measure.evaluate import evaluate, want_evaluated_model
+from stackroom.settings import Settings
 
 COLLECTIONS = DATA / "benchmarks"
 
 
 def measure(home: Path) -> dict[str, Any]:
-    """Evaluate every collection of the data folder; the indexes are kept as `pinakes eval` keeps them."""
+    """Evaluate every collection of the data folder; the indexes are kept as `stackroom eval` keeps them."""
     folder = home / "eval"
     link_models(folder)
     app = App(Settings(home=folder))

@@ -27,7 +27,7 @@ from server_start import measure_start
 from server_streams import measure_connections, measure_shutdown, measure_slow_readers
 from server_users import NEIGHBOURS, measure_limits, measure_users, users_of
 
-DEFAULT_WORK = Path(tempfile.gettempdir()) / "pinakes-bench" / "server"
+DEFAULT_WORK = Path(tempfile.gettempdir()) / "stackroom-bench" / "server"
 CALLS = {
     "ping": {"tool": "ping", "arguments": {}},
     "cached search": {"tool": "search_anime", "arguments": {"query": "melancholy slice of life", "limit": 10}},

@@ -24,7 +24,7 @@ from pathlib import Path
 BODY_BYTES = 4 * 1024 * 1024
 HELD_BACK = 100
 PATHS = ("/mcp", "/v1/tools/search_anime", "/v1/login", "/messages?session_id=0123456789abcdef0123456789abcdef")
-PINAKES = (sys.executable, "-m", "pinakes")
+STACKROOM = (sys.executable, "-m", "stackroom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,15 @@ def head(path: str, size: int, token: str = "") -> bytes:
 @contextmanager
 def serving(home: Path, *, accounts: bool) -> Iterator[Server]:
     """Serve a library with or without accounts."""
-    environment = {**os.environ, "PINAKES_HOME": str(home), "LOG_LEVEL": "WARNING", "PINAKES_READ_PER_MINUTE": "100000"}
+    environment = {
+        **os.environ,
+        "STACKROOM_HOME": str(home),
+        "LOG_LEVEL": "ERROR",
+        "STACKROOM_READ_PER_MINUTE": "99999",
+    }
     more = [] if accounts else ["--no-accounts"]
     process = subprocess.Popen(
-        [*PINAKES, "serve", "--http", "--port", "0", *more], env=environment, stderr=subprocess.PIPE, text=True
+        [*STACKROOM, "serve", "--http", "--port", "0", *more], env=environment, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     lines: list[str] = []
@@ -78,9 +83,9 @@ def serving(home: Path, *, accounts: bool) -> Iterator[Server]:
     token = ""
     if accounts:
         subprocess.run(
-            [*PINAKES, "user", "add", "good", "--one-time"], env=environment, check=False, capture_output=True
+            [*STACKROOM, "user", "add", "good", "--one-time"], env=environment, check=False, capture_output=True
         )
-        made = [*PINAKES, "token", "add", f"m{time.time()}", "--user", "good"]
+        made = [*STACKROOM, "token", "add", f"m{time.time()}", "--user", "good"]
         token = subprocess.run(made, env=environment, check=True, capture_output=True, text=True).stdout.strip()
     try:
         yield Server(process, int(port[1]), token)

@@ -8,10 +8,10 @@ from typing import Any
 import apsw
 import numpy as np
 
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.terms import text_tokens
-from pinakes.text.query import TextQuery, analyse_query
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.terms import text_tokens
+from stackroom.text.query import TextQuery, analyse_query
 
 from real_anime import Query, RealAnime  # isort: skip
 
@@ -27,7 +27,7 @@ def compare_text_engines(anime: RealAnime, queries: Sequence[Query]) -> dict[str
     """Return p50 and p95 of each engine, asked in turn, query by query."""
     terms = [analyse_query(query.text, synonyms=anime.spec.synonyms) for query in queries]
     engines = {
-        "pinakes (tantivy)": _pinakes(anime),
+        "stackroom (tantivy)": _stackroom(anime),
         f"FTS5 (sqlite3 {sqlite3.sqlite_version})": _fts5(anime, sqlite3.connect(":memory:")),
         f"FTS5 (apsw {apsw.sqlite_lib_version()})": _fts5(anime, apsw.Connection(":memory:")),
     }
@@ -43,7 +43,7 @@ def compare_text_engines(anime: RealAnime, queries: Sequence[Query]) -> dict[str
     }
 
 
-def _pinakes(anime: RealAnime) -> Search:
+def _stackroom(anime: RealAnime) -> Search:
     reader = EmbeddedShelf.open(anime.folder, anime.spec).reader()
     return lambda query: len(reader.lexical(query, scope=WHOLE, limit=TOP).keys)
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from answers import load_rows
 from libraries import DEFAULT_HOME, open_library
+from recorded_figures import flatten
 
-from pinakes.grading.figures import build_figure, flatten
-from pinakes.model.principal import LOCAL_USER
+from stackroom.grading.figures import build_figure
+from stackroom.model.principal import LOCAL_USER
 
 SET = Path(__file__).parent / "sets" / "anime-wishes.jsonl"
 TITLES = (

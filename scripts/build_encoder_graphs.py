@@ -1,6 +1,6 @@
-"""Writes `src/pinakes/embed/encoder-*.onnx`: the encoder's graph for each pooling, with weights from `weights.bin`.
+"""Writes `src/stackroom/embed/encoder-*.onnx`: the encoder's graph for each pooling, with weights from `weights.bin`.
 
-Run after changing `pinakes.embed.encoder_layout` (needs the `onnx` package, which Pinakes itself does not):
+Run after changing `stackroom.embed.encoder_layout` (needs the `onnx` package, which Stackroom itself does not):
 
     .venv/bin/python scripts/build_encoder_graphs.py
 """
@@ -10,10 +10,10 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from pinakes.embed.encoder_layout import BLOCK, FEED_FORWARD, HEADS, LAYERS, offsets, tensors
-from pinakes.embed.models import DIMENSION, Pooling
+from stackroom.embed.encoder_layout import BLOCK, FEED_FORWARD, HEADS, LAYERS, offsets, tensors
+from stackroom.embed.models import DIMENSION, Pooling
 
-FOLDER = Path(__file__).parent.parent / "src" / "pinakes" / "embed"
+FOLDER = Path(__file__).parent.parent / "src" / "stackroom" / "embed"
 WEIGHTS_FILE = "weights.bin"
 FUSED = "com.microsoft"
 EPSILON = 1e-12
@@ -50,7 +50,7 @@ def build_graph(pooling: Pooling) -> onnx.ModelProto:
         [*constants(), *external_tensors()],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(FUSED, 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="pinakes")
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="stackroom")
 
 
 def layer_nodes(layer: int) -> list[onnx.NodeProto]:

@@ -16,7 +16,7 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "start.md"
 TARGET = ROOT / "docs" / "picture.svg"
-SHOWN = ("pinakes add", "pinakes search", "pinakes install")
+SHOWN = ("stackroom add", "stackroom search", "stackroom install")
 """Commands of the page that are in the picture, by how they begin."""
 WIDTH = 96
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -49,7 +49,7 @@ def draw() -> str:
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     for line in iter_lines():
         console.print(styled(line), no_wrap=True, overflow="ellipsis", crop=True)
-    drawn = console.export_svg(title="pinakes", theme=MONOKAI, unique_id="pinakes")
+    drawn = console.export_svg(title="stackroom", theme=MONOKAI, unique_id="stackroom")
     return FONT.sub("", drawn)
 
 

@@ -23,27 +23,27 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from pinakes import errors, settings
-from pinakes.api.registry import PACKAGES, get_package
-from pinakes.catalogue import declaration, spec
-from pinakes.cli.main import cli
-from pinakes.control.database.time_columns import utc_now
-from pinakes.errors import ExpectedError
-from pinakes.jobs.builtin_jobs import list_builtin_jobs
-from pinakes.model.principal import Cost
-from pinakes.tools.admin.analytics import analytics_tools
-from pinakes.tools.admin.inspect import Inspector, inspect_tools
-from pinakes.tools.admin.jobs import jobs_tools
-from pinakes.tools.admin.server import ServerState, server_tools
-from pinakes.tools.admin.users import users_tools
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits.tool import edit_tools
-from pinakes.tools.generic.prompts import generic_prompts
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.prompt import PromptSpec
-from pinakes.tools.spec import ToolSpec
-from pinakes.tools.sql.tool import SqlTool, sql_tools
-from pinakes_catalogues.music.downloads.tools import downloads_tools
+from stackroom import errors, settings
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue import declaration, spec
+from stackroom.cli.main import cli
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import ExpectedError
+from stackroom.jobs.builtin_jobs import list_builtin_jobs
+from stackroom.model.principal import Cost
+from stackroom.tools.admin.analytics import analytics_tools
+from stackroom.tools.admin.inspect import Inspector, inspect_tools
+from stackroom.tools.admin.jobs import jobs_tools
+from stackroom.tools.admin.server import ServerState, server_tools
+from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.generic.prompts import generic_prompts
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.prompt import PromptSpec
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.sql.tool import SqlTool, sql_tools
+from stackroom_catalogues.music.downloads.tools import downloads_tools
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by scripts/build_reference.py from the code; do not edit. -->"
@@ -105,13 +105,13 @@ def lagging_pages(folder: Path) -> list[str]:
 def tools_page() -> str:
     """Return the page of every tool: those over every catalogue, of each built-in one, and of a shared server."""
     parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
-    every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=get_package("anime").spec))]
+    every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=PACKAGES.get("anime").spec))]
     parts += ["## Every catalogue", *(_tool_section(tool) for tool in generic_tools(every))]
     for name, tools in iter_catalogue_tools():
         parts.append(f"## Catalogue `{name}`")
         parts += [_tool_section(tool) for tool in tools]
     parts += ["## Catalogues that can be edited", *(_tool_section(tool) for tool in list_edit_tools())]
-    parts += ["## A shared server", "What `pinakes serve --http` offers beside, to those who have the action."]
+    parts += ["## A shared server", "What `stackroom serve --http` offers beside, to those who have the action."]
     parts += [_tool_section(tool) for tool in list_house_tools()]
     return _page("Tools", parts)
 
@@ -136,7 +136,7 @@ def settings_page() -> str:
     """Return the page of every setting."""
     variables = {place: variable for variable, place in settings.ENVIRONMENT.items()}
     meanings = attribute_docs(settings.Settings)
-    variables["", "home"] = "PINAKES_HOME"
+    variables["", "home"] = "STACKROOM_HOME"
     fields = settings.Settings.model_fields
     top = {key: fields[key] for key in ("home", *settings.TOP_KEYS)}
     rows = [_setting_row("", key, field, variables, meanings) for key, field in top.items()]
@@ -174,12 +174,12 @@ def errors_page() -> str:
     return _page(
         "Errors",
         [
-            "A foreseen failure is one line on standard error, beginning with `pinakes:`, and an exit code. A tool's "
+            "A foreseen failure is one line on standard error, beginning with `stackroom:`, and an exit code. A tool's "
             "answer has `isError` and a text that begins with the code. The exit code 0 means success.",
             _table(("code", "exit code", "HTTP status", "meaning"), rows),
             "The HTTP server also answers with these:",
             _table(("code", "HTTP status", "meaning"), _http_rows()),
-            "Besides these: 1 when `pinakes doctor` or `pinakes audit verify` finds something wrong, or when the "
+            "Besides these: 1 when `stackroom doctor` or `stackroom audit verify` finds something wrong, or when the "
             "program has a bug, which shows as a traceback; 2 when a command line is not understood.",
         ],
     )
@@ -187,7 +187,7 @@ def errors_page() -> str:
 
 def cli_page() -> str:
     """Return the help of every command."""
-    root = click.Context(cli, info_name="pinakes", terminal_width=HELP_WIDTH, **cli.context_settings)
+    root = click.Context(cli, info_name="stackroom", terminal_width=HELP_WIDTH, **cli.context_settings)
     return _page("Commands", [_help_section(context) for context in iter_contexts(root)])
 
 
@@ -240,7 +240,7 @@ def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
 
 def list_edit_tools() -> list[ToolSpec]:
     """Return the tools that change records, as they are where several catalogues can be edited."""
-    spec = get_package("music").spec
+    spec = PACKAGES.get("music").spec
     wordless = SimpleNamespace(embedder=None)
     catalogues = [SimpleNamespace(name=name, spec=spec, shelf=None, searcher=wordless) for name in "ab"]
     return edit_tools([cast(OpenCatalogue, one) for one in catalogues])

@@ -83,7 +83,7 @@ def choose_wines(page: Page) -> None:
 def search_some(page: Page) -> None:
     """Make a few calls, so that there is something to show."""
     for query in ("space drama", "a quiet story about grief", "robots", "friendship", "samurai"):
-        page.request.get(f"{origin_of(page)}/c/anime?q={query}", headers={"Accept": "application/json"})
+        page.request.post(f"{origin_of(page)}/v1/tools/search", data={"query": query, "catalogue": "anime"})
         page.request.post(f"{origin_of(page)}/v1/tools/search", data={"query": query})
     page.reload()
     page.wait_for_timeout(800)
@@ -111,7 +111,7 @@ def build_library(folder: Path) -> None:
     """Build the samples, once."""
     if not (folder / "catalogues").is_dir():
         subprocess.run(
-            [sys.executable, "-m", "pinakes", "init"], env={**os.environ, "PINAKES_HOME": str(folder)}, check=True
+            [sys.executable, "-m", "stackroom", "init"], env={**os.environ, "STACKROOM_HOME": str(folder)}, check=True
         )
 
 

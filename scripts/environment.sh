@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install Pinakes into the virtual environment of this checkout: `scripts/environment.sh serving` or `development`.
+# Install Stackroom into the virtual environment of this checkout: `scripts/environment.sh serving` or `development`.
 #
 # PYTHON names the Python to use, VENV the folder. A new environment is whole or absent: it is removed when its installation
 # fails, and one that was killed leaves a mark, by which the next run starts again with an empty folder.
@@ -10,7 +10,7 @@ venv=${VENV:-.venv}
 unfinished=$venv/.unfinished
 uv_folder=$venv/.uv
 
-say() { echo "pinakes: $*" >&2; }
+say() { echo "stackroom: $*" >&2; }
 
 version_of() { "$1" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null; }
 

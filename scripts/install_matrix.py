@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-tools", action="store_true", help="leave out pipx and uv")
     parser.add_argument("--wheel", type=Path, help="a wheel that exists; otherwise one is built")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="pinakes-matrix-") as name:
+    with tempfile.TemporaryDirectory(prefix="stackroom-matrix-") as name:
         folder = Path(name)
         wheel = options.wheel.resolve() if options.wheel else build(ROOT, folder)
         wheels = Wheels(older=build_older(folder / "older"), newest=wheel)
@@ -80,7 +80,7 @@ def build_older(folder: Path) -> Path:
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for name in BUILT_FROM:
         shutil.copy(ROOT / name, folder / name)
-    version_file = folder / "src/pinakes/__init__.py"
+    version_file = folder / "src/stackroom/__init__.py"
     text = re.sub(
         r'^__version__ = ".*"$', f'__version__ = "{OLDER}"', version_file.read_text("utf-8"), flags=re.MULTILINE
     )
@@ -117,12 +117,12 @@ def install_and_search(python: str, wheels: Wheels, folder: Path) -> str:
     commands = folder / ("Scripts" if os.name == "nt" else "bin")
     run([str(commands / "python"), "-m", "pip", "install", "-q", str(wheels.older)])
     run([str(commands / "python"), "-m", "pip", "install", "-q", "-U", str(wheels.newest)])
-    require_version(commands / "pinakes", wheels.newest)
-    search([str(commands / "pinakes")], folder)
-    search([str(commands / "python"), "-m", "pinakes"], folder)
-    run([str(commands / "python"), "-m", "pip", "uninstall", "-q", "-y", "pinakes"])
-    if list(folder.rglob("site-packages/pinakes*/**/*.py")):
-        raise StepFailedError("files of pinakes are left after pip uninstall")
+    require_version(commands / "stackroom", wheels.newest)
+    search([str(commands / "stackroom")], folder)
+    search([str(commands / "python"), "-m", "stackroom"], folder)
+    run([str(commands / "python"), "-m", "pip", "uninstall", "-q", "-y", "stackroom"])
+    if list(folder.rglob("site-packages/stackroom*/**/*.py")):
+        raise StepFailedError("files of stackroom are left after pip uninstall")
     return "installed, upgraded, searched, uninstalled"
 
 
@@ -130,7 +130,7 @@ def refuse_old(python: str, wheels: Wheels, folder: Path) -> str:
     """See that pip, asked for the package by name, refuses it and names the Python that it requires."""
     run([python, "-m", "venv", str(folder)])
     index = write_index([wheels.newest], folder / "index")
-    command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--index-url", index.as_uri(), "pinakes"]
+    command = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--index-url", index.as_uri(), "stackroom"]
     environment = clean_environment(folder) | {"PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     said = next((line for line in done.stderr.splitlines() if "Requires-Python >=3.11" in line), "")
@@ -141,25 +141,25 @@ def refuse_old(python: str, wheels: Wheels, folder: Path) -> str:
 
 def write_index(wheels: Sequence[Path], folder: Path) -> Path:
     """Write a package index that has only these wheels, and states the Python that they require."""
-    page = folder / "pinakes" / "index.html"
+    page = folder / "stackroom" / "index.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     requires = f'data-requires-python="&gt;={SUPPORTED[0]}"'
     links = [f'<a href="{wheel.as_uri()}" {requires}>{wheel.name}</a>' for wheel in wheels]
-    page.write_text(f"<!DOCTYPE html><title>pinakes</title>{''.join(links)}", encoding="utf-8")
+    page.write_text(f"<!DOCTYPE html><title>stackroom</title>{''.join(links)}", encoding="utf-8")
     return folder
 
 
-def search(pinakes: Sequence[str], folder: Path) -> None:
+def search(stackroom: Sequence[str], folder: Path) -> None:
     """Greet, add a table and search it, in an empty library and outside of any checkout."""
     home = Path(tempfile.mkdtemp(dir=folder))
     table = home / "films.csv"
     table.write_text(FILMS, encoding="utf-8")
     environment = clean_environment(home)
-    greeting = run([*pinakes], cwd=home, environment=environment)
-    if "pinakes init" not in greeting:
+    greeting = run([*stackroom], cwd=home, environment=environment)
+    if "stackroom init" not in greeting:
         raise StepFailedError(f"the greeting does not offer a library: {greeting}")
-    run([*pinakes, "add", str(table), "--yes", "--no-embed"], cwd=home, environment=environment)
-    found = json.loads(run([*pinakes, "search", "films", "ship", "--json"], cwd=home, environment=environment))
+    run([*stackroom, "add", str(table), "--yes", "--no-embed"], cwd=home, environment=environment)
+    found = json.loads(run([*stackroom, "search", "films", "ship", "--json"], cwd=home, environment=environment))
     if [one["title"] for one in found["results"]][:1] != ["Alien"]:
         raise StepFailedError(f"the search found {found['results']}")
 
@@ -183,19 +183,19 @@ def try_pipx(pipx: Path, wheels: Wheels, folder: Path, python: str) -> str:
     index = write_index([wheels.older], folder / "index")
     environment = clean_environment(folder) | {"PIPX_HOME": str(folder / "home"), "PIPX_BIN_DIR": str(folder / "bin")}
     from_index = f"--pip-args=--extra-index-url {index.as_uri()}"
-    run([str(pipx), "install", "--python", python, from_index, "pinakes"], environment=environment)
+    run([str(pipx), "install", "--python", python, from_index, "stackroom"], environment=environment)
     write_index([wheels.older, wheels.newest], index)
-    run([str(pipx), "upgrade", "pinakes"], environment=environment)
-    require_version(folder / "bin/pinakes", wheels.newest)
-    search([str(folder / "bin/pinakes")], folder)
-    run([str(pipx), "uninstall", "pinakes"], environment=environment)
-    return require_gone(folder / "bin/pinakes")
+    run([str(pipx), "upgrade", "stackroom"], environment=environment)
+    require_version(folder / "bin/stackroom", wheels.newest)
+    search([str(folder / "bin/stackroom")], folder)
+    run([str(pipx), "uninstall", "stackroom"], environment=environment)
+    return require_gone(folder / "bin/stackroom")
 
 
 def try_uvx(uvx: Path, wheels: Wheels, folder: Path, python: str) -> str:
     """Run from the wheel without installing."""
     folder.mkdir()
-    search([str(uvx), "-q", "--python", python, "--from", str(wheels.newest), "pinakes"], folder)
+    search([str(uvx), "-q", "--python", python, "--from", str(wheels.newest), "stackroom"], folder)
     return "ran and searched"
 
 
@@ -205,19 +205,19 @@ def try_uv_tool(uv: Path, wheels: Wheels, folder: Path, python: str) -> str:
     places = {"UV_TOOL_DIR": str(folder / "home"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
     environment = clean_environment(folder) | places
     from_index = ["--index", index.as_uri()]
-    run([str(uv), "tool", "install", "-q", "--python", python, *from_index, "pinakes"], environment=environment)
+    run([str(uv), "tool", "install", "-q", "--python", python, *from_index, "stackroom"], environment=environment)
     write_index([wheels.older, wheels.newest], index)
-    run([str(uv), "tool", "upgrade", "-q", "pinakes"], environment=environment)
-    require_version(folder / "bin/pinakes", wheels.newest)
-    search([str(folder / "bin/pinakes")], folder)
-    run([str(uv), "tool", "uninstall", "-q", "pinakes"], environment=environment)
-    return require_gone(folder / "bin/pinakes")
+    run([str(uv), "tool", "upgrade", "-q", "stackroom"], environment=environment)
+    require_version(folder / "bin/stackroom", wheels.newest)
+    search([str(folder / "bin/stackroom")], folder)
+    run([str(uv), "tool", "uninstall", "-q", "stackroom"], environment=environment)
+    return require_gone(folder / "bin/stackroom")
 
 
-def require_version(pinakes: Path, wheel: Path) -> None:
+def require_version(stackroom: Path, wheel: Path) -> None:
     """Refuse a command that is of another version than the wheel."""
     version = wheel.name.split("-")[1]
-    said = run([str(pinakes), "--version"]).strip()
+    said = run([str(stackroom), "--version"]).strip()
     if not said.endswith(f" {version}"):
         raise StepFailedError(f"{said!r} after the upgrade to {version}")
 
@@ -230,10 +230,10 @@ def require_gone(command: Path) -> str:
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """Return the environment of somebody who has no checkout: an empty home, and no settings of Python or Pinakes."""
+    """Return the environment of somebody who has no checkout: an empty home, and no settings of Python or Stackroom."""
     home.mkdir(parents=True, exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PINAKES_", "PYTHON"))}
-    return kept | {"PINAKES_HOME": str(home / "library"), "PINAKES_MODELS": str(home / "models")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("STACKROOM_", "PYTHON"))}
+    return kept | {"STACKROOM_HOME": str(home / "library"), "STACKROOM_MODELS": str(home / "models")}
 
 
 def timed(name: str, attempt: Callable[[], str]) -> Outcome:

@@ -1,4 +1,4 @@
-"""Ask the package index which platforms and Pythons have wheels of everything that Pinakes needs; write the table.
+"""Ask the package index which platforms and Pythons have wheels of everything that Stackroom needs; write the table.
 
 `make platform-table` runs it; it needs uv. The table is put between its two marks in docs/install.md.
 """

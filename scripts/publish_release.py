@@ -1,15 +1,17 @@
 """Publish the next release of a catalogue: read its source again, grade it, build its pack, sign and publish it.
 
-    python scripts/publish_release.py films https://example.org/films.csv --folder site --place github:OWNER/REPO
+    python scripts/publish_release.py films https://example.org/films.csv --folder site --upload
 
-For a schedule: where nothing has changed, nothing is published. It needs the command `pinakes` and nothing else, so
-that it can be copied. The library (PINAKES_HOME) should be kept between runs, since texts in it are not embedded
-again; without it, everything is built anew. An update that answers worse than before is refused by `pinakes add`, and
-ends this with its exit code. With --upload, the new files are uploaded by GitHub's own tool, `gh`.
+For a schedule: where nothing has changed, nothing is published. It needs the command `stackroom`, and `minisign` to
+sign, so that it can be copied. The library (STACKROOM_HOME) should be kept between runs, since texts in it are not
+embedded again; without it, everything is built anew. An update that answers worse than before is refused by `stackroom
+add`, and ends this with its exit code. With --upload, the new files are uploaded by GitHub's own tool, `gh`; a folder
+without releases gets the newest one from there first, so that there are patches from it.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-INDEX_FILE = "releases.json"
+RELEASES = "releases"
 
 Run = Callable[[Sequence[str]], str]
 """Runs a command, and returns its standard output; raises where it fails."""
@@ -30,17 +32,19 @@ def run_command(command: Sequence[str]) -> str:
 
 
 def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict[str, Any]:
-    """Do all steps, and return what `pinakes pack publish` says."""
+    """Do all steps, and return what `stackroom pack publish` says."""
     name, pack, folder = options.catalogue, str(options.pack), Path(options.folder)
-    run(["pinakes", "add", options.source, "--name", name, "--yes", *options.add])
+    run(["stackroom", "add", options.source, "--name", name, "--yes", *options.add])
     if options.questions:
-        run(["pinakes", "eval", name, "--questions", str(options.questions)])
+        run(["stackroom", "eval", name, "--questions", str(options.questions)])
     licence = ["--licence", options.licence] if options.licence else []
-    run(["pinakes", "pack", "build", name, pack, "--version", options.version, *licence])
-    publish = ["pinakes", "pack", "publish", pack, str(folder), "--json"]
-    publish += ["--sign-with", str(options.key)] if options.key else []
+    run(["stackroom", "pack", "build", name, pack, "--version", options.version, *licence])
+    if options.key:
+        run(["minisign", "-S", "-s", str(options.key), "-m", str(Path(pack) / "manifest.json")])
+    if options.upload and not (folder / RELEASES).is_dir():
+        bring_newest(folder, run)
+    publish = ["stackroom", "pack", "publish", pack, str(folder), "--json"]
     publish += ["--keep", str(options.keep)] if options.keep else []
-    publish += ["--after", options.place] if options.place and not (folder / INDEX_FILE).exists() else []
     published: dict[str, Any] = json.loads(run(publish))
     if options.upload and published["published"]:
         title = f"{name} {published['version']}"
@@ -49,32 +53,30 @@ def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict
         try:
             run([*upload, "--title", title, "--notes", options.notes or title])
         except BaseException:
-            drop_release(folder, published["tag"])  # or later ones would count on files that nobody can fetch
+            shutil.rmtree(folder / RELEASES / published["tag"])  # so that the next run publishes it again
             raise
     return published
 
 
-def drop_release(folder: Path, tag: str) -> None:
-    """Take a release out of the index of a folder, so that the next run publishes it again."""
-    index, fresh = folder / INDEX_FILE, folder / f"{INDEX_FILE}.new"
-    fresh.write_text(json.dumps([entry for entry in json.loads(index.read_bytes()) if entry["tag_name"] != tag]))
-    fresh.replace(index)
+def bring_newest(folder: Path, run: Run) -> None:
+    """Bring the newest release of the repository into the folder of the releases, if there is one."""
+    newest = json.loads(run(["gh", "release", "list", "--limit", "1", "--json", "tagName"]) or "[]")
+    for release in newest:
+        tag = release["tagName"]
+        run(["gh", "release", "download", tag, "--dir", str(folder / RELEASES / tag)])
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("catalogue", help="the name of the catalogue")
-    parser.add_argument("source", help="the file, folder or address that it is built from, as for pinakes add")
-    parser.add_argument("--add", nargs="*", default=[], help="more options of pinakes add, such as --add=--as=films")
+    parser.add_argument("source", help="the file, folder or address that it is built from, as for stackroom add")
+    parser.add_argument("--add", nargs="*", default=[], help="more options of stackroom add, such as --add=--as=films")
     parser.add_argument("--folder", required=True, help="the folder of the releases")
-    parser.add_argument(
-        "--place", help="where the earlier releases are, if the folder is new: github:OWNER/REPO, a URL"
-    )
     parser.add_argument("--pack", default="pack", help="the folder that the pack is built in")
     parser.add_argument("--version", default=datetime.now(UTC).strftime("%Y.%m.%d"), help="by default the date")
     parser.add_argument("--licence", help="the licence of the data, such as CC0-1.0")
-    parser.add_argument("--key", help="the secret key to sign with")
+    parser.add_argument("--key", help="a secret key of minisign to sign with, without a password")
     parser.add_argument("--keep", type=int, help="how many releases stay in the folder")
     parser.add_argument("--questions", type=int, default=300, help="how many questions to grade it by; 0: none")
     parser.add_argument("--notes", default="", help="a text about the release")

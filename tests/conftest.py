@@ -19,16 +19,16 @@ from hypothesis import settings
 from mutagen import id3
 from mutagen.wave import WAVE
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.control.accounts import passwords
-from pinakes.embed.weights import pull_model
-from pinakes.errors import ExpectedError
-from pinakes.model.record import Record
-from pinakes.model.vectors import ModelId
-from pinakes.settings import EmbeddingSettings, Settings
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.control.accounts import passwords
+from stackroom.embed.weights import pull_model
+from stackroom.errors import ExpectedError
+from stackroom.model.record import Record
+from stackroom.model.vectors import ModelId
+from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
@@ -51,9 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Hash passwords quickly within the tests' own process, but where passwords or time are what is tested."""
-    is_real = item.path.name == "test_passwords.py" or item.get_closest_marker("alone") is not None
-    passwords.HASHER = REAL_HASHER if is_real else QUICK_HASHER
+    """Hash passwords quickly within the tests' own process, but where passwords are what is tested."""
+    passwords.HASHER = REAL_HASHER if item.path.name == "test_passwords.py" else QUICK_HASHER
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +79,7 @@ def tagged_wav() -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def start_server() -> Iterator[Callable[..., ServerProcess]]:
-    """Start `pinakes serve --http` on a library; what still runs at the end is ended."""
+    """Start `stackroom serve --http` on a library; what still runs at the end is ended."""
     started: list[ServerProcess] = []
 
     def start(home: Path, *arguments: str, **named: Any) -> ServerProcess:
@@ -176,7 +175,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def anime_spec() -> CatalogueSpec:
     """The anime catalogue's declaration."""
-    return get_package("anime").spec
+    return PACKAGES.get("anime").spec
 
 
 @pytest.fixture
@@ -242,4 +241,4 @@ def open_library() -> Callable[[Settings], Any]:
 @pytest.fixture(scope="session")
 def is_updating_golden() -> bool:
     """Whether golden files are to be rewritten rather than compared."""
-    return os.environ.get("PINAKES_UPDATE_GOLDEN") == "1"
+    return os.environ.get("STACKROOM_UPDATE_GOLDEN") == "1"

@@ -1,10 +1,11 @@
-"""`make dist`: build the files of a release into `dist/`, and validate them.
+"""`make dist REPOSITORY=https://github.com/OWNER/NAME`: build the files of a release into `dist/`, and validate them.
 
-Ends with 0 where all is well, and with 1 where a validator refuses something. Without Node the validators from npm are
-left out, which is said.
+Ends with 0 if all is well, with 1 if a validator refuses something, and with 2 without an address. Without Node the
+validators from npm are left out, which is said.
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -19,7 +20,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="distribution", description=__doc__)
     parser.add_argument("--into", type=Path, default=REPO / "dist", help="the folder, which is emptied first")
     folder = parser.parse_args().into
-    release = build_release(folder, time_s=find_time())
+    repository = os.environ.get("REPOSITORY")
+    if not repository:
+        print("say where the project lives: make dist REPOSITORY=https://github.com/OWNER/NAME", file=sys.stderr)
+        return 2
+    release = build_release(folder, repository=repository, time_s=find_time())
     for path in [*release.files, release.skill, folder / SUMS]:
         print(f"{path.relative_to(folder)}{'/' if path.is_dir() else f'  {path.stat().st_size:,} bytes'}")
     try:

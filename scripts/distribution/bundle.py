@@ -12,14 +12,17 @@ from typing import Any
 
 from distribution.icon import draw_icon
 from distribution.project import REPO, SUMMARY, Project
-from pinakes.tools.generic.prompts import generic_prompts
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.prompt import PromptSpec
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.generic.prompts import generic_prompts
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.prompt import PromptSpec
+from stackroom.tools.toolbox import Toolbox
 
 SOURCES = Path(__file__).parent / "bundle"
 ENTRY_POINT = "src/server.py"
 LOCK = REPO / "requirements-server.lock"
-LIBRARY, CATALOGUES, SAMPLES = "PINAKES_HOME", "PINAKES_BUNDLE_CATALOGUES", "PINAKES_BUNDLE_SAMPLES"
+LIBRARY, CATALOGUES, SAMPLES = "STACKROOM_HOME", "STACKROOM_BUNDLE_CATALOGUES", "STACKROOM_BUNDLE_SAMPLES"
 """Environment variables by which the host tells the entry point what the user chose."""
 PYTHON = ">=3.11,<3.14"
 """The Pythons for which every dependency has wheels on every platform; uv gets one where it is missing."""
@@ -43,6 +46,7 @@ def bundle_files(project: Project, wheel: Path) -> Mapping[str, bytes]:
 
 def manifest(project: Project) -> dict[str, Any]:
     """Return the manifest."""
+    listed = Gate(Toolbox(generic_tools([]))).list_tools(LOCAL_USER)
     return {
         "manifest_version": "0.4",
         "name": project.name,
@@ -50,15 +54,15 @@ def manifest(project: Project) -> dict[str, Any]:
         "version": project.version,
         "description": SUMMARY,
         "long_description": LONG_DESCRIPTION,
-        "author": {"name": "Pinakes contributors", "url": project.repository},
+        "author": {"name": "Stackroom contributors", "url": project.repository},
         "repository": {"type": "git", "url": project.repository},
-        "homepage": project.urls.get("Homepage", project.repository),
-        "documentation": project.urls.get("Documentation", project.page("docs/start.md")),
-        "support": project.urls.get("Issues", f"{project.repository}/issues"),
+        "homepage": project.urls["Homepage"],
+        "documentation": project.urls["Documentation"],
+        "support": project.urls["Issues"],
         "icon": "icon.png",
         "icons": [{"src": "icon.png", "size": "512x512"}],
         "server": {"type": "uv", "entry_point": ENTRY_POINT, "mcp_config": _mcp_config()},
-        "tools": [{"name": tool.name, "description": tool.description} for tool in generic_tools([])],
+        "tools": [{"name": tool.name, "description": tool.description} for tool in listed],
         "tools_generated": True,
         "prompts": [_prompt(prompt) for prompt in generic_prompts([])],
         "prompts_generated": True,
@@ -70,13 +74,13 @@ def manifest(project: Project) -> dict[str, Any]:
     }
 
 
-LONG_DESCRIPTION = """Pinakes serves catalogues (tables, folders of documents, collections) to your assistant: \
+LONG_DESCRIPTION = """Stackroom serves catalogues (tables, folders of documents, collections) to your assistant: \
 search by meaning and words, browsing with counts and sums, look-up, neighbours and recommendations, each result with \
 its id and with how sure it is.
 
 Everything runs on this machine, without a key and without telemetry. The first start installs Python packages with \
-uv; an empty library is filled with sample catalogues unless you switch that off. Add your own data in a terminal: \
-`uvx pinakes add films.csv`."""
+uv; an empty library is filled with sample catalogues unless you switch that off. Add your own data in a terminal, \
+with Stackroom installed there too: `stackroom add films.csv`."""
 
 USER_CONFIG: dict[str, dict[str, Any]] = {
     "library": {

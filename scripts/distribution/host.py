@@ -1,6 +1,6 @@
 """Starts a bundle as a desktop client does, and asks it: unpacked, configured by the format's own code, run with uv.
 
-    PYTHONPATH=scripts:tests .venv/bin/python -m distribution.host dist/pinakes-0.1.0.mcpb
+    PYTHONPATH=scripts:tests .venv/bin/python -m distribution.host dist/stackroom-0.2.0.mcpb
 
 Installs the bundle's dependencies from the package index, into the unpacked bundle. Without --library the library is a
 new folder, which the bundle fills with the sample catalogues.
@@ -52,7 +52,7 @@ def configure(folder: Path, chosen: dict[str, Any]) -> StdioServerParameters:
     uv = shutil.which(found["command"])
     if uv is None:
         raise CannotRunError("uv is not on the path; run: pip install uv")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PINAKES_", "PYTHON", "VIRTUAL"))}
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("STACKROOM_", "PYTHON", "VIRTUAL"))}
     return StdioServerParameters(command=uv, args=found["args"], env={**kept, **found["env"]})
 
 
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--library", type=Path, help="the folder of a library")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="pinakes-host-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="stackroom-host-") as temporary:
         folder = Path(temporary) / "bundle"
         with zipfile.ZipFile(given.bundle) as archive:
             archive.extractall(folder)

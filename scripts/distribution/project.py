@@ -1,16 +1,16 @@
 """What the project says of itself in `pyproject.toml`, and what follows from it for bundle and registry."""
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinakes import __version__
+from hatch_build import project_urls, registry_name, require_repository
+
+from stackroom import __version__
 
 REPO = Path(__file__).resolve().parents[2]
-GITHUB = re.compile(r"https://github\.com/(?P<owner>[\w.-]+)/(?P<repo>[\w.-]+?)/?")
 SUMMARY = "Search, browse and get recommendations from your own tables and documents, on your machine."
 """One sentence for lists of servers; the registry takes 100 letters."""
 
@@ -26,25 +26,18 @@ class Project:
     python: str
     """The range of Python versions."""
     keywords: tuple[str, ...]
-    urls: Mapping[str, str]
+    repository: str
+    """The address of the repository: the one setting from which all other addresses follow."""
 
     @property
-    def repository(self) -> str:
-        """The address of the repository."""
-        return self.urls["Repository"].rstrip("/")
-
-    @property
-    def owner(self) -> str:
-        """The owner of the repository."""
-        found = GITHUB.fullmatch(self.repository)
-        if found is None:
-            raise ValueError(f"Repository in [project.urls] is '{self.repository}'; it must be on github.com")
-        return found["owner"]
+    def urls(self) -> Mapping[str, str]:
+        """The addresses that the package states."""
+        return project_urls(self.repository)
 
     @property
     def registry_name(self) -> str:
-        """The name in the MCP registry, which the published readme has to state too."""
-        return f"io.github.{self.owner}/{self.name}"
+        """The name in the MCP registry."""
+        return registry_name(self.repository, self.name)
 
     @property
     def bundle_name(self) -> str:
@@ -61,7 +54,7 @@ class Project:
         return f"{self.repository}/blob/v{self.version}/{path}"
 
 
-def load_project(folder: Path = REPO) -> Project:
+def load_project(repository: str, folder: Path = REPO) -> Project:
     """Read the facts."""
     declared: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return Project(
@@ -71,5 +64,5 @@ def load_project(folder: Path = REPO) -> Project:
         licence=declared["license"],
         python=declared["requires-python"],
         keywords=tuple(declared["keywords"]),
-        urls=declared["urls"],
+        repository=require_repository(repository),
     )

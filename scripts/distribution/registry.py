@@ -6,7 +6,7 @@ from distribution.project import SUMMARY, Project
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 HOME = {
-    "name": "PINAKES_HOME",
+    "name": "STACKROOM_HOME",
     "description": "The folder of the library; by default the platform's data folder",
     "format": "filepath",
     "isRequired": False,
@@ -14,13 +14,13 @@ HOME = {
 VARIABLES: list[dict[str, Any]] = [
     HOME,
     {
-        "name": "PINAKES_MODELS",
+        "name": "STACKROOM_MODELS",
         "description": "The folder of the embedding models, which several libraries can share",
         "format": "filepath",
         "isRequired": False,
     },
     {
-        "name": "PINAKES_TOOL_NAMES",
+        "name": "STACKROOM_TOOL_NAMES",
         "description": "plain for clients that allow no dots in the names of tools",
         "choices": ["dotted", "plain"],
         "default": "dotted",
@@ -45,7 +45,7 @@ def registry_entry(project: Project, *, bundle_sha256: str) -> dict[str, Any]:
         "title": project.name.capitalize(),
         "description": SUMMARY,
         "version": project.version,
-        "websiteUrl": project.urls.get("Homepage", project.repository),
+        "websiteUrl": project.urls["Homepage"],
         "repository": {"url": project.repository, "source": "github"},
         "packages": [
             {

@@ -39,12 +39,12 @@ class Release:
         return [self.wheel, self.source, self.bundle, self.registry, self.skill_archive]
 
 
-def build_release(folder: Path, *, time_s: int) -> Release:
+def build_release(folder: Path, *, repository: str, time_s: int) -> Release:
     """Build everything into an empty folder; `time_s` is the time that archives state."""
-    project = load_project()
+    project = load_project(repository)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    wheel, source = _build_package(folder, time_s)
+    wheel, source = _build_package(folder, project, time_s)
     bundle = folder / project.bundle_name
     write_zip(bundle, bundle_files(project, wheel), time_s=time_s)
     skill, archive = _write_skill(folder, project, time_s)
@@ -77,9 +77,9 @@ def write_sums(folder: Path, files: list[Path]) -> None:
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def _build_package(folder: Path, time_s: int) -> tuple[Path, Path]:
+def _build_package(folder: Path, project: Project, time_s: int) -> tuple[Path, Path]:
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder), "-t", "wheel", "-t", "sdist"]
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time_s)}
+    environment = {**os.environ, "REPOSITORY": project.repository, "SOURCE_DATE_EPOCH": str(time_s)}
     subprocess.run(command, cwd=REPO, env=environment, check=True, stdout=subprocess.DEVNULL)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, source

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from pinakes.api.registry import PACKAGES
-from pinakes.tools.skill import NAME, build_skill
+from stackroom.api.registry import PACKAGES
+from stackroom.tools.skill import NAME, build_skill
 
 
 def skill_files() -> Mapping[str, bytes]:

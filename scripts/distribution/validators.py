@@ -25,7 +25,7 @@ def validate(bundle: Path, skill: Path) -> list[str]:
     """
     node = find_node()
     install_validators(node)
-    with tempfile.TemporaryDirectory(prefix="pinakes-bundle-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stackroom-bundle-") as folder:
         _run(node, MCPB, "unpack", str(bundle), folder)
         _run(node, MCPB, "validate", str(Path(folder) / "manifest.json"))
     _run(node, SKILLS, "validate", str(skill))

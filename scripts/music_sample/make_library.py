@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinakes_catalogues.music.synth import file_of, load_pieces
+from stackroom_catalogues.music.synth import file_of, load_pieces
 
 HERE = Path(__file__).resolve().parent
-TARGET = HERE.parent.parent / "src" / "pinakes_catalogues" / "music" / "sample" / "library.jsonl"
+TARGET = HERE.parent.parent / "src" / "stackroom_catalogues" / "music" / "sample" / "library.jsonl"
 
 PLAYED = {piece.track_id for piece in load_pieces()}
 

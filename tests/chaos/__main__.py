@@ -30,7 +30,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda received, _frame: sys.exit(128 + received))
     print(f"chaos: {options.minutes:g} minutes, seed {options.seed}", flush=True)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="pinakes-chaos-", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(prefix="stackroom-chaos-", ignore_cleanup_errors=True) as temporary:
         folder = options.folder or Path(temporary)
         outcome = run_chaos(folder, minutes=options.minutes, seed=options.seed, only=options.fault)
     text = write_report(outcome, seed=options.seed, minutes=(time.monotonic() - began) / 60)

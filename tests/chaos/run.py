@@ -20,7 +20,7 @@ from chaos.verdict import (
     run_doctor,
 )
 from chaos.world import UNEDITED, World, made_world
-from pinakes.control.control import Control
+from stackroom.control.control import Control
 
 QUERIES: Mapping[str, Sequence[str]] = {
     "dnd": (

@@ -9,10 +9,10 @@ from chaos.actors import Downloader, Editor, Keeper, read_state
 from chaos.albums import TRACKS, album_files
 from chaos.client import Caller
 from chaos.world import EDITED, World
-from pinakes.assembly.app import App
-from pinakes.control.audit.log import MOST_LISTED
-from pinakes.control.control import Control
-from support.processes import PINAKES
+from stackroom.assembly.app import App
+from stackroom.control.audit.log import MOST_LISTED
+from stackroom.control.control import Control
+from support.processes import STACKROOM
 
 
 def find_losses(editors: Iterable[Editor], caller: Caller) -> list[str]:
@@ -85,10 +85,10 @@ def _call_ids(control: Control) -> Iterator[str]:
 
 
 def run_doctor(world: World) -> list[str]:
-    """Return what `pinakes doctor` finds wrong."""
-    environment = {**os.environ, **world.places[0].environment, "PINAKES_HOME": str(world.home)}
+    """Return what `stackroom doctor` finds wrong."""
+    environment = {**os.environ, **world.places[0].environment, "STACKROOM_HOME": str(world.home)}
     done = subprocess.run(
-        [*PINAKES, "doctor"], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [*STACKROOM, "doctor"], env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
     return bad or ([f"doctor ended with {done.returncode}: {done.stderr[-300:]}"] if done.returncode else [])

@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 
 from chaos.albums import album_files, album_names
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.control.control import Control
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import ControlSettings, Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.control.control import Control
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import ControlSettings, Settings
 from support.loopback import EmbeddingServer, FileServer
 from support.postgres import PostgresServer
 from support.processes import ServerProcess
@@ -172,7 +172,7 @@ def _mount(disk: Path) -> bool:
     """Mount a small file system; return whether that could be done."""
     if os.geteuid() != 0:
         return False
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "pinakes-chaos", str(disk)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "stackroom-chaos", str(disk)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -194,7 +194,7 @@ def _build(settings: Settings, provider: FileServer, kept: Path) -> None:
     for album in album_names():
         provider.files.update(album_files(album))
     control = json.dumps(settings.control.url)
-    (settings.home / "pinakes.toml").write_text(
+    (settings.home / "stackroom.toml").write_text(
         f"""
         [control]
         url = {control}
@@ -225,8 +225,8 @@ def _make_users(settings: Settings) -> dict[str, str]:
 def _make_places(settings: Settings, embedder: EmbeddingServer, token: str, folder: Path) -> tuple[Place, Place]:
     environment = {
         **embedder.environment(),
-        "PINAKES_READ_PER_MINUTE": "1000000",
-        "PINAKES_WRITE_PER_MINUTE": "1000000",
+        "STACKROOM_READ_PER_MINUTE": "1000000",
+        "STACKROOM_WRITE_PER_MINUTE": "1000000",
         "CHAOS_TOKEN": token,
     }
     logs = folder / "logs"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from conformance.library import PINAKES, ServedLibrary, serving_library
+from conformance.library import STACKROOM, ServedLibrary, serving_library
 from conformance.node import INSPECTOR, Node
 from conformance.processes import Finished, run_bounded
 
@@ -33,7 +33,7 @@ def check_inspector(node: Node) -> bool:
     """Ask every question over every transport and era, print the outcomes, and return whether all are right."""
     print("\ninspector")
     outcomes: list[bool] = []
-    with tempfile.TemporaryDirectory(prefix="pinakes-inspector-") as folder, serving_library() as library:
+    with tempfile.TemporaryDirectory(prefix="stackroom-inspector-") as folder, serving_library() as library:
         # The Inspector keeps servers and secrets in the home folder; it gets one of its own.
         environment = {**node.environment(), "HOME": folder}
         targets = _targets(library)
@@ -58,7 +58,7 @@ def _is_right(question: Question, finished: Finished) -> bool:
 def _targets(library: ServedLibrary) -> Mapping[str, list[str]]:
     """Return how the Inspector gets at the library over each transport."""
     return {
-        "stdio": ["-e", f"PINAKES_HOME={library.home}", PINAKES, "serve"],
+        "stdio": ["-e", f"STACKROOM_HOME={library.home}", STACKROOM, "serve"],
         "http": [f"{library.url}/mcp", "--transport", "http"],
         "sse": [f"{library.url}/sse", "--transport", "sse"],
     }

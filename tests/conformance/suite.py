@@ -83,7 +83,7 @@ def check_catalogue(node: Node) -> bool:
     """Run the scenarios that any server can be held to against the real one."""
     with serving_library() as library:
         url = f"{library.url}/mcp"
-        return _check(node, Target(name="pinakes serve", url=url, foreseen=OF_CATALOGUE, scenarios=CATALOGUE_SCENARIOS))
+        return _check(node, Target(name="stackroom", url=url, foreseen=OF_CATALOGUE, scenarios=CATALOGUE_SCENARIOS))
 
 
 def _check(node: Node, target: Target) -> bool:
@@ -96,7 +96,7 @@ def _check(node: Node, target: Target) -> bool:
 def _run(node: Node, target: Target, revision: str) -> Verdict:
     listed = frozenset(_list_scenarios(node, revision))
     scenarios = listed if target.scenarios is None else listed & target.scenarios
-    with tempfile.TemporaryDirectory(prefix="pinakes-conformance-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stackroom-conformance-") as folder:
         chosen = ["--suite", "all", "--spec-version", revision]
         command = node.command(SUITE, "server", "--url", target.url, *chosen, "--output-dir", folder)
         finished = run_bounded(command, environment=node.environment(), timeout_s=TIMEOUT_S)

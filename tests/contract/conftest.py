@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.api.registry import PACKAGES, get_package
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Shelf
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Shelf
 from support.memory_shelf import MemoryShelf
 from support.stock import MODEL, Other, Stock, _other_process
 
@@ -32,8 +32,8 @@ SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {
 
 @pytest.fixture(params=PACKAGES.names)
 def spec(request: pytest.FixtureRequest) -> CatalogueSpec:
-    """Every catalogue that ships with Pinakes."""
-    return get_package(request.param).spec
+    """Every catalogue that ships with Stackroom."""
+    return PACKAGES.get(request.param).spec
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Pat
 @pytest.fixture(params=list(SHELVES))
 def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[Shelf]:
     """An empty shelf of every implementation, for a catalogue that may be edited."""
-    shelf = SHELVES[request.param](shelf_folder, get_package("music").spec)
+    shelf = SHELVES[request.param](shelf_folder, PACKAGES.get("music").spec)
     yield shelf
     shelf.close()
 
@@ -68,7 +68,7 @@ def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
     with tempfile.TemporaryDirectory() as folder:
 
         def make() -> Shelf:
-            made.append(SHELVES[kind](Path(folder) / str(len(made)), get_package("music").spec))
+            made.append(SHELVES[kind](Path(folder) / str(len(made)), PACKAGES.get("music").spec))
             return made[-1]
 
         yield make
@@ -79,7 +79,7 @@ def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
 @pytest.fixture
 def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""
-    spec = get_package("anime").spec
+    spec = PACKAGES.get("anime").spec
     shelf = _embedded(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.gate.answer import Answer
-from pinakes.model.principal import LOCAL_USER
+from stackroom.gate.answer import Answer
+from stackroom.model.principal import LOCAL_USER
 from support.libraries import Library
 from support.texts import values_missing_from_text
 

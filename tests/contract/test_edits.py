@@ -9,37 +9,37 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.embedded_text import digest_of
-from pinakes.catalogue.spec import embedding_text
-from pinakes.errors import ConflictError, NotFoundError
-from pinakes.ingest.edits.apply import Applied, Edits, embed_missing
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.model.record import RecordId
-from pinakes.model.scope import KIND_FIELD, WHOLE
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Author, Embedding, Put, Shelf
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.spec import embedding_text
+from stackroom.errors import ConflictError, NotFoundError
+from stackroom.ingest.edits.apply import Applied, Edits, embed_missing
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.model.record import RecordId
+from stackroom.model.scope import KIND_FIELD, WHOLE
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Author, Embedding, Put, Shelf
+from stackroom.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_package("music").spec
+SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="test-model", dimension=16)
 QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing like it"]
 
 OTHER_PROCESS = """
 import json, pathlib, sys
-from pinakes.api.registry import get_package
-from pinakes.errors import ExpectedError
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.edits.apply import Edits
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Author
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import ExpectedError
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.edits.apply import Edits
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Author
+from stackroom.text.query import analyse_query
 
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("music").spec)
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("music").spec)
 for number, line in enumerate(sys.stdin):
     asked = json.loads(line)
     try:
@@ -318,9 +318,9 @@ def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_anot
     Editor(shelf).create("artist", name="Clara Schumann")
     holding = (
         "import pathlib, sys\n"
-        "from pinakes.api.registry import get_package\n"
-        "from pinakes.shelf.embedded.shelf import EmbeddedShelf\n"
-        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package('music').spec)\n"
+        "from stackroom.api.registry import PACKAGES\n"
+        "from stackroom.shelf.embedded.shelf import EmbeddedShelf\n"
+        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get('music').spec)\n"
         "with shelf.exclusive():\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.readline()\n"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import LOCAL_USER
-from pinakes.tools.spec import FoundResult, ToolSpec
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.spec import FoundResult, ToolSpec
 
 NEEDS_VECTORS = "query_rag"
 

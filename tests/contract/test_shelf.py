@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import FieldType
-from pinakes.errors import ConflictError, InputError
-from pinakes.model.hits import FacetCount
-from pinakes.model.record import Key, RecordId
-from pinakes.model.scope import (
+from stackroom.catalogue.spec import FieldType
+from stackroom.errors import ConflictError, InputError
+from stackroom.model.hits import FacetCount
+from stackroom.model.record import Key, RecordId
+from stackroom.model.scope import (
     KIND_FIELD,
     KNOWN_FIELD,
     WHOLE,
@@ -24,9 +24,9 @@ from pinakes.model.scope import (
     Scope,
     Visibility,
 )
-from pinakes.shelf.port import Author, Delete, Embedding, Op, Put
-from pinakes.text.analyser import index_tokens
-from pinakes.text.query import analyse_query
+from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
+from stackroom.text.analyser import index_tokens
+from stackroom.text.query import analyse_query
 from support.stock import occurrences_of
 
 STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))

@@ -19,15 +19,16 @@ from distribution.release import SERVER_SCHEMA, write_sums
 from distribution.skill_files import skill_files
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
-from pinakes import __version__
-from pinakes.cli.main import COMMANDS
-from pinakes.settings import ENVIRONMENT
-from pinakes.tools.provenance import FromFile
+from stackroom import __version__
+from stackroom.cli.main import COMMANDS
+from stackroom.settings import ENVIRONMENT
+from stackroom.tools.provenance import FromFile
 
 pytestmark = pytest.mark.row("N17")
 
-PROJECT = load_project()
+PROJECT = load_project("https://github.com/owner/repo")
 TOOLS = {
     tool["name"]: tool
     for tool in json.loads((REPO / "tests/golden/all-tools.json").read_text(encoding="utf-8"))["tools"]
@@ -39,7 +40,7 @@ SKILL = {path: content.decode() for path, content in skill_files().items()}
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    wheel = tmp_path_factory.mktemp("wheel") / f"pinakes-{__version__}-py3-none-any.whl"
+    wheel = tmp_path_factory.mktemp("wheel") / f"stackroom-{__version__}-py3-none-any.whl"
     wheel.write_bytes(b"wheel")
     return dict(bundle_files(PROJECT, wheel))
 
@@ -77,12 +78,12 @@ def test_every_file_that_the_manifest_names_is_in_the_bundle(bundle: dict[str, b
 
 def test_the_bundle_installs_the_wheel_in_it_with_the_versions_that_were_tested(bundle: dict[str, bytes]) -> None:
     made = tomllib.loads(bundle["pyproject.toml"].decode())
-    assert made["tool"]["uv"]["sources"]["pinakes"]["path"] in bundle
-    assert made["project"]["dependencies"] == [f"pinakes=={__version__}"]
-    pins = {one.name: one for one in map(Requirement, made["tool"]["uv"]["constraint-dependencies"])}
+    assert made["tool"]["uv"]["sources"]["stackroom"]["path"] in bundle
+    assert made["project"]["dependencies"] == [f"stackroom=={__version__}"]
+    pins = {canonicalize_name(one.name): one for one in map(Requirement, made["tool"]["uv"]["constraint-dependencies"])}
     declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     for needed in map(Requirement, declared):
-        (pinned,) = pins[needed.name.lower()].specifier
+        (pinned,) = pins[canonicalize_name(needed.name)].specifier
         assert needed.specifier.contains(pinned.version), needed
 
 
@@ -128,10 +129,10 @@ def load_entry_point() -> Any:
 def test_an_option_that_the_host_left_as_a_placeholder_counts_as_not_set(
     monkeypatch: pytest.MonkeyPatch, given: str | None, meant: str
 ) -> None:
-    monkeypatch.delenv("PINAKES_HOME", raising=False)
+    monkeypatch.delenv("STACKROOM_HOME", raising=False)
     if given is not None:
-        monkeypatch.setenv("PINAKES_HOME", given)
-    assert load_entry_point().option("PINAKES_HOME") == meant
+        monkeypatch.setenv("STACKROOM_HOME", given)
+    assert load_entry_point().option("STACKROOM_HOME") == meant
 
 
 def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_that_there_are() -> None:
@@ -141,19 +142,23 @@ def test_the_registry_entry_follows_the_schema_and_names_commands_and_settings_t
     assert entry["version"] == package["version"] == bundle["version"] == __version__
     assert package["packageArguments"][0]["value"] in COMMANDS
     names = {one["name"] for one in package["environmentVariables"]}
-    assert names <= {"PINAKES_HOME", *ENVIRONMENT}
+    assert names <= {"STACKROOM_HOME", *ENVIRONMENT}
     assert bundle["identifier"].endswith(f"/v{__version__}/{PROJECT.bundle_name}")
 
 
-def test_the_readme_states_the_name_in_the_registry() -> None:
-    assert f"mcp-name: {PROJECT.registry_name}" in (REPO / "README.md").read_text(encoding="utf-8")
+def test_every_address_follows_from_the_repository() -> None:
+    entry = registry_entry(PROJECT, bundle_sha256=DIGEST)
+    assert entry["name"] == "io.github.owner/stackroom"
+    written = json.dumps([entry, manifest(PROJECT)])
+    hosts = set(re.findall(r"https://(github\.com/[\w-]+/[\w-]+)", written))
+    assert hosts == {"github.com/owner/repo"}
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
         (("description",), "x" * 101),
-        (("name",), "pinakes"),
+        (("name",), "stackroom"),
         (("version",), "^0.1.0"),
         (("version",), "latest"),
         (("summary",), "x"),
@@ -162,7 +167,7 @@ def test_the_readme_states_the_name_in_the_registry() -> None:
         (("packages", 0, "packageArguments", 1), {"type": "positional"}),
         (("packages", 0, "environmentVariables", 0), {"description": "without a name"}),
         (("packages", 1, "fileSha256"), "abc"),
-        (("packages", 1, "identifier"), "https://example.org/pinakes.mcpb"),
+        (("packages", 1, "identifier"), "https://example.org/stackroom.mcpb"),
     ],
 )
 def test_an_entry_that_the_registry_would_refuse_is_refused(path: tuple[Any, ...], value: Any) -> None:
@@ -176,20 +181,20 @@ def test_an_entry_that_the_registry_would_refuse_is_refused(path: tuple[Any, ...
 
 
 def frontmatter() -> dict[str, str]:
-    lines = SKILL["pinakes/SKILL.md"].split("---\n")[1].splitlines()
+    lines = SKILL["stackroom/SKILL.md"].split("---\n")[1].splitlines()
     pairs = [line.split(": ", 1) for line in lines if ": " in line and not line.startswith(" ")]
     return {key: json.loads(value) if value.startswith('"') else value for key, value in pairs}
 
 
 def test_the_skill_keeps_the_limits_of_the_format() -> None:
     head = frontmatter()
-    assert head["name"] == "pinakes"
+    assert head["name"] == "stackroom"
     assert len(head["description"]) <= 1024
     assert len(head["compatibility"]) <= 500
-    assert f'version: "{__version__}"' in SKILL["pinakes/SKILL.md"]
+    assert f'version: "{__version__}"' in SKILL["stackroom/SKILL.md"]
     assert all(len(text.splitlines()) < 500 for text in SKILL.values())
-    linked = set(re.findall(r"\]\((references/[\w-]+\.md)\)", SKILL["pinakes/SKILL.md"]))
-    assert {f"pinakes/{path}" for path in linked} == SKILL.keys() - {"pinakes/SKILL.md"}
+    linked = set(re.findall(r"\]\((references/[\w-]+\.md)\)", SKILL["stackroom/SKILL.md"]))
+    assert {f"stackroom/{path}" for path in linked} == SKILL.keys() - {"stackroom/SKILL.md"}
 
 
 @pytest.mark.parametrize("path", SKILL)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.cli.main import main
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.cli.main import main
+from stackroom.settings import Settings
 from support.libraries import MODEL_CACHE
 from support.pages import (
     FENCED,
@@ -32,7 +32,7 @@ from support.pages import (
 
 EXAMPLES = ROOT / "docs" / "examples"
 SHELL = ("cat", "cp", "mkdir", "mv", "printf", "python", "rm", "sed")
-"""Programs, apart from `pinakes`, that a page may use without a word about what it needs."""
+"""Programs, apart from `stackroom`, that a page may use without a word about what it needs."""
 NOT_RUN_AT_MOST = 40
 """Commands that need root, a network, a container or minutes; a page that adds one says why."""
 
@@ -69,14 +69,14 @@ class Reader:
         with self.patch.context() as patch:
             for name, _, value in (word.partition("=") for word in set_here):
                 patch.setenv(name, value)
-            code, printed = self._run_pinakes(words[1:], step) if words[0] == "pinakes" else self._run_shell(step)
+            code, printed = self._run_stackroom(words[1:], step) if words[0] == "stackroom" else self._run_shell(step)
         assert code == step.exit_code, f"{step.command}: exit code {code}\n{printed}"
         missing = missing_lines(step.shown, self._as_shown(printed))
         return (
             "\n".join([f"$ {step.command}", "lacks:", *missing, "printed:", self._as_shown(printed)]) if missing else ""
         )
 
-    def _run_pinakes(self, arguments: list[str], step: Step) -> tuple[int, str]:
+    def _run_stackroom(self, arguments: list[str], step: Step) -> tuple[int, str]:
         self.patch.setattr("sys.stdin", Terminal(step.typed) if step.typed else io.StringIO())
         self.read_output()
         try:
@@ -99,7 +99,7 @@ class Reader:
         return done.returncode, done.stdout + done.stderr
 
     def _as_shown(self, printed: str) -> str:
-        library = os.environ.get("PINAKES_HOME", str(self.home / ".local/share/pinakes"))
+        library = os.environ.get("STACKROOM_HOME", str(self.home / ".local/share/stackroom"))
         return printed.replace(library, "HOME").replace(str(self.home), "~")
 
 
@@ -127,14 +127,14 @@ def new_reader(
         home = tmp_path / "reader"
         folder = home / "work"
         shutil.copytree(EXAMPLES, folder)
-        (home / ".local" / "share" / "pinakes").mkdir(parents=True, mode=0o700)
-        (home / ".local" / "share" / "pinakes" / "models").symlink_to(MODEL_CACHE, target_is_directory=True)
-        for name in ("PINAKES_HOME", "PINAKES_MODELS", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "COLUMNS"):
+        (home / ".local" / "share" / "stackroom").mkdir(parents=True, mode=0o700)
+        (home / ".local" / "share" / "stackroom" / "models").symlink_to(MODEL_CACHE, target_is_directory=True)
+        for name in ("STACKROOM_HOME", "STACKROOM_MODELS", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("HOME", str(home))
-        monkeypatch.setenv("PINAKES_MODELS", str(MODEL_CACHE))
+        monkeypatch.setenv("STACKROOM_MODELS", str(MODEL_CACHE))
         monkeypatch.chdir(folder)
-        library = home / ".local" / "share" / "pinakes"
+        library = home / ".local" / "share" / "stackroom"
         for name in sorted(samples_of(page)):
             install_sample(name, library, request)
 
@@ -163,7 +163,7 @@ def test_the_commands_of_a_page_work_in_order_and_print_what_is_shown(
             reader.save(step)
         elif step.not_run or step.run_by or step.is_endless:
             words = arguments_of(step.command)
-            if words[0] == "pinakes":
+            if words[0] == "stackroom":
                 check_options(words[1:])
         elif said := reader.type(step):
             wrong.append(said)
@@ -173,8 +173,8 @@ def test_the_commands_of_a_page_work_in_order_and_print_what_is_shown(
 def test_lines_are_compared_in_order_to_the_end_and_scores_nearly() -> None:
     printed = "a.b 0.44 (x 0.1)\nsecond line\nthird"
 
-    assert missing_lines(("a.b 0.45 (x 0.10)", "second …", "third"), printed) == []
-    for wrong in ("a.b 0.47 (x 0.1)", "a.b 0.44", "aXb …", "second", "fourth"):
+    assert missing_lines(("a.b 0.45 (x 0.10)", "second …", "t…d"), printed) == []
+    for wrong in ("a.b 0.47 (x 0.1)", "a.b 0.44", "aXb …", "second", "t…r", "fourth"):
         assert missing_lines((wrong,), printed) == [wrong]
     assert missing_lines(("second line", "a.b …"), printed) == ["a.b …"]
 
@@ -193,7 +193,7 @@ def test_every_line_that_is_typed_in_a_console_block_is_found() -> None:
 
 
 def test_commands_are_shown_in_console_blocks_only() -> None:
-    typed = re.compile(r"^(\$ |pinakes |pip install |uvx |# (?:apt|systemctl|cp) )", re.MULTILINE)
+    typed = re.compile(r"^(\$ |stackroom |pip install |uvx |# (?:apt|systemctl|cp) )", re.MULTILINE)
     others = [
         (str(page.relative_to(ROOT)), block["text"])
         for page in list_pages()
@@ -210,7 +210,7 @@ def test_commands_that_are_not_run_are_few_and_say_why() -> None:
     unmarked = [step.command for _, step in steps if not (step.not_run or step.run_by)]
 
     assert sum(bool(step.not_run) for _, step in steps) <= NOT_RUN_AT_MOST
-    assert [one for one in unmarked if next(iter_words(one)) not in ("pinakes", *SHELL)] == []
+    assert [one for one in unmarked if next(iter_words(one)) not in ("stackroom", *SHELL)] == []
     assert [step.run_by for _, step in steps if step.run_by and not (ROOT / step.run_by).is_file()] == []
 
 

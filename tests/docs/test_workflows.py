@@ -35,5 +35,5 @@ def test_the_workflow_runs_all_that_ci_runs() -> None:
 def test_the_readme_begins_with_the_two_commands_of_a_clone() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 
-    assert text.startswith("# Pinakes\n")
+    assert text.startswith("# Stackroom\n")
     assert re.findall(r"^```.*?\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[0] == "make serve\nmake test\n"

@@ -5,8 +5,8 @@ import re
 import orjson
 import pytest
 
-from pinakes.cli.main import main
-from pinakes.settings import Settings
+from stackroom.cli.main import main
+from stackroom.settings import Settings
 from support.libraries import opened
 from support.pages import ROOT, missing_lines
 
@@ -22,7 +22,7 @@ def fenced(language: str) -> list[str]:
 
 @pytest.mark.row("N1")
 def test_the_calls_that_an_assistant_makes_are_answered_as_shown(tmp_path, monkeypatch):
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     main(["add", str(TABLE), "--type", "grape=tag[]", "--yes", "--no-embed"])
     calls, answers = fenced("json"), fenced("text")
     assert len(calls) == len(answers) >= 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.channels import Besieged, Channel, Channels, LineChannel, timed
+from support.channels import Besieged, Channel, Channels, LineChannel
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def besiege(start_server: Callable[..., Any], shared_home: Path) -> Callable[[],
     tokens: dict[str, str] = {}
 
     def start() -> Besieged:
-        server = start_server(shared_home, environment={"PINAKES_READ_PER_MINUTE": "10000000"})
+        server = start_server(shared_home, environment={"STACKROOM_READ_PER_MINUTE": "10000000"})
         for name in ("alice", "bob"):
             if name not in tokens:
                 server.run("user", "add", name, "--one-time")
@@ -42,7 +42,7 @@ def besieged(besiege: Callable[[], Besieged]) -> Iterator[Besieged]:
     """A server that has two users, for every test of hostile input; at the end it must end well."""
     found = besiege()
     yield found
-    assert found.server.stop(timeout_s=10) == 0
+    assert found.server.stop(timeout_s=120) == 0
     assert "Traceback" not in "".join(found.server.log)
 
 
@@ -56,9 +56,3 @@ def channels(besieged: Besieged, plain_home: Path) -> Iterator[Channels]:
     found = Channels(open_channel)
     yield found
     found.close()
-
-
-@pytest.fixture(scope="session")
-def stopwatch() -> Callable[[int, Callable[[], Any]], tuple[Any, float]]:
-    """Time what is done with a process, on however busy a machine."""
-    return timed

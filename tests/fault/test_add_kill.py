@@ -1,4 +1,4 @@
-"""`pinakes add`, killed again and again: nothing is lost or doubled, and what was embedded is not embedded again."""
+"""`stackroom add`, killed again and again: nothing is lost or doubled, and what was embedded is not embedded again."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from typing import Any
 import apsw
 import pytest
 
-from pinakes.ingest.embedding import MOST_BATCH
-from pinakes.model.scope import WHOLE
-from pinakes.settings import EmbeddingSettings, Settings
+from stackroom.ingest.embedding import MOST_BATCH
+from stackroom.model.scope import WHOLE
+from stackroom.settings import EmbeddingSettings, Settings
 
 pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
 
-PINAKES = str(Path(sys.executable).with_name("pinakes"))
+STACKROOM = str(Path(sys.executable).with_name("stackroom"))
 ROWS = 1_200
 REQUESTS = -(-ROWS // EmbeddingSettings().batch_size)
 """How many requests an undisturbed build makes."""
@@ -66,9 +66,9 @@ class Builds:
         return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        env = {**os.environ, "PINAKES_HOME": str(self.home), **self.server.environment()}
+        env = {**os.environ, "STACKROOM_HOME": str(self.home), **self.server.environment()}
         return subprocess.Popen(
-            [PINAKES, *arguments],
+            [STACKROOM, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -12,41 +12,41 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.audit_gaps import rebuild_rows
-from pinakes.control.audit.gaps import AuditGaps
-from pinakes.control.control import Control
-from pinakes.model.audit import Outcome
-from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.audit_gaps import rebuild_rows
+from stackroom.control.audit.gaps import AuditGaps
+from stackroom.control.control import Control
+from stackroom.model.audit import Outcome
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 
-CHILD_TIMEOUT_S = 90
+CHILD_TIMEOUT_S = 120.0
 CHILD = """
 import json, os, pathlib, signal, sys
-from pinakes.api.registry import get_package
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.control import Control
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import Outcome
-from pinakes.model.principal import LOCAL_USER
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.tools.admin.users import users_tools
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits.tool import edit_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.api.registry import PACKAGES
+from stackroom.control.audit.log import AuditLog
+from stackroom.control.control import Control
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import Outcome
+from stackroom.model.principal import LOCAL_USER
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.toolbox import Toolbox
 
 home = pathlib.Path(sys.argv[1])
-spec = get_package("music").spec
+spec = PACKAGES.get("music").spec
 control = Control.open(Settings(home=home))
 shelf = EmbeddedShelf.create(home / "music", spec, model=None)
 music = OpenCatalogue(name="music", spec=spec, shelf=shelf, searcher=Searcher(spec=spec, embedder=None),
                       recommender=Recommender(spec=spec, embedder=None, this_year=lambda: 2026))
-gate = Gate(Toolbox([*edit_tools([music]), *users_tools(control.accounts)]), observers=[control.audit])
+gate = Gate(Toolbox([*edit_tools([music]), *users_tools(control)]), observers=[control.audit])
 
 def edit(name):
     answer = gate.call(LOCAL_USER, "catalog.mutate", {"action": "create", "kind": "artist", "fields": {"name": name}})
@@ -72,7 +72,7 @@ def kill_in(home: Path, change: str) -> str:
         text=True,
         timeout=CHILD_TIMEOUT_S,
         check=False,
-        env={**os.environ, "PINAKES_HOME": str(home)},
+        env={**os.environ, "STACKROOM_HOME": str(home)},
     )
     assert done.returncode == -signal.SIGKILL
     (acknowledged,) = done.stdout.split()
@@ -90,7 +90,7 @@ def test_a_change_that_was_made_has_its_row_after_a_kill(tmp_path: Path, change:
     acknowledged = kill_in(tmp_path, change)
     with (
         closing(Control.open(Settings(home=tmp_path))) as control,
-        closing(EmbeddedShelf.open(tmp_path / "music", get_package("music").spec)) as shelf,
+        closing(EmbeddedShelf.open(tmp_path / "music", PACKAGES.get("music").spec)) as shelf,
     ):
         if change == "edit":
             assert [one.id for one in shelf.history().list_called(after=0, limit=9)] == ["artist-bach", "artist-satie"]

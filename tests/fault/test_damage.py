@@ -13,15 +13,16 @@ import apsw
 import numpy as np
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.damage_watch import DamageWatch
-from pinakes.errors import StorageError
-from pinakes.model.record import RecordId
-from pinakes.shelf.embedded import shelf_index
-from pinakes.shelf.embedded.quarantine import DAMAGED_FOLDER, KEPT, quarantine
-from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.port import Delete
-from pinakes.tools.health import check_catalogue, examine
+from stackroom.assembly.app import App
+from stackroom.assembly.damage_check import DamageCheck
+from stackroom.background.task import TaskContext
+from stackroom.errors import StorageError
+from stackroom.model.record import RecordId
+from stackroom.shelf.embedded import shelf_index
+from stackroom.shelf.embedded.quarantine import DAMAGED_FOLDER, KEPT, quarantine
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.port import Delete
+from stackroom.tools.health import check_catalogue, examine
 from support.damaging import (
     HARMLESS,
     NAME,
@@ -194,9 +195,7 @@ def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
     alter_record(home)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        watch = DamageWatch(app, first_look_s=0, share=1)
-        watch.start()
-        watch.wait()
+        assert DamageCheck(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
         assert "Film 7" in app.problems()[f"catalogue {NAME}"]
         filtered = next(call for call in right if "filters" in call)
         assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
@@ -207,24 +206,21 @@ def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_
     ledger.rename(away)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        watch = DamageWatch(app, first_look_s=0, again_s=0.01, share=1)
-        watch.start()
-        watch.wait()
+        app.background.add(DamageCheck(app, share=1).task(first_s=0.0, again_s=0.01))
+        app.background.start()
+        assert app.background.wait_for("check catalogues", runs=1, timeout_s=120)
         assert "ledger.sqlite is missing" in app.problems()[f"catalogue {NAME}"]
         away.rename(ledger)
-        wait_until(lambda: f"catalogue {NAME}" not in app.problems(), timeout_s=20)
+        wait_until(lambda: f"catalogue {NAME}" not in app.problems(), timeout_s=120)
 
 
 def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder_of(home) / "ledger.sqlite").unlink()
-    monkeypatch.setattr("pinakes.assembly.disk_check.bytes", full_disk, raising=False)
+    monkeypatch.setattr("stackroom.assembly.disk_check.bytes", full_disk, raising=False)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        watch = DamageWatch(app, first_look_s=0, again_s=60, share=1)
-        watch.start()
-        watch.wait()
+        assert DamageCheck(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
         assert f"catalogue {NAME}" not in app.problems()
-        watch.stop()
 
 
 def full_disk(_size: int) -> bytes:
@@ -233,32 +229,6 @@ def full_disk(_size: int) -> bytes:
 
 def ids_in(answer: Any) -> list[str]:
     return sorted(one["id"] for one in answer["results"])
-
-
-def test_a_library_of_an_earlier_version_opens_is_written_to_and_gets_its_checksums(
-    home: Path, right: Mapping[str, Any]
-) -> None:
-    forget_checksums(home)
-    with closing(open_app(home)) as app:
-        assert answers_of(app) == right
-        assert problems_of(app) == []
-        catalogue = app.open_catalogue(NAME)
-        assert "no checksums" in catalogue.shelf.mend()[0]
-        assert catalogue.shelf.mend() == []
-    forget_years(home)
-    alter_record(home)
-    assert "Film 7" in judge(home, right, "").detail
-
-
-def forget_checksums(home: Path) -> None:
-    """Take every checksum out of a library."""
-    for path in (*home.rglob("*checksums.json"), *home.rglob("*.checksum")):
-        path.unlink()
-    with closing(apsw.Connection(str(folder_of(home) / "records.sqlite"))) as db:
-        for table in ("records", "embeddings", "changes"):
-            db.execute(f"ALTER TABLE {table} DROP COLUMN sum")
-        db.execute("DELETE FROM meta WHERE name = 'checksum'")
-        db.pragma("user_version", 1)
 
 
 @contextmanager

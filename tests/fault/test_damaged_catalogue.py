@@ -10,11 +10,11 @@ import httpx
 import numpy as np
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
 
 DAMAGED = "handbook"
 
@@ -128,7 +128,7 @@ def test_resources_and_completions_of_the_other_catalogues_are_there(gate: Gate)
     assert not any(uri.startswith(f"documents://{DAMAGED}/") for uri in listed)
     assert gate.list_templates(LOCAL_USER)
     assert gate.read(LOCAL_USER, next(uri for uri in listed if uri.startswith("documents://dnd/"))).text
-    completed = gate.complete(LOCAL_USER, "pinakes://{catalogue}/{+id}", "id", "the", {"catalogue": "anime"})
+    completed = gate.complete(LOCAL_USER, "stackroom://{catalogue}/{+id}", "id", "the", {"catalogue": "anime"})
     assert completed.values
 
 
@@ -143,7 +143,7 @@ def test_over_http_the_damaged_catalogue_is_503_with_retry_after_and_health_name
     home: Path, start_server: Any
 ) -> None:
     server = start_server(home, "--no-accounts", "--tools", "all")
-    with httpx.Client(base_url=server.url, timeout=30, verify=False) as client:
+    with httpx.Client(base_url=server.url, timeout=120, verify=False) as client:
         assert client.post("/v1/tools/search_handbook", json={"query": "code review"}).status_code == 200
         damage(home)
         refused = client.post("/v1/tools/search_handbook", json={"query": "how is on-call paid"})
@@ -182,7 +182,7 @@ def test_a_bug_without_damage_is_a_bug_and_costs_one_look(app: App, monkeypatch:
     looks = []
     catalogue = app.open_catalogue("anime")
     monkeypatch.setattr(catalogue.shelf, "mend", lambda: looks.append(1) or [])
-    monkeypatch.setattr("pinakes.search.searcher.Searcher.search", lambda *_a, **_k: 1 / 0)
+    monkeypatch.setattr("stackroom.search.searcher.Searcher.search", lambda *_a, **_k: 1 / 0)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             gate.call(LOCAL_USER, "search_anime", {"query": "dragon"})

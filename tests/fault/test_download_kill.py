@@ -2,7 +2,7 @@
 
 A worker runs in a process of its own. It is killed while bytes come, or right before a step that can be seen from
 outside: a rename, a removal, a new file or folder, a statement to the database, the taking up of an album. Each further
-process sees a clock that is an hour ahead, so that the dead one's claim has run out.
+process sees a clock that is an hour ahead, so that what was put off is due.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
-from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
+from stackroom.control.database.engine import ControlDatabase
+from stackroom_catalogues.music.downloads.items import DownloadRequest, DownloadState
+from stackroom_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 
 pytestmark = [pytest.mark.row("Z8"), pytest.mark.timeout(280)]
 
-KILLS = int(os.environ.get("PINAKES_KILLS", "6"))
+KILLS = int(os.environ.get("STACKROOM_KILLS", "6"))
 ALBUMS = 3
 START = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 TRACKS = {f"{number:02}.mp3": random.Random(number).randbytes(150_000) for number in range(1, 7)}
@@ -36,14 +36,14 @@ import ipaddress, os, signal, sys
 from datetime import datetime
 from pathlib import Path
 from sqlalchemy import Engine, event
-from pinakes.control.database.engine import ControlDatabase
-from pinakes_catalogues.music.downloads.downloads import Downloads
-from pinakes_catalogues.music.downloads.providers import HttpProviderSpec
-from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
-from pinakes_catalogues.music.downloads.settings import DownloadSettings
-from pinakes_catalogues.music.downloads.worker import DownloadHooks
-from pinakes.net.addresses import AddressRules
-from pinakes.net.fetch import FetchLimits
+from stackroom.control.database.engine import ControlDatabase
+from stackroom_catalogues.music.downloads.downloads import Downloads
+from stackroom_catalogues.music.downloads.providers import HttpProviderSpec
+from stackroom_catalogues.music.downloads.queue import DownloadQueue, QueueRules
+from stackroom_catalogues.music.downloads.settings import DownloadSettings
+from stackroom_catalogues.music.downloads.worker import DownloadHooks
+from stackroom.net.addresses import AddressRules
+from stackroom.net.fetch import FetchLimits
 
 folder, port, now, kill_at, naive = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
 music = folder / "music"
@@ -76,8 +76,8 @@ database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
 downloads = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
 if naive == "naive":
     finish = DownloadQueue.finish
-    DownloadQueue.begin_install = lambda self, claim, **_: finish(self, claim)
-    DownloadQueue.finish = lambda self, claim: self.get(claim.download.id)
+    DownloadQueue.begin_install = lambda self, download, **_: finish(self, download)
+    DownloadQueue.finish = lambda self, download, **_: self.get(download.id)
 sys.addaudithook(hook)
 event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
 while downloads.worker.work_once():
@@ -154,7 +154,7 @@ class Workers:
             for album in self.albums
             for name, body in self.tracks(album).items()
         }
-        files = [path for path in music.rglob("*") if path.is_file() and path.name != "install.lock"]
+        files = [path for path in music.rglob("*") if path.is_file()]
         found = {path.relative_to(music).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
         problems = [f"lost {name}" for name in wanted if name not in found]
         problems += [f"left over {name}" for name in found if name not in wanted]

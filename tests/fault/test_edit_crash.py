@@ -13,35 +13,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.spec import texts_of
-from pinakes.ingest.edits.relations import ids_in
-from pinakes.model.record import Record
-from pinakes.model.scope import KIND_FIELD, WHOLE
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import texts_of
+from stackroom.ingest.edits.relations import ids_in
+from stackroom.model.record import Record
+from stackroom.model.scope import KIND_FIELD, WHOLE
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_package("music").spec
-KILLS = int(os.environ.get("PINAKES_KILLS", "4"))
+SPEC = PACKAGES.get("music").spec
+KILLS = int(os.environ.get("STACKROOM_KILLS", "4"))
 """How often the editing process is killed; many more by the environment, for a long run."""
-CHILD_TIMEOUT_S = 90
+CHILD_TIMEOUT_S = 120.0
 
 CHILD = """
 import hashlib, os, pathlib, random, sys
 import numpy as np
-from pinakes.api.registry import get_package
-from pinakes.errors import ConflictError
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.edits.apply import Edits
-from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import base_folder, shelf_index
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.port import Author
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import ConflictError
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.edits.apply import Edits
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded import base_folder, shelf_index
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.port import Author
 
 def die(*_args, **_kwargs):
     os._exit(9)
@@ -63,7 +63,7 @@ class Hashing:
 
 shelf_index.TAIL_ROWS = 5
 shelf_index.TAIL_SHARE = 0
-shelf = EmbeddedShelf.create(pathlib.Path(sys.argv[1]), get_package("music").spec, model=Hashing.model)
+shelf = EmbeddedShelf.create(pathlib.Path(sys.argv[1]), PACKAGES.get("music").spec, model=Hashing.model)
 edits = Edits(shelf=shelf, embedder=Hashing())
 drawn = random.Random(sys.argv[2])
 calls = []

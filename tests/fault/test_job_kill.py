@@ -12,37 +12,37 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.assembly.maintenance import build_maintenance
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.control import Control
-from pinakes.jobs.backup import check_backup, list_backups, make_backup
-from pinakes.jobs.board import JobBoard
-from pinakes.jobs.builtin_jobs import Retention, list_builtin_jobs
-from pinakes.jobs.context import JobContext
-from pinakes.jobs.runs import RunState
-from pinakes.jobs.scheduler import Scheduler
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.assembly.maintenance import build_maintenance
+from stackroom.control.audit.log import AuditLog
+from stackroom.control.control import Control
+from stackroom.jobs.backup import check_backup, list_backups, make_backup
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
+from stackroom.jobs.job import JobContext
+from stackroom.jobs.runs import RunState
+from stackroom.jobs.scheduler import Scheduler
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z9")
 
-KILLS = int(os.environ.get("PINAKES_KILLS", "4"))
+KILLS = int(os.environ.get("STACKROOM_KILLS", "4"))
 """How often jobs are killed; many more by the environment, for a long run."""
 ROWS = 400
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 RUNS = """
 import sys
 from pathlib import Path
-from pinakes.assembly.app import App
-from pinakes.control.control import Control
-from pinakes.control.audit import log as audit
-from pinakes.assembly.maintenance import build_maintenance
-from pinakes.jobs.board import JobBoard
-from pinakes.jobs.builtin_jobs import Retention, list_builtin_jobs
-from pinakes.jobs.scheduler import Scheduler, SchedulerTimes
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.control.control import Control
+from stackroom.control.audit import log as audit
+from stackroom.assembly.maintenance import build_maintenance
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
+from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
+from stackroom.settings import Settings
 audit.PRUNED_AT_ONCE = 10
 settings = Settings(home=Path(sys.argv[1]), offline=True)
 control = Control.open(settings)
@@ -141,8 +141,8 @@ def test_a_back_up_that_is_not_moved_into_place_at_once_would_be_found_half(
         def killed(*_arguments: object, **_named: object) -> None:
             raise SystemExit
 
-        monkeypatch.setattr("pinakes.jobs.backup._fresh_folder", straight)
-        monkeypatch.setattr("pinakes.jobs.backup._files", killed)
+        monkeypatch.setattr("stackroom.jobs.backup._fresh_folder", straight)
+        monkeypatch.setattr("stackroom.jobs.backup._files", killed)
         monkeypatch.setattr("shutil.rmtree", lambda *_arguments, **_named: None)
         with pytest.raises(SystemExit):
             make_backup(plan, tmp_path / "backups", at=LONG_AGO, keep=1, context=JobContext())

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
-from pinakes.embed.breaker import GuardedEmbedder
-from pinakes.embed.remote import RemoteEmbedder
-from pinakes.embed.weights import WeightSources, pull_model
-from pinakes.errors import UnavailableError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import EmbeddingSettings, load_settings
-from pinakes_catalogues.judoka.rows import keep_files, open_rows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
+from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.remote import RemoteEmbedder
+from stackroom.embed.weights import WeightSources, pull_model
+from stackroom.errors import UnavailableError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import EmbeddingSettings, load_settings
+from stackroom_catalogues.judoka.rows import keep_files, open_rows
 
 REMOTE = EmbeddingSettings(kind="tei", url="http://203.0.113.7:8080", path="/v1/embeddings")
 LOOPBACK = ("127.0.0.1", "::1", "localhost", None, "")
@@ -77,7 +77,7 @@ def ways_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def offline_home(models_folder: Path, tmp_path: Path) -> Iterator[App]:
     """A library in strict offline mode, as the environment sets it."""
     (tmp_path / "models").symlink_to(models_folder, target_is_directory=True)
-    app = App(load_settings({"PINAKES_HOME": str(tmp_path), "RAG_STRICT_OFFLINE": "1"}))
+    app = App(load_settings({"STACKROOM_HOME": str(tmp_path), "RAG_STRICT_OFFLINE": "1"}))
     assert app.settings.offline
     yield app
     app.close()
@@ -116,7 +116,7 @@ def built(app: App, folder: Path) -> Gate:
     source = open_rows(str(folder))
     assert source is not None
     add_catalogue(
-        app, source, recipe=package_recipe(get_package("judoka")), name="judoka", progress=lambda _report: None
+        app, source, recipe=package_recipe(PACKAGES.get("judoka")), name="judoka", progress=lambda _report: None
     )
     keep_files(str(folder), app.library.get_installed("judoka").folder)
     return app.build_gate(["judoka"])
@@ -206,7 +206,7 @@ def test_which_addresses_are_of_this_machine(url: str, is_here: bool) -> None:
 @pytest.mark.row("J9")
 def test_the_model_is_not_downloaded_offline(tmp_path: Path, ways_out: list[str]) -> None:
     with pytest.raises(
-        UnavailableError, match=r"RAG_STRICT_OFFLINE.*pinakes model pull all-MiniLM-L6-v2 --from FOLDER"
+        UnavailableError, match=r"RAG_STRICT_OFFLINE.*stackroom model pull all-MiniLM-L6-v2 --from FOLDER"
     ):
         pull_model(tmp_path, sources=WeightSources(offline=True))
     assert ways_out == []
@@ -216,9 +216,9 @@ def test_the_model_is_not_downloaded_offline(tmp_path: Path, ways_out: list[str]
 @pytest.mark.usefixtures("ways_out")
 def test_the_app_uses_neither_an_embedder_nor_a_reranker_elsewhere_offline(tmp_path: Path) -> None:
     environment = {
-        "PINAKES_HOME": str(tmp_path),
-        "PINAKES_EMBED_KIND": "openai",
-        "PINAKES_RERANK_URL": "http://203.0.113.7/rerank",
+        "STACKROOM_HOME": str(tmp_path),
+        "STACKROOM_EMBED_KIND": "openai",
+        "STACKROOM_RERANK_URL": "http://203.0.113.7/rerank",
     }
     offline = App(load_settings({**environment, "RAG_STRICT_OFFLINE": "1"}))
     assert isinstance(offline.embedder, RefusedEmbedder)

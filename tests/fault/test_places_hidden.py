@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
-from pinakes.assembly.app import App
-from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.control.control import Control
-from pinakes.errors import ExpectedError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.settings import Settings
+from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.app import App
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.control.control import Control
+from stackroom.errors import ExpectedError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("T8")
 
@@ -104,7 +104,7 @@ def test_on_every_path_it_is_a_storage_error_that_names_it_and_no_path_of_the_se
     of_admin = {tool: told(gate, LOCAL_USER, tool, arguments) for tool, arguments in ADMIN_CALLS}
     assert {tool: code for tool, (code, _text) in of_admin.items() if code != "storage"} == {}
     read = error_of(lambda: gate.read(READER, f"documents://{FAILING}/engineering/code-review.md"))
-    generic = error_of(lambda: gate.read(READER, f"pinakes://{FAILING}/engineering/code-review.md"))
+    generic = error_of(lambda: gate.read(READER, f"stackroom://{FAILING}/engineering/code-review.md"))
     assert (read.code, generic.code) == ("storage", "storage")
     texts = [text for _code, text in calls.values()]
     texts += [read.message, generic.message, told(gate, READER, "search", {"query": "dragon"})[1]]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.store import Store
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.store import Store
 from support.release_kills import (
     INSTALL_STEPS,
     NEW,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.settings import Settings
+from stackroom.settings import Settings
 from support.libraries import opened
 from support.publisher import make_stars, new_publisher
 from support.release_kills import NEW, OLD, install_newest

@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.bounded_check import BoundedCheck
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.disk_check import check_disk
-from pinakes.assembly.server_health import FRESH_S, ServerHealth
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.control.control import Control
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import ControlSettings, Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.disk_check import check_disk
+from stackroom.assembly.server_health import FRESH_S, ServerHealth
+from stackroom.background.bounded_check import BoundedCheck
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.control.control import Control
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import ControlSettings, Settings
+from stackroom.sources.json_rows import JsonRows
 from support.loopback import EmbeddingServer
 from support.postgres import PostgresServer, is_available
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("T6")
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 FILMS = """
 name = "films"
 title = "Films"
@@ -44,7 +44,7 @@ template = "{title}"
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from pinakes.assembly.disk_check import check_disk
+from stackroom.assembly.disk_check import check_disk
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 print(check_disk(Path(sys.argv[1])))

@@ -16,17 +16,17 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from pinakes.control.control import Control
-from pinakes.control.database.tables import audit
-from pinakes.gate.gate import CallContext, Gate
-from pinakes.model.audit import Outcome
-from pinakes.model.principal import LOCAL_USER, Action, Cost
-from pinakes.settings import Settings
-from pinakes.tools.toolbox import Toolbox
+from stackroom.control.control import Control
+from stackroom.control.database.tables import audit
+from stackroom.gate.gate import CallContext, Gate
+from stackroom.model.audit import Outcome
+from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.settings import Settings
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z13")
 
-KILLS = int(os.environ.get("PINAKES_KILLS", "3"))
+KILLS = int(os.environ.get("STACKROOM_KILLS", "3"))
 CLIENTS = 6
 USERS = 24
 """A user has 50 tokens at most."""
@@ -51,7 +51,7 @@ class Makers:
             assert enough.wait(60)
             assert server.stop(signal.SIGKILL) == -signal.SIGKILL
             for one in running:
-                one.result(30)
+                one.result(120)
 
     def _make(self, number: int, kill_after: int, enough: threading.Event) -> None:
         secrets = self.secrets[number::CLIENTS]
@@ -101,7 +101,7 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
         secrets.append(control.credentials.issue_token(LOCAL_USER, name, name="first")[0])
     acknowledged: dict[str, str] = {}
     for number in range(KILLS):
-        server = start_server(home, environment={"PINAKES_WRITE_PER_MINUTE": "100000"})
+        server = start_server(home, environment={"STACKROOM_WRITE_PER_MINUTE": "100000"})
         makers = Makers(server.url, secrets, number)
         makers.run(chance.randint(5, 60), server)
         acknowledged |= makers.acknowledged

@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.model.record import RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.embedded.segment import DamagedIndexError
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.embedded.segment import DamagedIndexError
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.text.query import analyse_query
 
-SPEC = get_package("anime").spec
-CHILD_TIMEOUT_S = 60
+SPEC = PACKAGES.get("anime").spec
+CHILD_TIMEOUT_S = 120.0
 
 CHILD = """
 import os, pathlib, shutil, sys
 import numpy as np
-from pinakes.api.registry import get_package
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import base_folder, shelf_index
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.port import Delete, Embedding, Put
+from stackroom.api.registry import PACKAGES
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded import base_folder, shelf_index
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.port import Delete, Embedding, Put
 
 def die(*_args, **_kwargs):
     os._exit(9)
@@ -57,7 +57,7 @@ def acknowledge(name):
     print(name, flush=True)
 
 shelf = EmbeddedShelf.create(
-    pathlib.Path(sys.argv[1]), get_package("anime").spec, model=ModelId(name="m", dimension=8)
+    pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec, model=ModelId(name="m", dimension=8)
 )
 """
 

@@ -10,26 +10,28 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.collections.state import PlaceState, load_state
-from pinakes.assembly.collections.sync import sync_place
-from pinakes.assembly.collections.watch import CollectionWatch
-from pinakes.assembly.published import publish_catalogue
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.collection_settings import CollectionSettings
-from pinakes.errors import ExpectedError, StorageError
-from pinakes.ingest import pipeline
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.collections.state import PlaceState, load_state
+from stackroom.assembly.collections.sync import sync_place
+from stackroom.assembly.collections.sync_task import sync_tasks
+from stackroom.assembly.published import publish_catalogue
+from stackroom.background.background import Background
+from stackroom.background.task import TaskContext
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.collection_settings import CollectionSettings
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.ingest import pipeline
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, every_request, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
 from support.gcs import GcsServer, running_gcs
 from support.processes import wait_until
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
-LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
+lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
+LanceRows = importlib.import_module("stackroom.sources.lance.rows").LanceRows
 
 PLACE = "gs://bucket/lancedb"
 SPEC = f"""{GAMES_SPEC}
@@ -196,7 +198,7 @@ class Looks:
         self.count = 0
         self.code = code
 
-    def run(self, place: str) -> int:
+    def run(self, place: str, _context: TaskContext) -> int:
         self.count += 1
         return self.code if self.code is not None else self._sync(place)
 
@@ -211,21 +213,18 @@ class Looks:
 @pytest.fixture
 def watching(bucket: Bucket) -> Iterator[Callable[..., Looks]]:
     """Start watches, which are ended with the test."""
-    watches: list[CollectionWatch] = []
+    background = Background()
 
     def start(*, refresh_s: float, code: int | None = None) -> Looks:
         collections = CollectionSettings(base_db_path=PLACE, refresh_s=refresh_s)
         settings = Settings(home=bucket.folder / "there", collections=collections)
         looks = Looks(bucket, code)
-        watches.append(
-            CollectionWatch(settings, first_look_s=0, first_pause_s=0.02, jitter=lambda: 0, run_sync=looks.run)
-        )
-        watches[-1].start()
+        background.add(*sync_tasks(settings, first_s=0.0, retry_s=0.02, run_sync=looks.run))
+        background.start()
         return looks
 
     yield start
-    for watch in watches:
-        watch.stop()
+    background.stop()
 
 
 @pytest.mark.row("T7")
@@ -234,9 +233,9 @@ def test_a_server_syncs_at_its_start_and_when_the_version_moves(bucket: Bucket, 
     (edition,) = bucket.served_editions()
     bucket.publish(edition + 1)
     watching(refresh_s=0.05)
-    wait_until(lambda: bucket.served_editions() == {edition + 1}, timeout_s=10)
+    wait_until(lambda: bucket.served_editions() == {edition + 1}, timeout_s=120)
     bucket.publish(edition + 2)
-    wait_until(lambda: bucket.served_editions() == {edition + 2}, timeout_s=10)
+    wait_until(lambda: bucket.served_editions() == {edition + 2}, timeout_s=120)
 
 
 @pytest.mark.row("T7")
@@ -244,10 +243,10 @@ def test_a_sync_that_crashes_is_noted_and_tried_again_after_a_pause(
     bucket: Bucket, watching: Callable[..., Looks]
 ) -> None:
     looks = watching(refresh_s=0.02, code=-11)
-    wait_until(lambda: looks.count >= 3, timeout_s=10)
+    wait_until(lambda: looks.count >= 3, timeout_s=120)
     state = load_state(bucket.folder / "there", PLACE)
     assert state.problem is not None
     assert "ended by signal 11" in state.problem
     looks.code = None
-    wait_until(lambda: load_state(bucket.folder / "there", PLACE).problem is None, timeout_s=10)
+    wait_until(lambda: load_state(bucket.folder / "there", PLACE).problem is None, timeout_s=120)
     assert bucket.served_editions() != {"a mixture"}

@@ -1,6 +1,6 @@
 """What users and assistants see, to the letter: tool list, error table, help.
 
-`PINAKES_UPDATE_GOLDEN=1` rewrites the files.
+`STACKROOM_UPDATE_GOLDEN=1` rewrites the files.
 """
 
 import json
@@ -14,12 +14,12 @@ import pytest
 from mcp import Client
 from mcp.server import Server
 
-from pinakes import errors
-from pinakes.cli.main import COMMANDS, cli
-from pinakes.model.principal import LOCAL_USER
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.tools.spec import ToolSpec
+from stackroom import errors
+from stackroom.cli.main import COMMANDS, cli
+from stackroom.model.principal import LOCAL_USER
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.tools.spec import ToolSpec
 
 FOLDER = Path(__file__).parent
 LARGEST_TOOL_LIST = 6_144
@@ -34,9 +34,9 @@ def require_golden(is_updating_golden: bool) -> Callable[[str, str], None]:
         path = FOLDER / name
         if is_updating_golden:
             path.write_text(text, encoding="utf-8")
-        assert path.is_file(), f"{name} is missing; run the tests with PINAKES_UPDATE_GOLDEN=1"
+        assert path.is_file(), f"{name} is missing; run the tests with STACKROOM_UPDATE_GOLDEN=1"
         assert text == path.read_text(encoding="utf-8"), (
-            f"{name} has changed; if that is meant: PINAKES_UPDATE_GOLDEN=1"
+            f"{name} has changed; if that is meant: STACKROOM_UPDATE_GOLDEN=1"
         )
 
     return check
@@ -119,7 +119,7 @@ def help_of(command: click.Command, name: str, parent: click.Context | None = No
 
 
 def test_the_help_of_every_command_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:
-    require_golden("help.txt", "\n".join(help_of(cli, "pinakes")))
+    require_golden("help.txt", "\n".join(help_of(cli, "stackroom")))
 
 
 def test_the_summary_of_every_command_is_loaded_without_the_command() -> None:

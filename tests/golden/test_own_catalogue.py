@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.api.registry import GROUP, PACKAGES, PackageRegistry
-from pinakes.assembly.app import App
-from pinakes.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from pinakes.catalogue.loader import load_spec
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.opener import open_source
+from stackroom.api.registry import GROUP, PACKAGES, PackageRegistry
+from stackroom.assembly.app import App
+from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
+from stackroom.catalogue.compiler import load_spec
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.opener import open_source
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-catalogue.md"
 

@@ -9,14 +9,13 @@ from types import ModuleType
 
 import pytest
 
-from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
-from pinakes.assembly.app import App
-from pinakes.catalogue.loader import load_spec
-from pinakes.cli.main import COMMANDS
-from pinakes.cli.package_commands import list_summaries
-from pinakes.control.control import Control
-from pinakes.errors import ExpectedError
-from pinakes.settings import Settings
+from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.app import App
+from stackroom.catalogue.compiler import load_spec
+from stackroom.cli.main import COMMANDS, find_package_commands
+from stackroom.control.control import Control
+from stackroom.errors import ExpectedError
+from stackroom.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -128,14 +127,14 @@ def test_the_example_of_a_declaration_compiles(tmp_path):
 def test_the_pages_name_only_commands_that_there_are():
     pages = [page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")]
     commands = {
-        name for text in pages for name in re.findall(r"^\$ (?:[A-Z_]+=\S+ )*pinakes ([a-z]+)", text, re.MULTILINE)
+        name for text in pages for name in re.findall(r"^\$ (?:[A-Z_]+=\S+ )*stackroom ([a-z]+)", text, re.MULTILINE)
     }
 
-    assert commands <= {*COMMANDS, *list_summaries()}
+    assert commands <= {*COMMANDS, *find_package_commands()}
 
 
 def test_the_pages_for_users_have_every_command():
     pages = [page for page in DOCS.rglob("*.md") if page.name != "cli.md"]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
-    assert [name for name in (*COMMANDS, *list_summaries()) if f"pinakes {name}" not in text] == []
+    assert [name for name in (*COMMANDS, *find_package_commands()) if f"stackroom {name}" not in text] == []

@@ -11,7 +11,7 @@ TESTS = Path(__file__).resolve().parent.parent
 
 def run(folder: Path, reason: str, *, strict: bool) -> subprocess.CompletedProcess[str]:
     (folder / "test_one.py").write_text(f"import pytest\n\ndef test_one():\n    pytest.skip({reason!r})\n")
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(TESTS), "PINAKES_STRICT_SKIPS": "1" if strict else ""}
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(TESTS), "STACKROOM_STRICT_SKIPS": "1" if strict else ""}
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""Import every module of Pinakes as on a system without what only POSIX has; print those that cannot be, as JSON.
+"""Import every module of Stackroom as on a system without what only POSIX has; print those that cannot be, as JSON.
 
 Run as a program: what others' modules need was imported before it is hidden, since theirs are other files on Windows.
 """
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-PACKAGES = ("pinakes", "pinakes_catalogues")
-NOT_MODULES = ("pinakes.__main__", "pinakes.cli.new_package")
+PACKAGES = ("stackroom", "stackroom_catalogues")
+NOT_MODULES = ("stackroom.__main__", "stackroom.cli.new_package")
 """A program, and the files that a new package is written from."""
 IMPORT = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
 MODULES = frozenset({"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty", "uvloop"})

@@ -68,7 +68,7 @@ def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
         preexec_fn=_hear_ctrl_c,
     )

@@ -4,7 +4,6 @@ import email
 import email.message
 import os
 import re
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -12,13 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hatch_build import require_repository, with_absolute_links
 from hatchling.build import build_sdist, build_wheel
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.row("N17")
 
-PACKAGES = ("pinakes", "pinakes_catalogues")
+PACKAGES = ("stackroom", "stackroom_catalogues")
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+ADDRESS = "https://github.com/owner/repo"
 
 
 @contextmanager
@@ -31,10 +32,8 @@ def working_in(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel, the sdist, and the wheel that the sdist builds, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("built")
+def build_all(folder: Path) -> Path:
+    """Build the wheel, the sdist, and the wheel that the sdist builds, in a folder of its own."""
     with working_in(ROOT):
         build_wheel(str(folder))
         sdist = folder / build_sdist(str(folder))
@@ -47,15 +46,36 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is built without an address."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("REPOSITORY", raising=False)
+        return build_all(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
 def wheel(built: Path) -> Path:
     return next(built.glob("*.whl"))
 
 
-@pytest.fixture(scope="module")
-def metadata(wheel: Path) -> email.message.Message:
+def read_metadata(wheel: Path) -> email.message.Message:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
         return email.message_from_bytes(archive.read(name))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> email.message.Message:
+    return read_metadata(wheel)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> email.message.Message:
+    """The metadata of a wheel that is built as `make dist` builds it."""
+    folder = tmp_path_factory.mktemp("published")
+    with pytest.MonkeyPatch.context() as patch, working_in(ROOT):
+        patch.setenv("REPOSITORY", f"{ADDRESS}/")
+        return read_metadata(folder / build_wheel(str(folder)))
 
 
 def files_of_tree() -> dict[str, bytes]:
@@ -74,11 +94,11 @@ def test_the_wheel_has_the_files_of_both_packages_and_no_others(wheel: Path) -> 
 @pytest.mark.parametrize(
     "name",
     [
-        "pinakes/py.typed",
-        "pinakes/serve/http/site/index.html",
-        "pinakes/serve/http/site/vendor/preact.js",
-        "pinakes/serve/http/site/vendor/licences/preact.txt",
-        "pinakes_catalogues/anime/sample.jsonl",
+        "stackroom/py.typed",
+        "stackroom/serve/http/site/index.html",
+        "stackroom/serve/http/site/vendor/preact.js",
+        "stackroom/serve/http/site/vendor/licences/preact.txt",
+        "stackroom_catalogues/anime/sample.jsonl",
     ],
 )
 def test_files_that_are_no_code_are_in_the_wheel(wheel: Path, name: str) -> None:
@@ -96,18 +116,33 @@ def test_the_sdist_has_what_a_build_needs_and_nothing_of_development(built: Path
     assert shipped - {".gitignore"} == expected
 
 
-def test_no_link_of_the_readme_is_relative_on_the_package_index(metadata: email.message.Message) -> None:
-    text = metadata.get_payload()
+def test_no_link_of_the_readme_is_relative_on_the_package_index(published: email.message.Message) -> None:
+    text = published.get_payload()
     assert isinstance(text, str)
     targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     assert [one for one in targets if not re.match(r"https?:|#", one)] == []
-    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert published["Description-Content-Type"] == "text/markdown"
 
 
-def test_the_address_of_the_repository_is_the_same_everywhere(metadata: email.message.Message) -> None:
-    urls = dict(one.split(", ") for one in metadata.get_all("Project-URL", []))
-    assert {"Homepage", "Documentation", "Repository", "Issues", "Changelog"} <= set(urls)
-    assert all(url.startswith(urls["Repository"]) for url in urls.values())
+def test_addresses_follow_from_the_one_that_make_dist_is_given(published: email.message.Message) -> None:
+    urls = dict(one.split(", ") for one in published.get_all("Project-URL", []))
+    assert set(urls) == {"Homepage", "Documentation", "Repository", "Issues", "Changelog"}
+    assert all(url.startswith(ADDRESS) for url in urls.values())
+    assert "mcp-name: io.github.owner/stackroom" in published.get_payload()
+
+
+def test_a_wheel_that_is_built_without_an_address_states_none(metadata: email.message.Message) -> None:
+    text = metadata.get_payload()
+    assert metadata.get_all("Project-URL", []) == []
+    assert metadata["Home-page"] is None
+    assert "mcp-name" not in text
+    assert "](docs/install.md)" in text
+
+
+@pytest.mark.parametrize("address", ["github.com/owner/repo", "https://github.com/owner", "https://example.org/a/b"])
+def test_an_address_that_is_not_of_a_repository_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=f"'{address}'; it must be https://github.com/OWNER/NAME"):
+        require_repository(address)
 
 
 def test_the_metadata_name_the_pythons_and_systems_that_are_supported(metadata: email.message.Message) -> None:
@@ -118,11 +153,6 @@ def test_the_metadata_name_the_pythons_and_systems_that_are_supported(metadata: 
 
 
 def test_links_to_pages_and_images_get_the_address_of_the_repository() -> None:
-    sys.path.insert(0, str(ROOT))
-    try:
-        from hatch_build import with_absolute_links  # noqa: PLC0415
-    finally:
-        sys.path.remove(str(ROOT))
     text = '[![x](docs/a.png)](docs/a.md) [b](#b) [c](https://example.org) <img src="docs/c.svg">'
     assert with_absolute_links(text, "https://host/r") == (
         "[![x](https://host/r/raw/main/docs/a.png)](https://host/r/blob/main/docs/a.md) [b](#b) "

@@ -1,4 +1,4 @@
-"""Nothing that only POSIX has keeps Pinakes from being imported elsewhere."""
+"""Nothing that only POSIX has keeps Stackroom from being imported elsewhere."""
 
 import json
 import os

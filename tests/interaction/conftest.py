@@ -8,7 +8,6 @@ import importlib.resources
 import os
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,12 +22,13 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.settings import Settings
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.settings import Settings
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
-from support.hosting import Accounts, FixtureProcess, Hosted
+from support.hosting import FIXTURE_SERVER, Accounts, Hosted
+from support.processes import ServerProcess, wait_until
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -86,9 +86,9 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
                 streams = websocket_streams(hosted.websocket_url, headers)
             else:
                 log = stack.enter_context((tmp_path_factory.mktemp("log") / "stderr").open("w"))
-                environment = {**os.environ, "PINAKES_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
+                environment = {**os.environ, "STACKROOM_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
                 started = StdioServerParameters(
-                    command=sys.executable, args=["-m", "pinakes", "serve"], env=environment
+                    command=sys.executable, args=["-m", "stackroom", "serve"], env=environment
                 )
                 streams = stdio_client(started, errlog=log)
             client = stack.enter_context(portal.wrap_async_context_manager(Client(streams, mode=era)))
@@ -100,7 +100,7 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="session")
 def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
-    """`pinakes serve --http` over every sample catalogue, with accounts."""
+    """`stackroom serve --http` over every sample catalogue, with accounts."""
     home = tmp_path_factory.mktemp("shared") / "home"
     shutil.copytree(whole_home, home)
     accounts = Accounts(home)
@@ -111,14 +111,14 @@ def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any) -> Iterat
 
 @pytest.fixture(scope="module")
 def music_hosted(tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
-    """`pinakes serve --http` over the music sample alone, where nobody has an account yet."""
+    """`stackroom serve --http` over the music sample alone, where nobody has an account yet."""
     home = tmp_path_factory.mktemp("music")
     app = App(Settings(home=home))
-    with importlib.resources.as_file(get_package("music").samples[0].files) as path:
-        recipe, rows = package_recipe(get_package("music")), open_rows(get_package("music"), str(path))
+    with importlib.resources.as_file(PACKAGES.get("music").samples[0].files) as path:
+        recipe, rows = package_recipe(PACKAGES.get("music")), open_rows(PACKAGES.get("music"), str(path))
         add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
     app.close()
-    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "PINAKES_EMBED_API_KEY": "sk-very-secret"}
+    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "STACKROOM_EMBED_API_KEY": "sk-very-secret"}
     server = start_server(home, environment=environment)
     accounts = Accounts(home)
     yield Hosted(server=server, accounts=accounts, environment=environment)
@@ -134,7 +134,7 @@ def start_fixture_server() -> Iterator[Callable[..., Hosted]]:
         def start(home: Path, **environment: str) -> Hosted:
             accounts = Accounts(home)
             stack.callback(accounts.close)
-            process = FixtureProcess(home, environment)
+            process = ServerProcess(home, environment=environment, program=FIXTURE_SERVER)
             stack.callback(lambda: process.stop() if process.process.poll() is None else None)
             return Hosted(server=process, accounts=accounts, environment=environment)
 
@@ -149,14 +149,6 @@ def fixture_hosted(start_fixture_server: Any, tmp_path_factory: Any) -> Hosted:
 
 
 @pytest.fixture(scope="session")
-def soon() -> Callable[..., float]:
-    """Wait until something is so, and return how long that took; fail where it is not so in time."""
-
-    def wait(is_so: Callable[[], bool], *, timeout_s: float, every_s: float = 0.01) -> float:
-        began = time.monotonic()
-        while not is_so():
-            assert time.monotonic() - began < timeout_s, "it did not become so in time"
-            time.sleep(every_s)
-        return time.monotonic() - began
-
-    return wait
+def soon() -> Callable[..., None]:
+    """Wait until something is so; fail if it does not become so."""
+    return wait_until

@@ -1,30 +1,34 @@
-"""The shared server over tools and resources that are made for tests: `python fixture_server.py`, with PINAKES_HOME.
+"""The shared server over tools and resources that are made for tests: `python fixture_server.py`, with STACKROOM_HOME.
 
-Everything but the tools is as in `pinakes serve --http`: accounts, limits, audit, every transport.
+Everything but the tools is as in `stackroom serve --http`: accounts, limits, audit, every transport.
 """
 
+import os
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from pinakes.control.control import Control
-from pinakes.errors import StorageError
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import Action, Cost, Principal
-from pinakes.serve.http.metrics import Metrics
-from pinakes.serve.http.serve import serve_http
-from pinakes.serve.http.streams import Streams
-from pinakes.serve.logs import CallLog, set_up_logging
-from pinakes.serve.workers import Workers
-from pinakes.settings import load_settings
-from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.background.task import TaskStatus
+from stackroom.control.control import Control
+from stackroom.errors import StorageError
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.serve.http.metrics import Metrics
+from stackroom.serve.http.serve import serve_http
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.logs import CallLog, set_up_logging
+from stackroom.serve.workers import Workers
+from stackroom.settings import load_settings
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 RUNS: Counter[str] = Counter()
 
@@ -86,8 +90,11 @@ def resource(action: Action) -> ResourceSpec:
 
 
 def wait(params: Params) -> str:
-    """Take as long as was asked for."""
-    threading.Event().wait(params.seconds)
+    """Take as long as was asked for, or until there is a file `release` in the library."""
+    never, release = threading.Event(), Path(os.environ["STACKROOM_HOME"]) / "release"
+    ends_at = time.monotonic() + params.seconds
+    while time.monotonic() < ends_at and not release.exists():
+        never.wait(0.02)
     return f"waited for {params.text}"
 
 
@@ -131,6 +138,9 @@ class Healthy:
 
     def states(self) -> dict[str, str]:
         return {}
+
+    def tasks(self) -> list[TaskStatus]:
+        return []
 
     def find_unready(self) -> str | None:
         return None

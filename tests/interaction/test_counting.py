@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import Action
+from stackroom.model.principal import Action
 
 pytestmark = pytest.mark.row("N1")
 

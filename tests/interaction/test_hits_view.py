@@ -9,10 +9,10 @@ import pytest
 from mcp import Client, types
 from mcp.client import advertise
 
-from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.serve.caller import always
-from pinakes.serve.hits_view.extension import EXTENSION, MIME_TYPE, TOOL_META, URI
-from pinakes.serve.mcp_server import build_server
+from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.serve.caller import always
+from stackroom.serve.hits_view.extension import EXTENSION, MIME_TYPE, TOOL_META, URI
+from stackroom.serve.mcp_server import build_server
 from support.clients import NETWORK_WAYS, Request
 
 pytestmark = pytest.mark.row("Z16")

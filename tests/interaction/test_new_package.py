@@ -49,12 +49,12 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     known = (REPO / "src", sysconfig.get_path("purelib"))
     (packages / "known.pth").write_text("".join(f"{path}\n" for path in known))
     programs = folder / "venv" / "bin"
-    (programs / "pinakes").write_text(f'#!/bin/sh\nexec {programs / "python"} -m pinakes "$@"\n')
-    (programs / "pinakes").chmod(0o755)
+    (programs / "stackroom").write_text(f'#!/bin/sh\nexec {programs / "python"} -m stackroom "$@"\n')
+    (programs / "stackroom").chmod(0o755)
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PINAKES"))},
+        **{name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "STACKROOM"))},
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PINAKES_HOME": str(folder / "home"),
+        "STACKROOM_HOME": str(folder / "home"),
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "false",  # which is how pip is told by a variable to use what is installed
@@ -66,20 +66,20 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
 def outputs(workbench: Workbench) -> dict[str, str]:
     """What every command of the page prints that ends by itself; those that serve are left out."""
     commands = re.findall(r"^\$ (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    return {command: workbench.run(command) for command in commands if "pinakes serve" not in command}
+    return {command: workbench.run(command) for command in commands if "stackroom serve" not in command}
 
 
 def test_the_package_installs_builds_passes_its_own_test_and_runs_its_job(outputs: dict[str, str]) -> None:
-    assert "Harbour lantern" in outputs["pinakes search workshop lantern"]
-    assert "5 rows: 5 written" in outputs["pinakes add workshop/workshop/sample.jsonl --as workshop --no-embed"]
+    assert "Harbour lantern" in outputs["stackroom search workshop lantern"]
+    assert "5 rows: 5 written" in outputs["stackroom add workshop/workshop/sample.jsonl --as workshop --no-embed"]
     assert "2 passed" in outputs["python -m pytest -q workshop/tests"]
-    assert "workshop_check_sources" in outputs["pinakes job list"]
-    assert "sample.jsonl: found" in outputs["pinakes job run workshop_check_sources"]
+    assert "workshop_check_sources" in outputs["stackroom job list"]
+    assert "sample.jsonl: found" in outputs["stackroom job run workshop_check_sources"]
 
 
 @pytest.mark.usefixtures("outputs")
 def test_its_tool_is_called_over_stdio(workbench: Workbench) -> None:
-    with serving(workbench, "pinakes serve workshop", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with serving(workbench, "stackroom serve workshop", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -102,7 +102,7 @@ def test_its_tool_is_called_over_stdio(workbench: Workbench) -> None:
 
 @pytest.mark.usefixtures("outputs")
 def test_its_endpoint_answers_and_is_in_the_openapi_document(workbench: Workbench) -> None:
-    command = "pinakes serve workshop --http --no-accounts --port 0"
+    command = "stackroom serve workshop --http --no-accounts --port 0"
     with serving(workbench, command, stderr=subprocess.PIPE) as server:
         assert server.stderr is not None
         url = next(found[1] for line in server.stderr if (found := SERVING.search(line)))
@@ -127,7 +127,7 @@ def serving(workbench: Workbench, command: str, **options: Any) -> Iterator[subp
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    command = [sys.executable, "-m", "pinakes", "new", "workshop", "--output", str(tmp_path)]
+    command = [sys.executable, "-m", "stackroom", "new", "workshop", "--output", str(tmp_path)]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "the folder is not empty; choose another --output" in refused.stderr

@@ -8,12 +8,12 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from pinakes.model.principal import LOCAL_USER
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.serve.tool_naming import ToolNaming
-from pinakes.settings import McpSettings
-from pinakes.tools.schema import COMMON_ARGUMENTS
+from stackroom.model.principal import LOCAL_USER
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.serve.tool_naming import ToolNaming
+from stackroom.settings import McpSettings
+from stackroom.tools.schema import COMMON_ARGUMENTS, FOR_PAGES
 
 pytestmark = pytest.mark.row("Z14")
 
@@ -197,9 +197,17 @@ def test_every_argument_is_described_unless_it_is_a_choice_of_listed_values(whol
         for tool in whole.gate.list_tools(LOCAL_USER)
         for name, field in tool.params.model_fields.items()
         if not field.description
+        and FOR_PAGES not in field.metadata
         and {"description", "enum"}.isdisjoint(tool.input_schema["properties"][field.alias or name])
     ]
     assert undescribed == []
+
+
+def test_arguments_for_pages_are_in_no_list(whole: Any) -> None:
+    for tool in whole.gate.list_tools(LOCAL_USER):
+        fields = tool.params.model_fields.items()
+        listed = {field.alias or name for name, field in fields if FOR_PAGES not in field.metadata}
+        assert tool.listed_schema["properties"].keys() == listed, tool.name
 
 
 def test_the_list_of_many_tools_leaves_out_descriptions_only_of_arguments_that_the_instructions_or_names_explain(

@@ -16,14 +16,14 @@ import anyio.from_thread
 import pytest
 from mcp import Client
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.proposal import propose
-from pinakes.model.principal import LOCAL_USER
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.settings import Settings
-from pinakes.sources.opener import open_source
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.proposal import propose
+from stackroom.model.principal import LOCAL_USER
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.settings import Settings
+from stackroom.sources.opener import open_source
 from support.clients import McpAsker, Request
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N8")]

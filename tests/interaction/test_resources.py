@@ -12,20 +12,20 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.settings import Settings
-from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.settings import Settings
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]
-RECORD = "pinakes://{catalogue}/{+id}"
-VALUE = "pinakes-values://{catalogue}/{field}/{value}"
+RECORD = "stackroom://{catalogue}/{+id}"
+VALUE = "stackroom-values://{catalogue}/{field}/{value}"
 NOBODY = Principal(name="nobody", actions=frozenset())
 FILES = [ResourceEntry(uri=f"files://{number}", name=f"{number}.txt", title=f"File {number}") for number in range(450)]
 FILE_GATE = Gate(
@@ -90,7 +90,7 @@ def test_the_templates_of_records_and_values_are_listed(plain: Any, converse: An
 def test_a_record_is_read_by_its_address_and_by_its_title(plain: Any, converse: Any) -> None:
     async def talk(client: Client) -> None:
         for rest in ("mal-1", "Cowboy%20Bebop", "cowboy bebop"):
-            uri = f"pinakes://anime/{rest}"
+            uri = f"stackroom://anime/{rest}"
             (content,) = (await client.read_resource(uri)).contents
             assert isinstance(content, types.TextResourceContents)
             assert (content.uri, content.mime_type) == (uri, "application/json")
@@ -102,11 +102,11 @@ def test_a_record_is_read_by_its_address_and_by_its_title(plain: Any, converse: 
 
 def test_the_records_with_a_tag_are_read_by_it(plain: Any, converse: Any) -> None:
     async def talk(client: Client) -> None:
-        (content,) = (await client.read_resource("pinakes-values://anime/tags/slice%20of%20life")).contents
+        (content,) = (await client.read_resource("stackroom-values://anime/tags/slice%20of%20life")).contents
         assert isinstance(content, types.TextResourceContents)
         found = json.loads(content.text)
         assert found["total"] >= len(found["records"]) > 0
-        (again,) = (await client.read_resource(f"pinakes://{found['records'][0]['id']}")).contents
+        (again,) = (await client.read_resource(f"stackroom://{found['records'][0]['id']}")).contents
         assert isinstance(again, types.TextResourceContents)
         assert "slice of life" in again.text
 
@@ -116,10 +116,10 @@ def test_the_records_with_a_tag_are_read_by_it(plain: Any, converse: Any) -> Non
 @pytest.mark.parametrize(
     "uri",
     [
-        "pinakes://anime/mal-0",
-        "pinakes://nothing/mal-1",
-        "pinakes://anime",
-        "pinakes-values://anime/none/x",
+        "stackroom://anime/mal-0",
+        "stackroom://nothing/mal-1",
+        "stackroom://anime",
+        "stackroom-values://anime/none/x",
         "file:///x",
     ],
 )
@@ -130,7 +130,7 @@ def test_an_unknown_address_is_an_error_that_names_it_and_the_next_read_works(
         with pytest.raises(MCPError, match=f"there is no resource '{uri}'") as caught:
             await client.read_resource(uri)
         assert caught.value.error.code == types.INVALID_PARAMS
-        assert (await client.read_resource("pinakes://anime/mal-1")).contents
+        assert (await client.read_resource("stackroom://anime/mal-1")).contents
 
     converse(plain.gate, talk)
 
@@ -167,8 +167,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
     app = App(Settings(home=tmp_path_factory.mktemp("home")))
-    source = open_rows(get_package("documents"), str(folder))
-    recipe = package_recipe(get_package("documents"))
+    source = open_rows(PACKAGES.get("documents"), str(folder))
+    recipe = package_recipe(PACKAGES.get("documents"))
     add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
     yield app.build_gate()
     app.close()
@@ -195,8 +195,8 @@ def test_a_long_document_comes_in_parts_that_say_so_in_the_content_and_beside_it
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "rules.md").write_text(long, encoding="utf-8")
     app = App(Settings(home=tmp_path / "home", offline=True))
-    recipe = package_recipe(get_package("documents"))
-    source = open_rows(get_package("documents"), str(tmp_path / "files"))
+    recipe = package_recipe(PACKAGES.get("documents"))
+    source = open_rows(PACKAGES.get("documents"), str(tmp_path / "files"))
     add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
 
     async def talk(client: Client) -> None:
@@ -205,9 +205,9 @@ def test_a_long_document_comes_in_parts_that_say_so_in_the_content_and_beside_it
             (content,) = (await client.read_resource(uri)).contents
             assert isinstance(content, types.TextResourceContents)
             assert len(content.text.encode()) <= 10_000
-            page = (content.meta or {})["io.pinakes/page"]
+            page = (content.meta or {})["io.stackroom/page"]
             head, _, text = content.text.partition("\n\n")
-            assert head.startswith(f"[pinakes: characters {page['first']}–{page['last']} of {page['total']} follow")
+            assert head.startswith(f"[stackroom: characters {page['first']}–{page['last']} of {page['total']} follow")
             found += text
             uri = f"documents://notes/rules.md?cursor={page['cursor']}" if page["has_more"] else ""
         assert found.strip() == long.strip()
@@ -283,8 +283,8 @@ def test_a_caller_who_may_not_read_sees_no_resource_at_all(plain: Any, converse:
     async def talk(client: Client) -> None:
         assert (await client.list_resources()).resources == []
         assert (await client.list_resource_templates()).resource_templates == []
-        with pytest.raises(MCPError, match="there is no resource 'pinakes://anime/mal-1'"):
-            await client.read_resource("pinakes://anime/mal-1")
+        with pytest.raises(MCPError, match="there is no resource 'stackroom://anime/mal-1'"):
+            await client.read_resource("stackroom://anime/mal-1")
         with pytest.raises(MCPError, match="there is no resource template"):
             await complete(client, RECORD, "catalogue", "an")
 

@@ -9,13 +9,13 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from pinakes.errors import StorageError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import StorageError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]
 

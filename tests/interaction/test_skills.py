@@ -14,17 +14,17 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
-from pinakes.serve.caller import always
-from pinakes.serve.icon import ADDRESS, PICTURE
-from pinakes.serve.mcp_server import build_server
-from pinakes.serve.skills import EXTENSION
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
+from stackroom.serve.caller import always
+from stackroom.serve.icon import ADDRESS, PICTURE
+from stackroom.serve.mcp_server import build_server
+from stackroom.serve.skills import EXTENSION
 
 pytestmark = pytest.mark.row("N17")
 
 ERAS = ("legacy", "2026-07-28")
-URI = "skill://pinakes/SKILL.md"
+URI = "skill://stackroom/SKILL.md"
 ANY = TypeAdapter(dict[str, Any])
 ResultT = TypeVar("ResultT")
 
@@ -75,7 +75,7 @@ def test_an_unknown_skill_file_or_cursor_is_refused_with_what_would_be_right(who
         with pytest.raises(MCPError, match="this list has no pages"):
             await request(client, "skills/list", cursor="1")
         with pytest.raises(MCPError):
-            await client.read_resource("skill://pinakes/references/../../catalogue.toml")
+            await client.read_resource("skill://stackroom/references/../../catalogue.toml")
 
     ask(whole, look, mode=mode)
 
@@ -109,5 +109,5 @@ def test_the_extension_is_declared_and_the_icon_is_sent_to_those_who_connect_and
 
 
 def test_the_icon_is_that_of_the_page() -> None:
-    page = (files("pinakes.serve.http") / "site" / "index.html").read_text(encoding="utf-8")
+    page = (files("stackroom.serve.http") / "site" / "index.html").read_text(encoding="utf-8")
     assert f'href="data:image/svg+xml,{PICTURE}"' in unquote(page)

@@ -222,8 +222,8 @@ def test_every_step_is_in_the_audit_which_holds(household: Household) -> None:
     admin, ada = household.admin, household.listener
     ada.call("catalog.search", query="Pictures at an Exhibition")
     household.hosted.accounts.control.audit.flush()
-    rows = json.loads(household.hosted.server.run("audit", "tail", "-n", "500", "--json"))
-    done = {(row["principal"], row["operation"], row["target"]) for row in rows}
+    rows = json.loads(household.hosted.server.run("audit", "tail", "-n", "500", "--json"))["rows"]
+    done = {(row["user"], row["operation"], row.get("target")) for row in rows}
     assert {
         ("admin", "tools/call", "users.mutate"),
         ("ada", "tools/call", "catalog.search"),

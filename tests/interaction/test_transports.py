@@ -12,11 +12,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
-from pinakes.model.audit import Outcome
-from pinakes.model.principal import Action
+from stackroom.model.audit import Outcome
+from stackroom.model.principal import Action
 
-RECORD = "pinakes://{catalogue}/{+id}"
-VALUE = "pinakes-values://{catalogue}/{field}/{value}"
+RECORD = "stackroom://{catalogue}/{+id}"
+VALUE = "stackroom-values://{catalogue}/{field}/{value}"
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
     ("tools/call", "search", {"query": "a journey over the sea"}),
@@ -65,11 +65,11 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("resources/templates/list", "", {}),
     ("resources/read", "documents://handbook/people/hiring.md", {}),
     ("resources/read", "judokon://synonyms.json", {}),
-    ("resources/read", "pinakes://anime/mal-1", {}),
-    ("resources/read", "pinakes://anime/Cowboy%20Bebop", {}),
-    ("resources/read", "pinakes-values://anime/tags/slice%20of%20life", {}),
-    ("resources/read", "pinakes://anime/mal-0", {}),
-    ("resources/read", "pinakes://nothing/mal-1", {}),
+    ("resources/read", "stackroom://anime/mal-1", {}),
+    ("resources/read", "stackroom://anime/Cowboy%20Bebop", {}),
+    ("resources/read", "stackroom-values://anime/tags/slice%20of%20life", {}),
+    ("resources/read", "stackroom://anime/mal-0", {}),
+    ("resources/read", "stackroom://nothing/mal-1", {}),
     ("resources/read", "other://x", {}),
     ("completion/complete", RECORD, {"name": "catalogue", "value": ""}),
     ("completion/complete", RECORD, {"name": "id", "value": "cowboy", "catalogue": "anime"}),
@@ -133,9 +133,9 @@ def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
         asker.ask(request_of("tools/list"))
         asker.ask(request_of("tools/call", "fetch", id="anime/mal-1"))
         asker.ask(request_of("tools/call", "search", query="sea", limit=0, password="hunter22-hunter22"))
-        asker.ask(request_of("tools/call", "serch", query="pnk_t_" + "Zm9vYmFy" * 4))
-        asker.ask(request_of("resources/read", "pinakes://anime/mal-1"))
-        asker.ask(request_of("resources/read", "pinakes://anime/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQ"))
+        asker.ask(request_of("tools/call", "serch", query="stk_t_" + "Zm9vYmFy" * 4))
+        asker.ask(request_of("resources/read", "stackroom://anime/mal-1"))
+        asker.ask(request_of("resources/read", "stackroom://anime/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQ"))
         asker.ask(request_of("tools/call", last))
 
     def rows() -> list[Any]:
@@ -144,15 +144,15 @@ def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
         targets = [row.target for row in found]
         return found[targets.index(first) + 1 : targets.index(last)] if {first, last} <= set(targets) else []
 
-    soon(lambda: bool(rows()), timeout_s=10)
+    soon(lambda: bool(rows()), timeout_s=120)
     secret = "[redacted]"
     bad = {"query": "sea", "limit": 0, "password": secret}
     assert [(row.operation, row.target, row.parameters, row.outcome, row.error_code) for row in rows()] == [
         ("tools/call", "fetch", {"id": "anime/mal-1"}, Outcome.OK, None),
         ("tools/call", "search", bad, Outcome.ERROR, "invalid_input"),
         ("tools/call", "serch", {"query": secret}, Outcome.REFUSED, "unknown_tool"),
-        ("resources/read", "pinakes://anime/mal-1", {}, Outcome.OK, None),
-        ("resources/read", f"pinakes://anime/{secret}", {}, Outcome.REFUSED, "unknown_resource"),
+        ("resources/read", "stackroom://anime/mal-1", {}, Outcome.OK, None),
+        ("resources/read", f"stackroom://anime/{secret}", {}, Outcome.REFUSED, "unknown_resource"),
     ]
     assert [row.result_bytes > 0 for row in rows()] == [True, False, False, True, False]
     assert all(row.duration_ms > 0 for row in rows())
@@ -168,7 +168,7 @@ class RawSocket:
         self.connection.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
     def answer(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.connection.recv(timeout=20))
+        found: dict[str, Any] = json.loads(self.connection.recv(timeout=120))
         return found
 
     def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def test_a_malformed_frame_is_answered_and_the_next_call_works(raw: RawSocket, f
 def test_a_frame_that_is_no_text_or_too_large_ends_the_websocket(raw: RawSocket, frame: Any, code: int) -> None:
     def send_and_listen() -> None:
         raw.send(frame)
-        raw.connection.recv(timeout=20)
+        raw.connection.recv(timeout=120)
 
     with pytest.raises(ConnectionClosed) as caught:
         send_and_listen()
@@ -259,7 +259,7 @@ def test_a_frame_that_is_no_text_or_too_large_ends_the_websocket(raw: RawSocket,
     ("headers", "status"),
     [
         ({}, 401),
-        ({"Authorization": "Bearer pnk_t_wrong"}, 401),
+        ({"Authorization": "Bearer stk_t_wrong"}, 401),
         ({"Authorization": "Basic dXNlcjpwYXNz"}, 401),
         ({"Origin": "https://evil.example"}, 403),
         ({"Host": "127.0.0.1"}, 400),
@@ -300,14 +300,14 @@ def test_a_websocket_that_is_meant_for_another_host_is_refused(hosted: Any, secr
         ("GET", "/v1/tools"),
         ("POST", "/v1/tools/search"),
         ("GET", "/v1/resources"),
-        ("GET", "/v1/resources/read?uri=pinakes://anime/mal-1"),
+        ("GET", "/v1/resources/read?uri=stackroom://anime/mal-1"),
         ("GET", "/v1/resource-templates"),
         ("GET", "/v1/me"),
         ("GET", "/v1/tokens"),
         ("GET", "/metrics"),
     ],
 )
-@pytest.mark.parametrize("given", ["", "Bearer pnk_t_wrong", "Bearer a b", "pnk_t_wrong"])
+@pytest.mark.parametrize("given", ["", "Bearer stk_t_wrong", "Bearer a b", "stk_t_wrong"])
 def test_somebody_unknown_gets_the_same_refusal_everywhere(hosted: Any, method: str, path: str, given: str) -> None:
     headers = {"Authorization": given} if given else {}
     body = {"json": {"query": "sea"}} if method == "POST" else {}
@@ -331,7 +331,7 @@ def test_what_everybody_may_look_at_is_there(hosted: Any) -> None:
 @pytest.mark.row("T6")
 def test_sse_speaks_as_it_always_did(hosted: Any, secret: str) -> None:
     headers = {"Authorization": f"Bearer {secret}"}
-    with httpx.Client(base_url=hosted.url, headers=headers, timeout=20) as client, client.stream("GET", "/sse") as sse:
+    with httpx.Client(base_url=hosted.url, headers=headers, timeout=120) as client, client.stream("GET", "/sse") as sse:
         assert sse.headers["content-type"].startswith("text/event-stream")
         lines = (line for line in sse.iter_lines() if line.startswith(("event:", "data:")))
         assert next(lines) == "event: endpoint"
@@ -351,7 +351,7 @@ def test_nobody_else_may_write_into_somebody_s_session(hosted: Any, secret: str)
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
     kinds = {"Accept": "application/json, text/event-stream"}
     with httpx.Client(
-        base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **kinds}, timeout=20
+        base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **kinds}, timeout=120
     ) as client:
         with client.stream("GET", "/sse") as sse:
             place = next(line for line in sse.iter_lines() if line.startswith("data:")).removeprefix("data: ")
@@ -404,7 +404,7 @@ def test_rest_has_the_status_of_each_failure(
     assert (reply.status_code, reply.json().get("error", {}).get("code")) == (status, code)
     assert "shadow" not in reply.text
     audit = fixture_hosted.accounts.control.audit
-    soon(lambda: bool(audit.tail(limit=10, principal=user)), timeout_s=5)
+    soon(lambda: bool(audit.tail(limit=10, principal=user)), timeout_s=120)
     (row,) = audit.tail(limit=10, principal=user)
     assert (row.target, row.error_code) == (tool, None if code == "internal" else code)
 
@@ -463,7 +463,7 @@ def test_no_secret_is_in_the_database_or_in_the_log(hosted: Any) -> None:
         assert client.post("/v1/tools/search", json=arguments).status_code == 400
         assert client.post("/v1/tools/search", json={"query": arguments["query"]}).status_code == 200
         assert client.post(f"/v1/tools/{third}", json={}).status_code == 404
-        assert client.get("/v1/resources/read", params={"uri": f"pinakes://{third}/x"}).status_code == 404
+        assert client.get("/v1/resources/read", params={"uri": f"stackroom://{third}/x"}).status_code == 404
         client.get("/v1/tools", params={"token": third}, headers={"Authorization": f"Bearer {jwt}"})
     control.audit.flush()
     home = hosted.server.home

@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.control.control import Control
-from pinakes.jobs.board import JobBoard
-from pinakes.jobs.builtin_jobs import list_builtin_jobs
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.control.control import Control
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import list_builtin_jobs
+from stackroom.settings import Settings
 from support.rest_answers import watched_client
 
-ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "PINAKES_READ_PER_MINUTE": "100000"}
+ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "STACKROOM_READ_PER_MINUTE": "100000"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +105,12 @@ def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(both: tu
 def test_one_of_two_servers_runs_the_jobs_of_both_and_the_other_follows_when_it_ends(
     both: tuple[Served, Served], board: JobBoard, soon: Any
 ) -> None:
-    soon(lambda: runner_pid(board) is not None, timeout_s=10)
+    soon(lambda: runner_pid(board) is not None, timeout_s=120)
     runner, other = sorted(both, key=lambda served: served.pid != runner_pid(board))
 
     def run(served: Served, job: str) -> None:
         served.call("jobs.action", action="trigger", job_id=job)
-        soon(lambda: _last_run(served, job)["ended_at"] is not None, timeout_s=30)
+        soon(lambda: _last_run(served, job)["ended_at"] is not None, timeout_s=120)
         assert _last_run(served, job)["state"] == "done"
 
     for served in (runner, other, runner, other):
@@ -118,7 +118,7 @@ def test_one_of_two_servers_runs_the_jobs_of_both_and_the_other_follows_when_it_
         assert runner_pid(board) == runner.pid
     assert other.call("jobs.query", query_type="history")["total"] == 4
     assert runner.server.stop() == 0
-    soon(lambda: runner_pid(board) == other.pid, timeout_s=10)
+    soon(lambda: runner_pid(board) == other.pid, timeout_s=120)
     run(other, "integrity_check")
 
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from object_storage.agreement import Agreement, compare, read_outside
 from object_storage.faults import inject
 from object_storage.stores import Store, az_store, find_azurite, find_weed, folder_store, gcs_store, s3_store
-from pinakes.assembly.app import App
-from pinakes.settings import Settings, load_settings
+from stackroom.assembly.app import App
+from stackroom.settings import Settings, load_settings
 
 
 def main() -> int:
     """Try every store that there is, and say what came of it."""
     parser = argparse.ArgumentParser(prog="object_storage", description=__doc__)
-    parser.add_argument("--library", type=Path, help="whose collections (that of PINAKES_HOME)")
+    parser.add_argument("--library", type=Path, help="whose collections (that of STACKROOM_HOME)")
     parser.add_argument("--collections", default="", help="which of them, separated by commas (all)")
     parser.add_argument("--questions", type=int, default=40, help="how many of each collection (40)")
     parser.add_argument("--faults", type=int, default=200, help="how many in all (200); 0: none")
@@ -32,7 +32,7 @@ def main() -> int:
     library = options.library or load_settings().home
     names = options.collections.split(",") if options.collections else _names(library)
     is_good = True
-    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="pinakes-stores-") as temporary:
+    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="stackroom-stores-") as temporary:
         stores = list(_iter_stores(stack, Path(temporary), options.stores.split(",")))
         for store in stores:
             agreed = compare(library, names, store, Path(temporary) / store.name, questions=options.questions)

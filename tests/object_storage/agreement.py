@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from object_storage.stores import Store
-from pinakes.assembly.app import App
-from pinakes.assembly.collections.sync import sync_place
-from pinakes.assembly.published import publish_catalogue
-from pinakes.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
-from pinakes.settings import EmbeddingSettings, Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.collections.sync import sync_place
+from stackroom.assembly.published import publish_catalogue
+from stackroom.grading.golden_set import GoldenSetRequest, default_scope, write_golden_set
+from stackroom.settings import EmbeddingSettings, Settings
 
 TOP = 10
 OUTSIDE_CLIENT = Path(__file__).with_name("outside_client.py")
@@ -65,7 +65,7 @@ def _top_ten(app: App, name: str, query: str) -> dict[str, float]:
 
 
 def read_outside(store: Store, name: str) -> str:
-    """Read and search a collection with LanceDB's own client, in a process that has no Pinakes; return what it says."""
+    """Read and search a collection with LanceDB's own client, in a process that has no Stackroom; return its output."""
     done = subprocess.run(
         [sys.executable, "-I", str(OUTSIDE_CLIENT), store.place, f"{name}_documents"],
         env={**os.environ, **store.environment},

@@ -7,22 +7,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
 
 import httpx
 
 from object_storage.stores import Store
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.collections import watch as collection_watch
-from pinakes.assembly.collections.watch import CollectionWatch
-from pinakes.assembly.published import publish_catalogue
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.collection_settings import CollectionSettings
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.collections.sync_task import sync_tasks
+from stackroom.assembly.published import publish_catalogue
+from stackroom.background.background import Background
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.collection_settings import CollectionSettings
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 from support.faulty_proxy import FaultyProxy, no_fault, running_proxy, some_requests
 from support.games import GAMES_SPEC
 from support.processes import ServerProcess
@@ -92,10 +92,10 @@ def _run(
     environment = {
         **store.environment_by(proxy.port),
         "base_db_path": store.place,
-        "PINAKES_COLLECTIONS": "games",  # so that a server that is ready serves it
+        "STACKROOM_COLLECTIONS": "games",  # so that a server that is ready serves it
     }
     server = ServerProcess(
-        folder / "there", "--no-accounts", environment={**environment, "PINAKES_COLLECTIONS_REFRESH_S": "0"}
+        folder / "there", "--no-accounts", environment={**environment, "STACKROOM_COLLECTIONS_REFRESH_S": "0"}
     )
     try:
         with _asking(server.url, report), _syncing(store, folder / "there", environment):
@@ -117,13 +117,15 @@ def _run(
 def _syncing(store: Store, home: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """Sync as servers do, by processes, but without the pauses between and after failures."""
     collections = CollectionSettings(base_db_path=store.place, names=("games",), refresh_s=0.1)
-    watch = CollectionWatch(Settings(home=home, collections=collections), first_look_s=0, first_pause_s=0.1)
-    with patch.dict("os.environ", environment), patch.object(collection_watch, "LONGEST_PAUSE_S", 0.5):
-        watch.start()
+    (task,) = sync_tasks(Settings(home=home, collections=collections), first_s=0.0, retry_s=0.1)
+    background = Background()
+    background.add(replace(task, longest_retry_s=0.5))
+    with patch.dict("os.environ", environment):
+        background.start()
         try:
             yield
         finally:
-            watch.stop()
+            background.stop()
 
 
 @contextmanager

@@ -14,5 +14,5 @@ assert all(isinstance(row["text"], str) and isinstance(json.loads(row["metadata"
 assert {"path", "heading", "first_line", "last_line"} <= set(table.schema.names)
 nearest = table.search(first["vector"]).limit(10).to_list()
 assert nearest[0]["_distance"] < 1e-6
-assert not any(module.partition(".")[0].startswith("pinakes") for module in sys.modules)
+assert not any(module.partition(".")[0].startswith("stackroom") for module in sys.modules)
 print(f"{len(rows)} rows read, {len(embedded)} with vectors of {len(first['vector'])}; {len(nearest)} nearest found")

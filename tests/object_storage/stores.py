@@ -19,7 +19,7 @@ from pathlib import Path
 
 from support.gcs import running_gcs
 
-KEY, SECRET = "pinakes", "pinakes-secret"
+KEY, SECRET = "stackroom", "stackroom-secret"
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Azurite's account and its key, which are the same everywhere and known to everybody."""
@@ -89,7 +89,7 @@ def s3_store(folder: Path, weed: Path) -> Iterator[Store]:
     ports = _free_ports(9)
     credentials = [{"accessKey": KEY, "secretKey": SECRET}]
     config = folder / "s3.json"
-    identities = [{"name": "pinakes", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List"]}]
+    identities = [{"name": "stackroom", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List"]}]
     config.write_text(json.dumps({"identities": identities}))
     command = [str(weed), "server", f"-dir={folder / 'weed'}", *_addresses(ports), f"-s3.config={config}"]
     with (folder / "weed.log").open("wb") as log:

@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import Action, Principal
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import Visibility
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Put
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.catalogue.compiler import compile_text
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import Action, Principal
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import Visibility
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import Put
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.texts import values_missing_from_text
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.text.query import analyse_query
-from pinakes.tools.merge import NEAREST_SHOWN
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.text.query import analyse_query
+from stackroom.tools.merge import NEAREST_SHOWN
 
 pytestmark = [pytest.mark.row("A1"), pytest.mark.model]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.errors import ExpectedError
-from pinakes.model.record import Record
+from stackroom.errors import ExpectedError
+from stackroom.model.record import Record
 from support.editing import MusicBench, batch_of
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.catalogue.spec import DateOrder, FieldSpec, FieldType, Take
-from pinakes.errors import InputError
-from pinakes.ingest.values import READERS
-from pinakes.text.cells import (
+from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType, Take
+from stackroom.errors import InputError
+from stackroom.ingest.values import READERS
+from stackroom.text.cells import (
     date_order_of,
     find_date,
     find_literal,

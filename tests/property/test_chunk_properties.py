@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.text.chunks import MOST_CHARS, READ_TOKENS, split_passages
-from pinakes.text.tokens import MeasuredText
+from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, split_passages
+from stackroom.text.tokens import MeasuredText
 
 pytestmark = pytest.mark.row("T10")
 

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.embedded_text import digest_of
-from pinakes.catalogue.spec import embedding_text, texts_of
-from pinakes.errors import ConflictError, InputError
-from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.edits.relations import ids_in
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded import shelf_index
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Author, Embedding, Put, Shelf
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.spec import embedding_text, texts_of
+from stackroom.errors import ConflictError, InputError
+from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.edits.relations import ids_in
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.embedded import shelf_index
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Author, Embedding, Put, Shelf
+from stackroom.text.query import analyse_query
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_package("music").spec
+SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="m", dimension=8)
 MEMORY_FOLDER = Path("/dev/shm")
 NAMES = ["Bach", "Clara Schumann", "Clara", "Air", "C++", "巨人", "Été"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.record import Record
+from stackroom.model.record import Record
 from support.explained import Counts, ExplanationCheck, SearchTool
 from support.libraries import Library
 

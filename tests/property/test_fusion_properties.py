@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import build_ranking
-from pinakes.model.record import Key
-from pinakes.model.vectors import ModelId
-from pinakes.search.calibrate import Calibration
-from pinakes.search.candidates import Candidates, candidate_keys, line_up
-from pinakes.search.evidence import weigh_evidence
-from pinakes.search.fuse import FUSIONS, STEPS, reciprocal_rank
-from pinakes.search.words import WeighedWords
-from pinakes.text.query import TextQuery
+from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.model.hits import build_ranking
+from stackroom.model.record import Key
+from stackroom.model.vectors import ModelId
+from stackroom.search.calibrate import Calibration
+from stackroom.search.candidates import Candidates, candidate_keys, line_up
+from stackroom.search.evidence import weigh_evidence
+from stackroom.search.fuse import FUSIONS, STEPS, reciprocal_rank
+from stackroom.search.words import WeighedWords
+from stackroom.text.query import TextQuery
 
 pytestmark = pytest.mark.row("A4")
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import build_mapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
-from pinakes.model.scope import WHOLE
-from pinakes.sources.port import SourceRow
+from stackroom.catalogue.compiler import compile_text
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import build_mapping
+from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.model.scope import WHOLE
+from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("N1")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pinakes.assembly.build import open_rows
-from pinakes.assembly.proposal import Proposal, propose
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import build_mapping, require_valid
+from stackroom.assembly.build import open_rows
+from stackroom.assembly.proposal import Proposal, propose
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import build_mapping, require_valid
 
 pytestmark = pytest.mark.row("N1")
 

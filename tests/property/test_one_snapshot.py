@@ -6,18 +6,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.errors import ExpectedError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Change, Delete, Put, Shelf
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.resources.records import generic_resources
-from pinakes.tools.toolbox import Toolbox
+from stackroom.catalogue.compiler import compile_text
+from stackroom.errors import ExpectedError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import Change, Delete, Put, Shelf
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.resources.records import generic_resources
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 
 SPEC = compile_text(
@@ -142,7 +142,7 @@ def ask(gate: Gate, question: tuple[str, str]) -> Any:
                 return gate.call(LOCAL_USER, "browse", {"search": text}).structured
             case "fetch":
                 return gate.call(LOCAL_USER, "fetch", {"id": f"things/{text}"}).structured
-        return gate.read(LOCAL_USER, f"pinakes://things/{text}").text
+        return gate.read(LOCAL_USER, f"stackroom://things/{text}").text
     except ExpectedError as error:
         return error.message
 

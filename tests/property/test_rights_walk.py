@@ -1,6 +1,7 @@
 """Who may do and see what after random admin actions: as a plain model says, action by action.
 
-`PINAKES_RIGHTS_STEPS=10000` takes as many; several seeds: `PYTHONPATH=tests python -m support.rights_walk 10000 1 2 3`.
+`STACKROOM_RIGHTS_STEPS=10000` takes as many; several seeds: `PYTHONPATH=tests python -m support.rights_walk 10000 1
+2 3`.
 """
 
 import os
@@ -10,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts import accounts, credentials, rights, rules
+from stackroom.control.accounts import accounts, credentials, identity_cache, rules
 from support.rights_walk import walk
 
 pytestmark = [pytest.mark.row("Z3"), pytest.mark.row("Z6")]
 
-STEPS = int(os.environ.get("PINAKES_RIGHTS_STEPS", "400"))
+STEPS = int(os.environ.get("STACKROOM_RIGHTS_STEPS", "400"))
 GUARDS: dict[str, tuple[int, Any, str, Callable[..., Any]]] = {
     "catalogues are not compared": (10, rules, "_hidden", lambda *_: False),
     "tokens for others name no catalogues": (15, credentials, "require_may_issue", lambda *_: None),
-    "restrictions hide nothing": (10, rights, "hidden_among", lambda *_: frozenset()),
+    "restrictions hide nothing": (10, identity_cache, "hidden_among", lambda *_: frozenset()),
     "sessions do not end": (11, accounts, "end_sessions", lambda *_, **__: None),
 }
 """A guard → a seed whose walk soon needs it, and what stands in for it."""

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Visibility
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.embedded import shelf_index
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.vectors import build_vector_table
-from pinakes.shelf.port import Change, Delete, Embedding, Put, ShelfReader
-from pinakes.text.query import analyse_query
+from stackroom.catalogue.compiler import compile_text
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Visibility
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.embedded import shelf_index
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.vectors import build_vector_table
+from stackroom.shelf.port import Change, Delete, Embedding, Put, ShelfReader
+from stackroom.text.query import analyse_query
 from support.memory_shelf import MemoryShelf
 from support.stock import occurrences_of
 

@@ -14,18 +14,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.sources.opener import open_source
-from pinakes.sources.options import ReadOptions
-from pinakes.sources.port import notes_of
+from stackroom.sources.location import ReadOptions
+from stackroom.sources.opener import open_source
+from stackroom.sources.port import notes_of
+from stackroom.zstd import zstd
 from support.spreadsheets import write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
 
-PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PACKERS = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=3, max_size=6, unique=True)
 """Names of columns."""
 LETTERS = st.characters(categories=("L", "N", "P", "S", "Zs"), exclude_characters="_#=")

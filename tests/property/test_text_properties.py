@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from pinakes.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
-from pinakes.text.normalise import clean, fold, fold_name
-from pinakes.text.query import MAX_TERMS, analyse_query
-from pinakes.text.titles import CANDIDATES, TitleIndex, build_title_arrays
+from stackroom.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
+from stackroom.text.normalise import clean, fold, fold_name
+from stackroom.text.query import MAX_TERMS, analyse_query
+from stackroom.text.titles import CANDIDATES, TitleIndex
+from support.titles import build_title_arrays
 
 any_text = st.text(st.characters(), max_size=80)  # surrogates and control characters included
 mixed_text = st.text(st.sampled_from("abC é'’+#-_ 12進撃の巨人가나다ไทยहिन्दी\x00\u202e\ud800"), max_size=60)

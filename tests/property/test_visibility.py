@@ -15,26 +15,26 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.embedded_text import digest_of
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec, embedding_text
-from pinakes.control.control import Control
-from pinakes.errors import ExpectedError
-from pinakes.gate.answer import Answer
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import SEES_EVERYTHING, Visibility
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.settings import Settings
-from pinakes.shelf.port import Embedding, Put
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.resources.records import generic_resources
-from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.spec import CatalogueSpec, embedding_text
+from stackroom.control.control import Control
+from stackroom.errors import ExpectedError
+from stackroom.gate.answer import Answer
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import SEES_EVERYTHING, Visibility
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.settings import Settings
+from stackroom.shelf.port import Embedding, Put
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.resources.records import generic_resources
+from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.memory_shelf import MemoryShelf
 
 SPEC = """
@@ -202,7 +202,7 @@ class Asked:
         return replace(answer, error=None)
 
 
-RECORD, VALUE = "pinakes://{catalogue}/{+id}", "pinakes-values://{catalogue}/{field}/{value}"
+RECORD, VALUE = "stackroom://{catalogue}/{+id}", "stackroom-values://{catalogue}/{field}/{value}"
 
 
 def asks() -> Iterator[Asked]:
@@ -228,12 +228,12 @@ def asks() -> Iterator[Asked]:
         yield Asked("complete", {"of": (RECORD, "catalogue", name[:2], {})})
         yield Asked("complete", {"of": (RECORD, "id", "sea", {"catalogue": name})})
         yield Asked("complete", {"of": (VALUE, "value", "", {"catalogue": name, "field": "tags"})})
-        yield Asked("read", {"uri": f"pinakes-values://{name}/tags/Drama"})
+        yield Asked("read", {"uri": f"stackroom-values://{name}/tags/Drama"})
         for number in (0, 3):
             yield Asked("fetch", {"id": f"{name}/r{number}"})
             yield Asked("similar", {"id": f"{name}/r{number}"})
             yield Asked("similar", {"id": f"{name}/r{number}", "catalogue": NAMES[number % 4]})
-            yield Asked("read", {"uri": f"pinakes://{name}/r{number}"})
+            yield Asked("read", {"uri": f"stackroom://{name}/r{number}"})
 
 
 ASKS = tuple(asks())
@@ -283,13 +283,20 @@ def results_of(answer: Any) -> list[dict[str, Any]]:
 def without_order(answer: Any) -> Any:
     """Return an answer without what the words of the whole catalogue may change: order and scores."""
     if not results_of(answer):
-        return answer.structured, answer.text
+        return without_evidence(answer)
     return sorted((one["id"], one["title"], one["text"]) for one in results_of(answer))
 
 
 def sizes(answer: Any) -> Any:
     """Return how many results there are in the page; an error as it is."""
-    return len(results_of(answer)) or (answer.structured, answer.text)
+    return len(results_of(answer)) or without_evidence(answer)
+
+
+def without_evidence(answer: Any) -> Any:
+    """Return an answer without results, but for the evidence of its query, which rare words decide; an error whole."""
+    if answer.structured is None:
+        return answer.text
+    return {name: value for name, value in answer.structured.items() if name != "evidence"}
 
 
 def comparable(asked: Asked, answer: Any) -> Any:

@@ -40,8 +40,8 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 
 def find_chromium() -> str | None:
-    """Return the Chromium of this machine: PINAKES_CHROMIUM, else the one that is installed."""
-    named = os.environ.get("PINAKES_CHROMIUM")
+    """Return the Chromium of this machine: STACKROOM_CHROMIUM, else the one that is installed."""
+    named = os.environ.get("STACKROOM_CHROMIUM")
     return named or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -67,7 +67,7 @@ class Visit:
         self.page.goto(f"{self.origin}{path}")
         return self.page
 
-    def wait_until(self, script: str, argument: Any = None, *, timeout_s: float = 20.0) -> None:
+    def wait_until(self, script: str, argument: Any = None, *, timeout_s: float = 120) -> None:
         """Wait until a function in the page returns something true; Playwright's own way would need `unsafe-eval`."""
         end = time.monotonic() + timeout_s
         while not self.page.evaluate(script, argument):
@@ -75,12 +75,15 @@ class Visit:
             self.page.wait_for_timeout(LOOK_EVERY_MS)
 
     @contextmanager
-    def late(self, pattern: str) -> Iterator[Callable[[], int]]:
-        """Let answers from these addresses come when the block ends; the value waits for the first and counts them."""
+    def late(self, pattern: str, *, asking: str = "") -> Iterator[Callable[[], int]]:
+        """Let answers to requests with these words come when the block ends; the value waits and counts them."""
         held: list[Route] = []
 
         def keep(route: Route) -> None:
-            held.append(route)
+            if asking in (route.request.post_data or ""):
+                held.append(route)
+            else:
+                route.continue_()
 
         def count() -> int:
             end = time.monotonic() + 20

@@ -8,11 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from support.wire import (
     ENVELOPE,
@@ -30,7 +30,7 @@ from support.wire import (
     request_bytes,
 )
 
-PINAKES = str(Path(sys.executable).with_name("pinakes"))
+STACKROOM = str(Path(sys.executable).with_name("stackroom"))
 IDLE_S = 10
 """From here on a connection that answers no pings may have been closed."""
 
@@ -287,9 +287,9 @@ class LineChannel(StreamChannel):
 
     def open(self) -> None:
         """Start the process."""
-        environment = {**os.environ, "PINAKES_HOME": str(self._home), "LOG_LEVEL": "WARNING"}
+        environment = {**os.environ, "STACKROOM_HOME": str(self._home), "LOG_LEVEL": "WARNING"}
         self.process = subprocess.Popen(
-            [PINAKES, "serve"],
+            [STACKROOM, "serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -324,37 +324,13 @@ class LineChannel(StreamChannel):
             assert self.process.wait(PATIENCE_S) == 0
         finally:
             self.process.kill()
-            self._reader.join(5)
+            self._reader.join(120)
             self.process.stdout.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
-
-
-ResultT = TypeVar("ResultT")
-
-
-def timed(pid: int, action: Callable[[], ResultT]) -> tuple[ResultT, float]:
-    """Do something with a process; return the result and how long it took, without waiting for a processor.
-
-    That is what the machine's other work costs, and says nothing about the server.
-    """
-    waited_before = waited_s(pid) + waited_s(os.getpid())
-    began = time.perf_counter()
-    result = action()
-    took_s = time.perf_counter() - began
-    return result, took_s - (waited_s(pid) + waited_s(os.getpid()) - waited_before)
-
-
-def waited_s(pid: int) -> float:
-    """Return how long the threads of a process have been ready to run, and were not let to."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):  # a thread may have ended meanwhile
-            total += int((task / "schedstat").read_text(encoding="ascii").split()[1])
-    return total / 1e9
 
 
 class Channels:
@@ -384,14 +360,6 @@ class Channels:
         """Let go of all of them."""
         for channel in self._open.values():
             channel.close()
-
-
-def _target(link: str) -> str:
-    """Return what a link of a process leads to; nothing where it is gone already."""
-    try:
-        return os.readlink(link)
-    except FileNotFoundError:
-        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -439,16 +407,6 @@ class Besieged:
         assert reply is not None
         found: dict[str, Any] = json.loads(reply.body)
         return found
-
-    def timed(self, action: Callable[[], ResultT]) -> tuple[ResultT, float]:
-        """Do something with the server, and return the result and how long it took."""
-        return timed(self.server.process.pid, action)
-
-    def open_connections(self) -> int:
-        """Return how many connections the process has open."""
-        folder = f"/proc/{self.server.process.pid}/fd"
-        found = [_target(f"{folder}/{number}") for number in os.listdir(folder)]
-        return sum(target.startswith("socket:") for target in found)
 
     def memory_mib(self) -> float:
         """Return how much memory the process holds."""

@@ -16,10 +16,10 @@ from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import connect as open_websocket
 from websockets.typing import Subprotocol
 
-from pinakes.errors import ExpectedError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Principal
-from pinakes.serve.mcp_server import prompt_entry
+from stackroom.errors import ExpectedError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.serve.mcp_server import prompt_entry
 
 ERAS = ("legacy", "2026-07-28")
 MCP_WAYS = [f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS]
@@ -90,7 +90,7 @@ async def _call_tool(client: Client, request: Request) -> Reply:
         return Reply(value=result.structured_content, text=content.text)
     code, _, message = content.text.partition(": ")
     assert result.structured_content is None
-    return Reply(error=code, message=message, retry_after_s=(result.meta or {}).get("io.pinakes/retryAfterS"))
+    return Reply(error=code, message=message, retry_after_s=(result.meta or {}).get("io.stackroom/retryAfterS"))
 
 
 async def _list_resources(client: Client, request: Request) -> Reply:

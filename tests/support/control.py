@@ -3,18 +3,19 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pinakes.control.accounts.accounts import Accounts, User
-from pinakes.control.accounts.catalogue_access import CatalogueAccess
-from pinakes.control.accounts.credentials import Credentials
-from pinakes.control.accounts.identity_cache import IdentityCache
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.model.principal import LOCAL_USER, Action, Principal, Quotas
+from stackroom.control.accounts.accounts import Accounts, User
+from stackroom.control.accounts.catalogue_access import CatalogueAccess
+from stackroom.control.accounts.credentials import Credentials
+from stackroom.control.accounts.identity_cache import IdentityCache
+from stackroom.control.control import Control
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
 
-PROCESS_TIMEOUT_S = 60
+PROCESS_TIMEOUT_S = 120.0
 USUAL_QUOTAS = Quotas(read=120, write=30, sql=10)
 
 
@@ -106,6 +107,12 @@ class People:
         """Return the secret of a new token."""
         label = f"token {len(self.credentials.list_of(name))}"
         return self.credentials.issue_token(LOCAL_USER, name, name=label, **narrowing)[0]
+
+    @property
+    def control(self) -> Control:
+        """The same accounts, as operations have them."""
+        opened = Control.over(self.database, quotas=USUAL_QUOTAS)
+        return replace(opened, accounts=self.accounts, credentials=self.credentials, access=self.access)
 
     def new_identity_cache(self, **others: Any) -> IdentityCache:
         clock = self.clock

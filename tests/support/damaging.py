@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, own_recipe
-from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import STORE_FILE
-from pinakes.tools.health import check_catalogue
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import ExpectedError
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import STORE_FILE
+from stackroom.tools.health import check_catalogue
 from support.embedders import WordEmbedder
 
 NAME = "films"

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import ExpectedError
-from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import Edit, EditAction, EditBatch, EditRequest
-from pinakes.ingest.edits.places import Place
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.port import Author
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import ExpectedError
+from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.draft import Edit, EditAction, EditBatch, EditRequest
+from stackroom.ingest.edits.values import Place
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Author
 from support.memory_shelf import MemoryShelf
 
-MUSIC = get_package("music").spec
+MUSIC = PACKAGES.get("music").spec
 
 
 def request_of(given: Mapping[str, Any], place: Place | None = None) -> EditRequest:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pinakes.errors import UnavailableError
-from pinakes.model.vectors import ModelId, Vector
+from stackroom.errors import UnavailableError
+from stackroom.model.vectors import ModelId, Vector
 
 WORD = re.compile(r"\w+")
 WORD_MODEL = ModelId(name="word-hash", dimension=64)

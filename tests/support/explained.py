@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.catalogue.spec import texts_of
-from pinakes.model.hits import EVIDENCE_AT
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Key, Record
-from pinakes.model.scope import WHOLE, Scope
-from pinakes.search.series import same_franchise, work_of
-from pinakes.shelf.terms import meets, text_tokens
-from pinakes.text.query import analyse_query
-from pinakes.tools.catalogue import CatalogueView
-from pinakes.tools.explain.call import Question, explain_call
+from stackroom.catalogue.spec import texts_of
+from stackroom.model.hits import EVIDENCE_AT
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Key, Record
+from stackroom.model.scope import WHOLE, Scope
+from stackroom.search.series import same_franchise, work_of
+from stackroom.shelf.terms import meets, text_tokens
+from stackroom.text.query import analyse_query
+from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.explain.call import Question, explain_call
 from support.libraries import Library
 
 NEAR = 1.1e-4

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 FAULTS = ("503", "500", "403", "404", "reset", "slow", "partial", "short")
 SLOW_S = 0.3
-TIMEOUT_S = 20.0
+TIMEOUT_S = 120.0
 NO_WAIT = struct.pack("ii", 1, 0)
 HOP_BY_HOP = ("connection", "transfer-encoding", "content-length", "keep-alive")
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from stackroom.background.task import TaskStatus
+
 
 @dataclass(slots=True)
 class GivenHealth:
@@ -10,6 +12,7 @@ class GivenHealth:
     degraded: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
     unready: str | None = None
+    in_background: list[TaskStatus] = field(default_factory=list)
 
     def problems(self) -> dict[str, str]:
         """Return the parts that do not work."""
@@ -18,6 +21,10 @@ class GivenHealth:
     def states(self) -> dict[str, str]:
         """Return the state of every part."""
         return self.others | self.degraded
+
+    def tasks(self) -> list[TaskStatus]:
+        """Return the tasks."""
+        return self.in_background
 
     def find_unready(self) -> str | None:
         """Return why nobody can be served."""

@@ -1,12 +1,7 @@
 """Servers with accounts, as the interaction tests use them."""
 
 import itertools
-import os
-import re
-import signal
-import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,55 +10,12 @@ from typing import Any
 
 import httpx
 
-from pinakes.control.control import Control
-from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.settings import Settings
+from stackroom.control.control import Control
+from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.settings import Settings
 from support.rest_answers import watched_client
 
-FIXTURE_SERVER = Path(__file__).parent.parent / "interaction" / "fixture_server.py"
-
-
-class FixtureProcess:
-    """`fixture_server.py` as a process of its own, with its log."""
-
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
-        self.home = home
-        self.log: list[str] = []
-        self._heard = threading.Event()
-        self.process = subprocess.Popen(
-            [sys.executable, str(FIXTURE_SERVER)],
-            env={**os.environ, "PINAKES_HOME": str(home), "LOG_LEVEL": "WARNING", **environment},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        assert self._heard.wait(60), self.log
-        found = re.search(r"serving at (http://\S+) ", "".join(self.log))
-        assert found, self.log
-        self.url = found[1]
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log.append(line)
-            if "serving at" in line:
-                self._heard.set()
-        self._heard.set()
-
-    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 20) -> int:
-        """End the process, and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        try:
-            return self.process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-        finally:
-            self._reader.join(5)
-            assert self.process.stderr is not None
-            self.process.stderr.close()
+FIXTURE_SERVER = (sys.executable, str(Path(__file__).parent.parent / "interaction" / "fixture_server.py"))
 
 
 class Accounts:

@@ -11,21 +11,21 @@ from typing import Any
 
 import filelock
 
-from pinakes.assembly.app import App
-from pinakes.catalogue.embedded_text import digest_of
-from pinakes.catalogue.spec import CatalogueSpec, embedding_text
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.settings import Settings
-from pinakes.shelf.port import Embedding, Put
+from stackroom.assembly.app import App
+from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.spec import CatalogueSpec, embedding_text
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.settings import Settings
+from stackroom.shelf.port import Embedding, Put
 from support.embedders import WordEmbedder, word_vector
 from support.memory_shelf import MemoryShelf
 
 REPO = Path(__file__).resolve().parent.parent.parent
 MODEL_CACHE = REPO / ".cache" / "models"
-SHARED_DATA = Path(os.environ.get("PINAKES_TEST_DATA", REPO.parent / "shared" / "data"))
+SHARED_DATA = Path(os.environ.get("STACKROOM_TEST_DATA", REPO.parent / "shared" / "data"))
 
 
 def kept_library(name: str, build: Callable[[Path], None]) -> Path:

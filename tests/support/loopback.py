@@ -12,8 +12,8 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.settings import EmbeddingSettings
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.settings import EmbeddingSettings
 from support.embedders import WORD_MODEL, word_vector
 
 
@@ -228,10 +228,10 @@ class EmbeddingServer(LoopbackServer):
     def environment(self) -> dict[str, str]:
         """Return the variables that lead a process to this server."""
         return {
-            "PINAKES_EMBED_KIND": "infinity",
-            "PINAKES_EMBED_URL": self.url,
-            "PINAKES_EMBED_MODEL": self.model.name,
-            "PINAKES_EMBED_DIMENSION": str(self.model.dimension),
+            "STACKROOM_EMBED_KIND": "infinity",
+            "STACKROOM_EMBED_URL": self.url,
+            "STACKROOM_EMBED_MODEL": self.model.name,
+            "STACKROOM_EMBED_DIMENSION": str(self.model.dimension),
         }
 
     def answer(self, path: str, body: Any) -> tuple[int, bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pymysql
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 120.0
 NOBODY = 65534
 """The user and group id that the server runs under where the tests run as root, which MariaDB refuses."""
 SYSTEM_PROGRAMS = "/usr/sbin:/usr/libexec:/usr/local/sbin"

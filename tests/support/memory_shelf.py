@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from pinakes.catalogue.codec import encode_record
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
-from pinakes.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
-from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import WHOLE, Scope
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.history import require_unmoved
-from pinakes.shelf.port import (
+from stackroom.catalogue.codec import encode_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
+from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.history import require_unmoved
+from stackroom.shelf.port import (
     LOCAL,
     Author,
     CalledChange,
@@ -38,9 +38,9 @@ from pinakes.shelf.port import (
     accept_any,
     never_stop,
 )
-from pinakes.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
-from pinakes.text.names import name_spellings
-from pinakes.text.query import TextQuery
+from stackroom.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
+from stackroom.text.names import name_spellings
+from stackroom.text.query import TextQuery
 
 K1 = 1.2
 B = 0.75

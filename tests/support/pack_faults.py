@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinakes.api.registry import get_package
-from pinakes.packs.builder import PackLabel, build_pack
-from pinakes.packs.verify import check_pack
+from stackroom.api.registry import PACKAGES
+from stackroom.packs.build import PackLabel, build_pack
+from stackroom.packs.verify import check_pack
 from support.libraries import Shelved, make_anime
 
 Check = Callable[[Path], bool]
@@ -82,11 +82,11 @@ def replaced(path: Path, content: bytes) -> Iterator[None]:
 
 
 def make_pack(folder: Path) -> None:
-    """Write a pack of a few hundred records with vectors, in many blocks."""
-    loaded = get_package("anime").loaded
+    """Write a pack of a few hundred records with vectors."""
+    loaded = PACKAGES.get("anime").loaded
     shelved = Shelved(spec=loaded.spec)
     shelved.put(*(make_anime(f"Title {number}", synopsis=f"Story {number}, told again.") for number in range(300)))
-    build_pack(shelved.shelf.reader(), PackLabel(catalogue="anime", loaded=loaded), folder, cut=16)
+    build_pack(shelved.shelf.reader(), PackLabel(catalogue="anime", loaded=loaded), folder)
 
 
 def main() -> None:

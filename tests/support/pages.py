@@ -1,7 +1,8 @@
 """Pages of the documentation as their readers follow them: files to save, commands to type, output to see.
 
 In a `console` block a line that begins with `$ ` is a command, and the lines below it are what it prints: `…` stands
-for lines that are not shown, or for the rest of a line. Comments directly above a block say more:
+for lines that are not shown, or for a part of a line, such as a figure that differs between processors. Comments
+directly above a block say more:
 
 - `<!-- file: NAME -->`: the block is a file that the reader saves;
 - `<!-- not run: REASON -->`: its commands need something that a test has not; their options are checked all the same;
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from pinakes.cli.main import cli
+from stackroom.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("tools.md", "prompts.md", "settings.md", "errors.md", "cli.md", "catalogue-toml.md")
@@ -35,7 +36,7 @@ ASKED = re.compile(r"(Build it\?.*? for how\): |Take them into the spec\? \[y/N\
 LEFT_OUT = "…"
 SCORE = re.compile(r"\b0\.\d+\b")
 NEAR = 0.02
-ENDLESS = ("pinakes serve", "pinakes watch", "pinakes audit tail --follow")
+ENDLESS = ("stackroom serve",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +120,7 @@ def missing_lines(shown: tuple[str, ...], printed: str) -> list[str]:
 def is_like(shown: str, printed: str) -> bool:
     """Whether a line was printed as it is shown; scores may differ by what another build or processor makes of them."""
     start = shown.removesuffix(LEFT_OUT).rstrip()
-    pattern = SCORE.sub("SCORE", re.escape(start).replace(r"\.", ".")).replace(".", r"\.")
+    pattern = SCORE.sub("SCORE", re.escape(start).replace(r"\.", ".")).replace(".", r"\.").replace(LEFT_OUT, ".+?")
     end = "" if shown.endswith(LEFT_OUT) else "$"
     found = re.match(pattern.replace("SCORE", f"({SCORE.pattern})") + end, printed)
     if found is None:
@@ -133,10 +134,10 @@ def arguments_of(command: str) -> list[str]:
 
 
 def check_options(arguments: list[str]) -> None:
-    """Parse the arguments of `pinakes` without running the command; raise where there is no such command or option."""
+    """Parse the arguments of `stackroom` without running the command; raise if there is no such command or option."""
     command: click.Command = cli
-    context = click.Context(cli, info_name="pinakes", **cli.context_settings)
-    name: str | None = "pinakes"
+    context = click.Context(cli, info_name="stackroom", **cli.context_settings)
+    name: str | None = "stackroom"
     while isinstance(command, click.Group):
         name, found, arguments = command.resolve_command(context, arguments)
         assert found is not None, name

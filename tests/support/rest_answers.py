@@ -88,14 +88,14 @@ def watch_answers(client: Any, load: Callable[[], Mapping[str, Any]]) -> None:
 
 def watched_client(url: str, headers: Mapping[str, str]) -> httpx.Client:
     """Return a client of a server whose answers are checked against the server's document for this caller."""
-    client = httpx.Client(base_url=url, headers=headers, timeout=30, verify=False)  # plain HTTP: load no CAs
+    client = httpx.Client(base_url=url, headers=headers, timeout=120, verify=False)  # plain HTTP: load no CAs
     watch_answers(client, lambda: _load_document(url, headers))
     return client
 
 
 def _load_document(url: str, headers: Mapping[str, str]) -> Any:
     """Return the document for this caller; for anybody, where the server does not know them."""
-    reply = httpx.get(f"{url}/openapi.json", headers=headers, timeout=30, verify=False)
+    reply = httpx.get(f"{url}/openapi.json", headers=headers, timeout=120, verify=False)
     return reply.json() if reply.is_success else _load_document(url, {})
 
 

@@ -16,17 +16,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pinakes.control.accounts.accounts import Accounts
-from pinakes.control.accounts.catalogue_access import CatalogueAccess
-from pinakes.control.accounts.credentials import Credentials
-from pinakes.control.accounts.identity_cache import IdentityCache
-from pinakes.control.accounts.rights import load_rights
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.errors import ExpectedError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Identity, Principal, Quotas
-from pinakes.tools.admin.users import users_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.control.accounts.accounts import Accounts
+from stackroom.control.accounts.catalogue_access import CatalogueAccess
+from stackroom.control.accounts.credentials import Credentials
+from stackroom.control.accounts.identity_cache import IdentityCache, load_rights
+from stackroom.control.control import Control
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.errors import ExpectedError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Identity, Principal, Quotas
+from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.toolbox import Toolbox
 from support.rights_model import CATALOGUES, OPERATOR, PERMISSIONS, Account, Can, Pass, RightsModel
 
 NAMES = ("ada", "bob", "cleo", "dora", "eve", "fay", "gus", "hal")
@@ -49,7 +49,7 @@ class RightsWalk:
         self._credentials = Credentials(database)
         self._access = CatalogueAccess(database)
         self._identities = IdentityCache(database, default_quotas=USUAL)
-        self._gate = Gate(Toolbox(users_tools(self._accounts)))
+        self._gate = Gate(Toolbox(users_tools(Control.over(database, quotas=USUAL))))
         self._model = RightsModel()
         self._secrets: dict[str, str] = {}
         """Credential id → secret."""

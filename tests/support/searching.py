@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from pinakes.catalogue.spec import SearchSpec
-from pinakes.embed.port import Embedder
-from pinakes.model.hits import SearchPage
-from pinakes.model.scope import Scope
-from pinakes.recommend.recommender import Recommendations, Recommender, Request
-from pinakes.search.calibrate import Calibration
-from pinakes.search.searcher import Reranker, Searcher
-from pinakes.shelf.port import Shelf
+from stackroom.catalogue.spec import SearchSpec
+from stackroom.embed.port import Embedder
+from stackroom.model.hits import SearchPage
+from stackroom.model.scope import Scope
+from stackroom.recommend.recommender import Recommendations, Recommender, Request
+from stackroom.search.calibrate import Calibration
+from stackroom.search.searcher import Reranker, Searcher
+from stackroom.shelf.port import Shelf
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, Role
-from pinakes.model.record import Key, Record, RecordId, Tag
-from pinakes.model.scope import WHOLE, Scope
-from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
-from pinakes.text.query import analyse_query
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, Role
+from stackroom.model.record import Key, Record, RecordId, Tag
+from stackroom.model.scope import WHOLE, Scope
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
+from stackroom.text.query import analyse_query
 
 MODEL = ModelId(name="test-model", dimension=16)
-ANSWER_TIMEOUT_S = 30
+ANSWER_TIMEOUT_S = 120.0
 
 
 def occurrences_of(view: ShelfReader, field: str, *, scope: Scope) -> list[tuple[str, list[Key]]]:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.tools.catalogue import OpenCatalogue
+from stackroom.catalogue.compiler import compile_text
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.tools.catalogue import OpenCatalogue
 from support.libraries import Shelved
 
 STORIES = """

@@ -8,6 +8,7 @@ The last line of *Start* is an answer to a program that speaks MCP.
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ TIMEOUT_S = 900.0
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine with Python, uv and pipx, on which nobody has heard of Pinakes."""
+    """A machine with Python, uv and pipx, on which nobody has heard of Stackroom."""
 
     folder: Path
     wheel: Path
@@ -43,11 +44,12 @@ class Machine:
         subprocess.run([sys.executable, "-m", "venv", str(self.tools.parent)], check=True)
         subprocess.run([str(self.tools / "pip"), "install", "-q", "uv", "pipx"], check=True)
 
-    def new_home(self, name: str, *, path: tuple[Path, ...] = ()) -> "Stranger":
-        """Return a stranger with an empty home folder that has the files of the pages' links."""
+    def new_home(self, name: str) -> "Stranger":
+        """Return a stranger with an empty home folder that has the wheel and the files of the pages' links."""
         home = self.folder / name
         shutil.copytree(EXAMPLES, home / "work")
-        searched = [*path, home / ".local" / "bin", self.tools, Path("/usr/bin"), Path("/bin")]
+        shutil.copy(self.wheel, home / "work")
+        searched = [home / ".local" / "bin", self.tools, Path("/usr/bin"), Path("/bin")]
         kept = {key: os.environ[key] for key in KEPT_VARIABLES if key in os.environ}
         environment = {
             **kept,
@@ -111,28 +113,28 @@ def main() -> None:
     """Follow the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", type=Path)
-    parser.add_argument("--no-samples", action="store_true", help="leave out `pinakes init`, which embeds 1,700 texts")
+    parser.add_argument("--no-samples", action="store_true", help="skip `stackroom init`, which embeds 1,700 texts")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="stranger-") as folder:
         machine = Machine(folder=Path(folder), wheel=asked.wheel.resolve())
         machine.set_up()
-        by_uvx, by_pipx, by_pip = install_lines()
-        environment = machine.folder / "environment"
-        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+        in_clone, with_wheel, from_index = install_lines()
         print("README")
-        reader = machine.new_home("reader", path=(environment / "bin",))
-        reader.type(by_pip)
+        reader = machine.new_home("reader")
+        reader.type(with_wheel)
         if not asked.no_samples:
-            reader.type("pinakes init")
+            reader.type("stackroom init")
             reader.follow(README, also=())
         print("Start")
-        starter = machine.new_home("starter", path=(environment / "bin",))
+        starter = machine.new_home("starter")
         starter.follow(START, also=("needs a network",))
         print("the other two ways of the README")
-        machine.new_home("by-uvx").type(by_uvx)
-        by_name = machine.new_home("by-pipx")
-        by_name.type(by_pipx)
-        by_name.type("pinakes --version")
+        by_clone = machine.new_home("by-clone")
+        by_clone.type(f"cd {shlex.quote(str(ROOT))} && {in_clone}")
+        by_clone.type("stackroom --version")
+        by_name = machine.new_home("by-name")
+        by_name.type(from_index)
+        by_name.type("stackroom --version")
     print("the pages are true")
 
 

@@ -1,4 +1,5 @@
-"""A pytest plugin: with PINAKES_STRICT_SKIPS=1, a run fails where tests were skipped for a reason that is not foreseen.
+"""A pytest plugin: with STACKROOM_STRICT_SKIPS=1, a run fails where tests were skipped for a reason that is not
+foreseen.
 
 A suite that silently does not run, such as the PostgreSQL half of the contract tests, would make a green run mean less
 than it says. Loaded by the root conftest; counts on the controller, so it works under xdist too.
@@ -15,7 +16,7 @@ FORESEEN = (
     "only Linux says so",
     "this platform does not say",
     "everything can be read here",
-    "PINAKES_AUDIO_FILES=2000 does it",
+    "STACKROOM_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
     "MariaDB's programs are not installed",
 )
@@ -58,5 +59,5 @@ class StrictSkips:
 def pytest_configure(config: pytest.Config) -> None:
     """Count skips on the process that reports, where the run is strict."""
     is_worker = hasattr(config, "workerinput")
-    if os.environ.get("PINAKES_STRICT_SKIPS") == "1" and not is_worker:
+    if os.environ.get("STACKROOM_STRICT_SKIPS") == "1" and not is_worker:
         config.pluginmanager.register(StrictSkips(), "strict-skips")

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, own_recipe
-from pinakes.assembly.proposal import Proposal, propose
-from pinakes.catalogue.infer.choices import Choices
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.settings import Settings
-from pinakes.sources.options import ReadOptions
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
+from stackroom.assembly.proposal import Proposal, propose
+from stackroom.catalogue.infer.choices import Choices
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.settings import Settings
+from stackroom.sources.location import ReadOptions
 from support.libraries import Library, opened
 from support.made_tables import MADE_TABLES
 

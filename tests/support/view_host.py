@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import FrameLocator, Page
 
-from pinakes.serve.hits_view.view import build_view
+from stackroom.serve.hits_view.view import build_view
 from support.browsing import Visit
 from support.processes import ServerProcess
 
@@ -39,7 +39,7 @@ class Assistant:
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool of the server, as the host does."""
-        reply = httpx.post(f"{self._server.url}/v1/tools/{name}", json=arguments, timeout=20)
+        reply = httpx.post(f"{self._server.url}/v1/tools/{name}", json=arguments, timeout=120)
         found = reply.json()
         is_error = reply.status_code != 200
         text = found["error"]["message"] if is_error else json.dumps(found)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.embed.encoder_layout import FEED_FORWARD, LAYERS
-from pinakes.embed.models import DIMENSION
-from pinakes.model.vectors import Vector
+from stackroom.embed.encoder_layout import FEED_FORWARD, LAYERS
+from stackroom.embed.models import DIMENSION
+from stackroom.model.vectors import Vector
 
 
 def published_weights() -> dict[str, Vector]:

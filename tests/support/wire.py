@@ -15,7 +15,7 @@ from typing import Any
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 CONT, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """After this long without an answer there is none."""
 ENVELOPE = {
     "io.modelcontextprotocol/protocolVersion": MODERN,

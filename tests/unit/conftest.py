@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pinakes.cli.main import main
+from stackroom.cli.main import main
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe, package_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
-from pinakes.library import Installed, Library, find_changed_file
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.sources.folder_rows import FolderRows
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import RowSource
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from stackroom.library import Installed, Library, find_changed_file
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.sources.folder_rows import FolderRows
+from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.port import RowSource
 
 BOOKS = """
 name = "books"
@@ -43,7 +43,7 @@ def names(library: Library) -> list[str]:
 
 def test_a_library_that_is_not_there_yet_is_empty(library: Library) -> None:
     assert library.list_installed() == []
-    with pytest.raises(NotFoundError, match="no catalogue 'anime'; installed: none; run: pinakes init"):
+    with pytest.raises(NotFoundError, match="no catalogue 'anime'; installed: none; run: stackroom init"):
         library.get_installed("anime")
 
 
@@ -210,7 +210,7 @@ def test_a_first_build_that_has_not_ended_is_told_from_a_catalogue_that_is_not_t
     place = library.reserve("films", "anime")
     assert library.list_unfinished() == ["films"]
     assert library.check() == {}
-    with pytest.raises(NotFoundError, match=r"catalogue 'films' is unfinished: .* run the same pinakes add again"):
+    with pytest.raises(NotFoundError, match=r"catalogue 'films' is unfinished: .* run the same stackroom add again"):
         library.get_installed("films")
     library.complete(place, source="x")
     assert library.list_unfinished() == []
@@ -243,7 +243,7 @@ def test_a_catalogue_of_an_upload_is_new_and_is_the_uploads_until_it_is_complete
     with pytest.raises(ConflictError, match="'name': there is a catalogue 'novels' already"):
         library.reserve("novels", "books", declaration=BOOKS, upload="two")
     assert library.reserve("novels", "books", declaration=BOOKS).upload == ""
-    assert (library.reload(place).upload, find_changed_file(place.folder)) == ("", None)
+    assert (library.find_place("novels").upload, find_changed_file(place.folder)) == ("", None)
     other = library.reserve("plays", "books", declaration=BOOKS, upload="two")
     library.complete(other, source="x")
     assert library.get_installed("plays").upload == ""
@@ -279,12 +279,12 @@ def test_only_what_was_installed_counts_as_removed_and_only_until_it_is_there_ag
 
 def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="films: cannot be written: Not a directory; PINAKES_HOME says where"):
+    with pytest.raises(StorageError, match="films: cannot be written: Not a directory; STACKROOM_HOME says where"):
         Library(tmp_path / "file").reserve("films", "anime")
 
 
 def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:
-    recipe = package_recipe(get_package("anime"))
+    recipe = package_recipe(PACKAGES.get("anime"))
     if declaration is not None:
         recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="x"), declaration=declaration))
     source = JsonRows(rows) if isinstance(rows, Path) else rows
@@ -307,7 +307,7 @@ def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_o
     add(app, rows, "films", None)
     try:
         assert app.open_catalogue("novels").spec == compile_text(LONGER, origin="x")
-        assert app.open_catalogue("films").spec == get_package("anime").spec
+        assert app.open_catalogue("films").spec == PACKAGES.get("anime").spec
         assert app.open_catalogue("novels") is app.open_catalogue("novels")
     finally:
         app.close()

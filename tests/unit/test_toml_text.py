@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.catalogue.declaration import parse_declaration, read_declaration
-from pinakes.errors import ExpectedError
-from pinakes.grading.own_questions import _parse
-from pinakes.grading.tuned_file import find_tuned
-from pinakes.settings import load_settings
-from pinakes.toml_text import TomlError, parse_toml
+from stackroom.catalogue.declaration import parse_declaration, read_declaration
+from stackroom.errors import ExpectedError
+from stackroom.grading.own_questions import _parse
+from stackroom.grading.tuned_file import find_tuned
+from stackroom.settings import load_settings
+from stackroom.toml_text import TomlError, parse_toml
 
 HOSTILE: dict[str, bytes] = {
     "200,000 brackets": b"a = " + b"[" * 200_000,
@@ -40,7 +40,7 @@ HOSTILE: dict[str, bytes] = {
 
 
 def read_as_settings(path: Path) -> None:
-    load_settings({"PINAKES_HOME": str(path.parent)})
+    load_settings({"STACKROOM_HOME": str(path.parent)})
 
 
 def read_as_declaration(path: Path) -> None:
@@ -63,7 +63,7 @@ READERS = [read_as_settings, read_as_declaration, read_as_questions, read_as_wei
 def test_a_hostile_file_is_refused_with_its_name_and_without_a_traceback(
     tmp_path: Path, name: str, read: Callable[[Path], None]
 ) -> None:
-    path = tmp_path / "pinakes.toml"
+    path = tmp_path / "stackroom.toml"
     path.write_bytes(HOSTILE[name])
     message = message_of(path, read)
     assert "\n" not in message
@@ -93,12 +93,12 @@ def test_a_mark_of_byte_order_is_passed_over() -> None:
 
 @pytest.mark.parametrize("value", ['"yes"', '"true"', "1", "0.5"])
 def test_a_flag_in_the_file_is_true_or_false_and_nothing_else(tmp_path: Path, value: str) -> None:
-    (tmp_path / "pinakes.toml").write_text(f"[mcp]\nenabled = {value}\n", "utf-8")
+    (tmp_path / "stackroom.toml").write_text(f"[mcp]\nenabled = {value}\n", "utf-8")
     with pytest.raises(ExpectedError, match=r"setting 'mcp.enabled': .* is not true or false"):
-        read_as_settings(tmp_path / "pinakes.toml")
+        read_as_settings(tmp_path / "stackroom.toml")
 
 
 @pytest.mark.parametrize(("value", "is_enabled"), [("yes", True), ("0", False), ("false", False)])
 def test_a_flag_in_the_environment_is_a_text(tmp_path: Path, value: str, is_enabled: bool) -> None:
-    settings = load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_MCP_ENABLED": value})
+    settings = load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_MCP_ENABLED": value})
     assert settings.mcp.enabled is is_enabled

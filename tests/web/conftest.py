@@ -8,9 +8,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.settings import Settings
 from support.browsing import PASSWORD, Visit, find_chromium, launch, start_visit
 from support.libraries import kept_library
 from support.processes import ServerProcess
@@ -64,7 +64,7 @@ def build_others(home: Path) -> None:
 @pytest.fixture(scope="session")
 def open_server(page_home: Path, start_server: Callable[..., ServerProcess]) -> ServerProcess:
     """A server without accounts, whose visitors may do everything, and whose chat may call models on loopback."""
-    return start_server(page_home, "--no-accounts", environment={"PINAKES_WEB_CONNECT": "http://127.0.0.1:*"})
+    return start_server(page_home, "--no-accounts", environment={"STACKROOM_WEB_CONNECT": "http://127.0.0.1:*"})
 
 
 @pytest.fixture(scope="session")

@@ -62,14 +62,14 @@ def test_a_one_time_password_leads_to_ones_own_and_to_a_configuration_that_holds
     page.get_by_label("Name of the token").fill("laptop")
     page.get_by_label("Name of the token").press("Enter")
     token = page.get_by_label("the token", exact=True).inner_text()
-    assert token.startswith("pnk_t_")
+    assert token.startswith("stk_t_")
     page.get_by_role("tab", name="Claude Code").focus()
     for key, chosen in (("End", "REST"), ("Home", "Claude Code"), ("ArrowRight", "Cursor"), ("ArrowRight", "VS Code")):
         page.keyboard.press(key)
         expect(page.get_by_role("tab", name=chosen)).to_be_focused()
         expect(page.get_by_role("tabpanel", name=chosen)).to_contain_text(token)
     written = json.loads(page.get_by_label("the configuration", exact=True).inner_text())
-    assert written["servers"]["pinakes"]["url"] == f"{shared_server.url}/mcp"
+    assert written["servers"]["stackroom"]["url"] == f"{shared_server.url}/mcp"
     expect(page.get_by_role("link", name="Add to VS Code")).to_have_attribute("href", re.compile("^vscode:mcp/install"))
     here.check_access()
 

@@ -315,9 +315,9 @@ def check_page_tools(page: Page) -> None:
           const site = document.querySelector("script[type=module]").src.replace("app.js", ""), asked = [];
           const {pageTools} = await import(`${site}views/chat/ui_tools.js`);
           const tools = await pageTools(["music", "other"].map((name) => ({name, has_audio: true})));
-          window.fetch = async (path, {method}) => {
-            asked.push(path);
-            const answer = {hit: {kind: "track"}, item: {id: "one", name: "One"}, likes: [], error: {message: "No."}};
+          window.fetch = async (path, {method, body}) => {
+            asked.push({path, id: body ? JSON.parse(body).id : null});
+            const answer = {tile: {kind: "track"}, item: {id: "one", name: "One"}, likes: [], error: {message: "No."}};
             return Response.json(answer, {status: method === "PUT" ? 403 : 200});
           };
           const toolNamed = (wanted) => tools.find(({name}) => name === wanted);
@@ -327,8 +327,8 @@ def check_page_tools(page: Page) -> None:
           return {asked, liked, schemas: (await pageTools([])).map(({schema}) => schema)};
         }"""
     )
-    records = [path for path in found["asked"] if path.startswith("/c/")]
-    assert records == ["/c/other/one/two", "/c/music/one", "/c/music/one"]
+    records = [call["id"] for call in found["asked"] if call["path"] == "/v1/tools/fetch"]
+    assert records == ["other/one/two", "music/one", "music/one"]
     assert found["liked"] == "No.", "a like that was refused is told as kept"
     assert [schema for schema in found["schemas"] if '"enum": []' in json.dumps(schema)] == []
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Frame, Page, expect
 
-from pinakes.cli.main import main
+from stackroom.cli.main import main
 from support.browsing import Visit
 from support.hostile_page import CATALOGUE, MARKUP, TEXTS, write_traps
 from support.processes import ServerProcess
@@ -32,7 +32,7 @@ OPEN = """(key) => {
   history.pushState(null, "", to);
   dispatchEvent(new PopStateEvent("popstate"));
 }"""
-DRAWERS = slice(None) if os.environ.get("PINAKES_SWEEP") == "all" else slice(0, None, 6)
+DRAWERS = slice(None) if os.environ.get("STACKROOM_SWEEP") == "all" else slice(0, None, 6)
 """The records whose drawers are opened; all of them take half a minute."""
 
 
@@ -44,21 +44,21 @@ def trapped_server(
     folder = tmp_path_factory.mktemp("traps")
     home = folder / "home"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PINAKES_HOME", str(home))
+        patch.setenv("STACKROOM_HOME", str(home))
         main(["add", str(write_traps(folder)), "--name", CATALOGUE, "--yes", "--no-embed"])
     return start_server(home, "--no-accounts")
 
 
 def records_of(server: ServerProcess) -> list[dict[str, Any]]:
     """Return all records in the form of the page, by their ids."""
-    hits: list[dict[str, Any]] = []
-    query: dict[str, Any] = {"parts": "hits", "limit": 50}
+    records: list[dict[str, Any]] = []
+    asked: dict[str, Any] = {"query": "*", "limit": 50, "include": ["tiles"]}
     while True:
-        page = httpx.get(f"{server.url}/c/{CATALOGUE}", params=query, headers={"Accept": "application/json"}).json()
-        hits += page["hits"]
+        page = httpx.post(f"{server.url}/v1/tools/search", json=asked).json()
+        records += page["results"]
         if not page["has_more"]:
-            return sorted(hits, key=lambda hit: str(hit["id"]))
-        query["cursor"] = page["cursor"]
+            return sorted(records, key=lambda record: str(record["id"]))
+        asked["cursor"] = page["cursor"]
 
 
 def assert_only_text(page: Page | Frame) -> None:
@@ -86,7 +86,7 @@ def test_fifty_hostile_records_are_text_in_every_view(
     assert_only_text(page)
     drawer = page.locator(".drawer")
     for hit in hits[DRAWERS]:
-        page.evaluate(OPEN, hit["key"])
+        page.evaluate(OPEN, hit["id"])
         expect(drawer.locator("h2").first).to_have_text(hit["title"])
         assert_only_text(page)
     for address in (f"/c/{CATALOGUE}?view=table", "/search?q=trap"):

@@ -113,21 +113,13 @@ def test_jobs_changes_audit_logs_and_statements_are_there_for_administrators(
     expect(page.get_by_role("table")).to_contain_text('outcome="refused"')
 
 
-def test_calls_are_drawn_live_and_queries_without_results_are_named(visit: Start, shared_server: ServerProcess) -> None:
+def test_queries_without_results_are_named(visit: Start, shared_server: ServerProcess) -> None:
     here = visit(shared_server.url, width=PHONE, scheme="dark")
     here.enter()
     for query in ("cowboy", "qwxzv blorp"):
         here.call("search_anime", query=query)
     page = here.open("/run/analytics")
     expect(page.get_by_role("region", name="Queries, without results")).to_contain_text("qwxzv blorp")
-    drawn = page.locator("section.chart").filter(has_text="Calls").first
-    before = len(str(drawn.locator("path.line").first.get_attribute("d")))
-    assert before > 100
-    calls = page.get_by_role("row").filter(has_text="search_anime")
-    expect(calls).to_be_visible()
-    count = int(calls.get_by_role("cell").nth(1).inner_text().split()[-1])
-    here.call("search_anime", query="samurai")
-    expect(calls.get_by_role("cell").nth(1)).to_contain_text(str(count + 1))  # without a reload
     here.check_access()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
     page.get_by_role("link", name="Health").click()
@@ -153,8 +145,8 @@ def test_a_server_without_accounts_shows_what_it_has(visit: Start) -> None:
     page = here.open("/run")
     expect(page.get_by_role("heading", name="Parts")).to_be_visible()
     names = page.get_by_role("navigation", name="Run").get_by_role("link").all_inner_texts()
-    assert {"Health", "Analytics", "Changes"} <= set(names)
-    assert not {"Users", "Roles", "Access", "Tokens", "Audit"} & set(names)
+    assert {"Health", "Changes"} <= set(names)
+    assert not {"Analytics", "Users", "Roles", "Access", "Tokens", "Audit"} & set(names)
     for name in names:
         page.get_by_role("navigation", name="Run").get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", name=name, exact=True, level=1)).to_be_visible()

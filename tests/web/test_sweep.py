@@ -1,6 +1,6 @@
 """Every view, light and dark, on a phone and at a desk: no barrier, no error, nothing refused, no sideways scroll.
 
-By default the main views are looked at in one of the four forms each, in turn; with PINAKES_SWEEP=all all of them in
+By default the main views are looked at in one of the four forms each, in turn; with STACKROOM_SWEEP=all all of them in
 every form.
 """
 
@@ -47,7 +47,7 @@ MORE_PLACES = {
     "/tools": "Tools",
     "/account": "Account",
 }
-IS_WHOLE = os.environ.get("PINAKES_SWEEP") == "all"
+IS_WHOLE = os.environ.get("STACKROOM_SWEEP") == "all"
 ALLOWED = ("404 (Not Found)",)
 NARROW = 320
 

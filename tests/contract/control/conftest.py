@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from pinakes.control.database.engine import ControlDatabase
+from stackroom.control.database.engine import ControlDatabase
 from support.control import People, Place, _people
 from support.postgres import PostgresServer, is_available
 

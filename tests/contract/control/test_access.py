@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts.restrictions import Restriction
-from pinakes.errors import ForbiddenError, InputError, NotFoundError
-from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
+from stackroom.control.accounts.restrictions import Restriction
+from stackroom.errors import ForbiddenError, InputError, NotFoundError
+from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z3")
 

@@ -4,7 +4,6 @@ import logging
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.audit import log as audit_module
-from pinakes.control.audit.chain import HASHED_COLUMNS, hash_of
-from pinakes.control.audit.log import LIMITS, AuditLog
-from pinakes.control.database.batch_writer import ROWS_A_STATEMENT
-from pinakes.errors import InputError, StorageError
-from pinakes.model.audit import AuditEntry, Outcome
+from stackroom.control.audit import log as audit_module
+from stackroom.control.audit.chain import HASHED_COLUMNS, hash_of
+from stackroom.control.audit.log import LIMITS, AuditLog
+from stackroom.control.database.batch_writer import ROWS_A_STATEMENT
+from stackroom.errors import InputError, StorageError
+from stackroom.model.audit import AuditEntry, Outcome
+from support.processes import wait_until
+from support.work import count_calls
 
 pytestmark = pytest.mark.row("Z13")
 
@@ -37,9 +38,9 @@ ENTRY = AuditEntry(
 WRITES = """
 import sys
 from datetime import UTC, datetime
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.model.audit import AuditEntry, Outcome
+from stackroom.control.audit.log import AuditLog
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.model.audit import AuditEntry, Outcome
 database = ControlDatabase.open(sys.argv[1])
 log = AuditLog(database)
 def note(call_id, durable):
@@ -96,14 +97,10 @@ def test_a_durable_entry_is_there_for_others_when_it_is_written(place: Any, log:
     assert len(AuditLog(place.open()).tail()) == 1
 
 
-@pytest.mark.alone
 def test_other_entries_are_there_within_a_moment_and_before_later_ones(place: Any, log: AuditLog) -> None:
     reader = AuditLog(place.open())
     log.write(replace(ENTRY, call_id="first"), durable=False)
-    ends_at = time.monotonic() + 10
-    while not reader.tail():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
+    wait_until(lambda: bool(reader.tail()))
     log.write(replace(ENTRY, call_id="second"), durable=False)
     log.write(replace(ENTRY, call_id="third"), durable=True)
     assert [row.call_id for row in reader.tail()] == ["first", "second", "third"]
@@ -248,7 +245,7 @@ def test_a_row_added_with_the_right_hash_but_not_by_us_is_found(
     (row,) = execute(f"SELECT {', '.join(HASHED_COLUMNS)} FROM audit WHERE number = 6")
     digest = hash_of(chain.tail()[4].hash, row)
     execute("UPDATE audit SET hash = :digest WHERE number = 6", digest=digest)
-    assert (chain.verify().first_problem or "").startswith("row 6 was not written by Pinakes")
+    assert (chain.verify().first_problem or "").startswith("row 6 was not written by Stackroom")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +294,7 @@ def test_a_head_that_was_noted_wrongly_is_refused(chain: AuditLog, noted: str) -
 
 def test_nothing_is_written_after_rows_that_are_not_ours(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
     insert_copy(execute, of=5, at=6)
-    with pytest.raises(StorageError, match="rows past its end, which Pinakes did not write"):
+    with pytest.raises(StorageError, match="rows past its end, which Stackroom did not write"):
         chain.write(ENTRY, durable=True)
     execute("DELETE FROM audit WHERE number = 6")
     execute("UPDATE audit_head SET id = 2")
@@ -452,15 +449,9 @@ def test_closing_tries_once_more_where_the_database_was_away(place: Any, execute
     assert AuditLog(place.open()).verify().rows == 1
 
 
-@pytest.mark.alone
-def test_an_entry_that_need_not_be_durable_costs_microseconds(log: AuditLog) -> None:
-    best = 1.0
-    for _ in range(20):
-        began = time.perf_counter()
-        for _ in range(50):
-            log.write(ENTRY, durable=False)
-        best = min(best, time.perf_counter() - began)
-    assert best / 50 < 100e-6
+def test_an_entry_that_need_not_be_durable_costs_its_caller_next_to_nothing(log: AuditLog) -> None:
+    log.write(ENTRY, durable=False)
+    assert count_calls(lambda: log.write(ENTRY, durable=False)) < 60
 
 
 def at_day(day: int) -> datetime:

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly import audit_gaps
-from pinakes.assembly.audit_gaps import AuditRepair, rebuild_rows
-from pinakes.control.audit.gaps import AuditGaps
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import audit_begun
-from pinakes.errors import StorageError
-from pinakes.gate.gate import CallContext, Gate
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import LOCAL_USER, Cost
-from pinakes.model.record import Record, RecordId
-from pinakes.shelf.port import Author, Delete, Put
-from pinakes.tools.toolbox import Toolbox
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly import audit_gaps
+from stackroom.assembly.audit_gaps import AuditRepair, rebuild_rows
+from stackroom.control.audit.gaps import AuditGaps
+from stackroom.control.audit.log import AuditLog
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import audit_begun
+from stackroom.errors import StorageError
+from stackroom.gate.gate import CallContext, Gate
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.model.record import Record, RecordId
+from stackroom.shelf.port import Author, Delete, Put
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
@@ -51,7 +51,7 @@ class Catalogue(SimpleNamespace):
 
 @pytest.fixture
 def music() -> Iterator[Catalogue]:
-    shelf = MemoryShelf(get_package("music").spec, model=None)
+    shelf = MemoryShelf(PACKAGES.get("music").spec, model=None)
     yield Catalogue(name="music", shelf=shelf)
     shelf.close()
 
@@ -182,7 +182,7 @@ def test_a_catalogue_that_was_made_anew_is_compared_from_its_beginning(
     for number in range(3):
         music.put(f"Artist {number}", author=Author(principal="ada", call_id=f"lost {number}"))
     assert rebuild() == 3
-    music.shelf = MemoryShelf(get_package("music").spec, model=None)
+    music.shelf = MemoryShelf(PACKAGES.get("music").spec, model=None)
     music.put("Bach", author=Author(principal="bob", call_id="other"))
     assert rebuild() == 1
     assert log.tail()[-1].call_id == "other"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect
 
-from pinakes.control.audit import reading
-from pinakes.control.audit.log import AuditFilter, AuditLog
-from pinakes.errors import InputError
-from pinakes.model.audit import AuditEntry, Outcome
+from stackroom.control.audit import reading
+from stackroom.control.audit.log import AuditFilter, AuditLog
+from stackroom.errors import InputError
+from stackroom.model.audit import AuditEntry, Outcome
 
 pytestmark = pytest.mark.row("Z13")
 

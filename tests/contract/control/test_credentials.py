@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database.tables import METADATA
-from pinakes.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StorageError, UnauthenticatedError
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
+from stackroom.control.database.tables import METADATA
+from stackroom.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    UnauthenticatedError,
+)
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z2")
 
@@ -30,8 +37,8 @@ FULL_DISK = {
 def test_secrets_have_256_bits_and_are_stored_as_hashes_only(people: Any, execute: Callable[..., list[Any]]) -> None:
     people.add("ada", password="correct horse")
     secrets = [people.session("ada"), people.token("ada"), people.accounts.reset_password(LOCAL_USER, "ada")]
-    assert re.fullmatch(r"pnk_s_[A-Za-z0-9_-]{43}", secrets[0])
-    assert re.fullmatch(r"pnk_t_[A-Za-z0-9_-]{43}", secrets[1])
+    assert re.fullmatch(r"stk_s_[A-Za-z0-9_-]{43}", secrets[0])
+    assert re.fullmatch(r"stk_t_[A-Za-z0-9_-]{43}", secrets[1])
     cells = {
         str(cell) for table in METADATA.sorted_tables for row in execute(f"SELECT * FROM {table.name}") for cell in row
     }
@@ -104,7 +111,7 @@ def test_a_token_does_not_keep_what_its_user_loses(people: Any) -> None:
 
 
 def test_what_is_no_secret_is_nobodys(people: Any) -> None:
-    odd = ("", "x", "pnk_s_", "pnk_t_" + "A" * 43, "pnk_t_" + "x" * 10_000, "pnk_s_\0", "pnk_s_\ud800", "Pnk_S_")
+    odd = ("", "x", "stk_s_", "stk_t_" + "A" * 43, "stk_t_" + "x" * 10_000, "stk_s_\0", "stk_s_\ud800", "Stk_S_")
     for secret in odd:
         assert people.credentials.find(secret) is None
         assert people.credentials.revoke_secret(secret) is False
@@ -113,7 +120,7 @@ def test_what_is_no_secret_is_nobodys(people: Any) -> None:
 def test_a_secret_of_the_other_kind_is_nobodys(people: Any) -> None:
     people.add("ada")
     secret = people.session("ada")
-    assert people.credentials.find(secret.replace("pnk_s_", "pnk_t_")) is None
+    assert people.credentials.find(secret.replace("stk_s_", "stk_t_")) is None
 
 
 def test_a_logout_ends_its_session_only(people: Any) -> None:

@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, inspect
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import METADATA
-from pinakes.errors import ConflictError, InputError, NotFoundError
-from pinakes.jobs import runs as runs_module
-from pinakes.jobs.board import JobBoard
-from pinakes.jobs.context import JobContext
-from pinakes.jobs.lease import Lease
-from pinakes.jobs.output import MOST_OUTPUT_BYTES
-from pinakes.jobs.runs import Cause, RunEnd, RunReport, Runs, RunState
-from pinakes.jobs.spec import JobSpec
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import METADATA
+from stackroom.errors import ConflictError, InputError, NotFoundError
+from stackroom.jobs import runs as runs_module
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.job import MOST_OUTPUT_BYTES, JobContext, JobSpec
+from stackroom.jobs.lease import Lease
+from stackroom.jobs.runs import Cause, RunEnd, RunReport, Runs, RunState
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -56,7 +54,7 @@ def new_lease(place: Any) -> Callable[[], Lease]:
 @pytest.fixture
 def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every holder is on a machine of which nothing can be told from here."""
-    monkeypatch.setattr("pinakes.jobs.lease.identity_of_this_process", lambda: ELSEWHERE)
+    monkeypatch.setattr("stackroom.jobs.lease.identity_of_this_process", lambda: ELSEWHERE)
 
 
 def test_one_of_several_has_the_lease_and_keeps_it_by_renewing(place: Any, new_lease: Callable[[], Lease]) -> None:
@@ -110,7 +108,7 @@ def test_a_holder_whose_process_is_gone_from_this_machine_is_followed_at_once(
     first, second = new_lease(), new_lease()
     assert first.take()
     assert not second.take()
-    monkeypatch.setattr("pinakes.jobs.lease.is_certainly_gone", lambda _identity: True)
+    monkeypatch.setattr("stackroom.jobs.lease.is_certainly_gone", lambda _identity: True)
     assert second.take()
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import require_valid
-from pinakes.model.record import Tag
-from pinakes_catalogues.anime.rows import identities_of, is_metadata, record_of, tags_of
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import require_valid
+from stackroom.model.record import Tag
+from stackroom_catalogues.anime.rows import identities_of, is_metadata, record_of, tags_of
 
 pytestmark = pytest.mark.row("A10")
 
@@ -47,7 +47,7 @@ def test_a_row_becomes_a_record_of_the_declared_shape() -> None:
         "sources": ("https://anidb.net/anime/23", "https://myanimelist.net/anime/1"),
         "relations": ("https://myanimelist.net/anime/5",),
     }
-    require_valid(record, get_package("anime").spec)
+    require_valid(record, PACKAGES.get("anime").spec)
 
 
 def test_what_the_file_does_not_know_is_left_out_or_called_unknown() -> None:
@@ -166,7 +166,7 @@ def test_tags_are_spelt_alike_and_fall_into_categories_and_unknown_ones_are_kept
 
 @pytest.mark.row("A9")
 def test_the_table_of_tags_names_each_once_and_its_aliases_lead_into_it() -> None:
-    text = resources.files("pinakes_catalogues.anime").joinpath("taxonomy.toml").read_text(encoding="utf-8")
+    text = resources.files("stackroom_catalogues.anime").joinpath("taxonomy.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     aliases, split = table.pop("aliases"), table.pop("split")
     assert set(table) == {"genre", "theme", "demographic", "setting"}
@@ -178,8 +178,8 @@ def test_the_table_of_tags_names_each_once_and_its_aliases_lead_into_it() -> Non
 
 
 def test_every_row_of_the_sample_is_a_valid_record_of_its_own() -> None:
-    spec = get_package("anime").spec
-    lines = get_package("anime").samples[0].files.read_bytes().splitlines()
+    spec = PACKAGES.get("anime").spec
+    lines = PACKAGES.get("anime").samples[0].files.read_bytes().splitlines()
     records = [record_of(_loads(line)) for line in lines]
     for record in records:
         require_valid(record, spec)

@@ -8,13 +8,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pinakes.api.registry import GROUP, PACKAGES, PackageRegistry
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.errors import NotFoundError, StorageError
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.api.registry import GROUP, PACKAGES, PackageRegistry
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.errors import NotFoundError, StorageError
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 
 DECLARATION = """
 name = "{name}"
@@ -28,7 +28,7 @@ search = true
 """
 MODULE = """
 from importlib.resources import files
-from pinakes.api import Action, CataloguePackage, Cost, ToolParams, ToolResult, ToolSpec
+from stackroom.api import Action, CataloguePackage, Cost, ToolParams, ToolResult, ToolSpec
 
 
 class PingResult(ToolResult):
@@ -109,7 +109,7 @@ def test_a_package_that_fails_to_load_is_named_and_the_others_go_on(
 
 @pytest.mark.parametrize(
     ("module", "said"),
-    [("PACKAGE = 5", "a pinakes.api.CataloguePackage is expected, not int"), ("", "has no attribute 'PACKAGE'")],
+    [("PACKAGE = 5", "a stackroom.api.CataloguePackage is expected, not int"), ("", "has no attribute 'PACKAGE'")],
 )
 def test_an_entry_point_that_leads_to_no_package_is_refused(write: Write, module: str, said: str) -> None:
     with pytest.raises(StorageError, match=said):

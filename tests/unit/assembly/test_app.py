@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, add_sample, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError, ModelError
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, add_sample, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import ExpectedError, ModelError
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 
 REQUESTS_THREAD = "requests"
 SPEC = """
@@ -71,5 +71,5 @@ def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) 
     app.query_embedder.embed_query("robots")
     (asking,) = (one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD)
     app.close()
-    asking.join(5)
+    asking.join(120)
     assert not asking.is_alive()

@@ -8,19 +8,19 @@ import apsw
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import InputError
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.library import PACK_FOLDER
-from pinakes.model.record import RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.options import ReadOptions
-from pinakes.tools.health import check_catalogue
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import InputError
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.library import PACK_FOLDER
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.location import ReadOptions
+from stackroom.tools.health import check_catalogue
 
 SPEC = """
 name = "films"
@@ -84,7 +84,7 @@ def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted
 def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     tmp_path: Path, embedding_server: Any
 ) -> None:
-    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=5)))
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
     spec = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
     recipe = own_recipe(LoadedSpec(spec=compile_text(spec, origin="films"), declaration=spec))
 
@@ -121,7 +121,7 @@ def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_
                CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);"""
         )
     location = str(tmp_path / "music.sqlite")
-    assert open_rows(get_package("music"), location).name == location
+    assert open_rows(PACKAGES.get("music"), location).name == location
     for choice in ({"table": "Album"}, {"query": "SELECT * FROM Album"}):
         with pytest.raises(InputError, match=r"'music' reads it whole, in a way of its own; --(table|query) can be"):
-            open_rows(get_package("music"), location, options=ReadOptions(**choice))
+            open_rows(PACKAGES.get("music"), location, options=ReadOptions(**choice))

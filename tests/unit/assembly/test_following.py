@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import StorageError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import StorageError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 
 pytestmark = pytest.mark.row("N12")
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.assembly.late_vectors import count_waiting, embed_waiting
-from pinakes.errors import ExpectedError
-from pinakes.library import CALIBRATION_FILE
-from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.assembly.late_vectors import count_waiting, embed_waiting
+from stackroom.errors import ExpectedError
+from stackroom.library import CALIBRATION_FILE
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
 
 SAMPLE = "personal"
 
@@ -19,7 +19,7 @@ SAMPLE = "personal"
 def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_later(
     tmp_path: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"PINAKES_HOME": str(tmp_path), **embedding_server.environment()}.items():
+    for name, value in {"STACKROOM_HOME": str(tmp_path), **embedding_server.environment()}.items():
         monkeypatch.setenv(name, value)
     app = App(load_settings())
     add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
@@ -37,7 +37,7 @@ def test_a_sample_that_was_written_without_vectors_is_embedded_and_calibrated_la
 
 
 def test_without_a_model_nothing_is_lost(tmp_path: Path) -> None:
-    app = App(load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_OFFLINE": "1"}))
+    app = App(load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_OFFLINE": "1"}))
     add_sample(app, SAMPLE, progress=lambda _report: None, embed=False)
     waiting = count_waiting(app, SAMPLE)
     with pytest.raises(ExpectedError, match="not installed"):

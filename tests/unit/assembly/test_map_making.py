@@ -1,6 +1,5 @@
-"""Maps in a library: made by a build, by `pinakes map`, by a job, and beside a server."""
+"""Maps in a library: made by a build, by `stackroom map`, by a job, and beside a server."""
 
-import threading
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
@@ -10,16 +9,15 @@ from typing import Any
 import pytest
 from numpy.linalg import LinAlgError
 
-from pinakes.assembly import map_making
-from pinakes.assembly.maintenance import NOT_DUE, refresh_installed_map
-from pinakes.assembly.map_process import run_map_process
-from pinakes.assembly.map_watch import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapWatch
-from pinakes.errors import BusyError, StorageError, UnavailableError
-from pinakes.maps import following
-from pinakes.maps.map_file import MAP_FILE, find_map
-from pinakes.shelf.lock import CatalogueLock
-from pinakes.shelf.port import Checkpoint, Shelf, ShelfReader, never_stop
-from pinakes.tools.health import check_catalogue
+from stackroom.assembly import map_making
+from stackroom.assembly.map_task import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
+from stackroom.background.task import TaskContext
+from stackroom.errors import BusyError, StorageError, UnavailableError
+from stackroom.maps import following
+from stackroom.maps.map_file import MAP_FILE, find_map
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.port import Checkpoint, Shelf, ShelfReader, never_stop
+from stackroom.tools.health import check_catalogue
 from support.damaging import NAME, ROWS, add_films, build_library, open_app
 
 
@@ -120,54 +118,28 @@ def test_of_two_processes_one_lays_out_a_map_and_the_other_finds_it_made(
             map_making.refresh_map(folder, shelf)
 
 
-def test_the_job_has_maps_that_are_due_made_by_a_process_and_ends_it_when_it_is_stopped(
+def test_a_map_beside_a_server_is_made_by_a_process_that_is_ended_when_it_is_to_stop(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never_here(*_arguments: Any, **_options: Any) -> None:
-        raise AssertionError("the server lays out no map itself")
-
     def stop() -> None:
         raise KeyboardInterrupt
 
-    (home / "pinakes.py").write_text("raise SystemExit('nothing is imported from the current folder')")
+    (home / "stackroom.py").write_text("raise SystemExit('nothing is imported from the current folder')")
     monkeypatch.chdir(home)
-    monkeypatch.setattr(map_making, "SMALL", 10)
-    monkeypatch.setattr(map_making, "make_map", never_here)
-    with closing(open_app(home)) as app:
-        assert refresh_installed_map(app, NAME, never_stop) == NOT_DUE
-        map_of(home).unlink()
-        with pytest.raises(KeyboardInterrupt):
-            refresh_installed_map(app, NAME, stop)
-        assert not map_of(home).exists()
-        assert refresh_installed_map(app, NAME, never_stop) == "40 records laid out"
-        assert map_of(home).exists()
+    map_of(home).unlink()
+    with pytest.raises(KeyboardInterrupt):
+        run_map_process(home, NAME, stop)
+    assert not map_of(home).exists()
+    assert run_map_process(home, NAME, never_stop) == "40 records laid out"
+    assert map_of(home).exists()
     with pytest.raises(UnavailableError, match="did you mean 'films'"):
         run_map_process(home, "filmz", never_stop)
-
-
-def test_one_error_does_not_end_the_watch_over_the_maps(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, third = [], threading.Event()
-
-    def list_served() -> Any:
-        looks.append(1)
-        if len(looks) == 1:
-            raise RuntimeError("a surprise")
-        if len(looks) == 3:
-            third.set()
-        return ()
-
-    with closing(open_app(home)) as app:
-        monkeypatch.setattr(app, "list_served", list_served)
-        watch = MapWatch(app, first_look_s=0, look_s=0)
-        watch.start()
-        assert third.wait(10)
-        watch.stop()
 
 
 def test_the_command_makes_a_map_leaves_a_good_one_and_replaces_a_damaged_one(
     home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(home))
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
     assert run(["map", NAME]).out == f"{NAME}: up to date; 0 of 40 records changed since it was laid out\n"
     made = run(["map", "--anew", "--json"]).json[NAME]
     assert (made["records"], made["made"], made["changed"]) == (ROWS, True, 0)
@@ -175,7 +147,7 @@ def test_the_command_makes_a_map_leaves_a_good_one_and_replaces_a_damaged_one(
     map_of(home).write_bytes(whole[:-1] + b"?")
     with closing(open_app(home)) as app:
         (problem,) = check_catalogue(app.open_catalogue(NAME))
-    assert str(problem) == f"map.bin is damaged; make it anew with: pinakes map {NAME}"
+    assert str(problem) == f"map.bin is damaged; make it anew with: stackroom map {NAME}"
     assert f"{NAME}: 40 records laid out in" in run(["map"]).out
     assert map_of(home).read_bytes() == whole
     unknown = run(["map", "filmz"])
@@ -199,13 +171,13 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
             asked.append(name)
             return str(map_making.refresh_map(map_of(home).parent, catalogue.shelf))
 
-        watch = MapWatch(app, run_map=make)
+        watch = MapTask(app, run_map=make)
         for look in range(QUIET_LOOKS):
             assert asked == [], f"it was not quiet before look {look}"
-            watch.look()
+            watch.run(TaskContext())
         assert asked == [NAME]
         for _ in range(LOOKS_FOR_VECTORS):
-            watch.look()
+            watch.run(TaskContext())
         assert asked == [NAME]
 
         def surprise(_name: str, _checkpoint: Checkpoint) -> str:
@@ -213,9 +185,9 @@ def test_a_server_has_a_missing_map_made_once_when_its_catalogue_is_quiet(
 
         map_made = map_of(home).read_bytes()
         map_of(home).unlink()
-        surprised = MapWatch(app, run_map=surprise)
+        surprised = MapTask(app, run_map=surprise)
         for _ in range(QUIET_LOOKS):
-            surprised.look()
+            surprised.run(TaskContext())
         map_of(home).write_bytes(map_made)
         placed = catalogue.map.find(catalogue.shelf.reader())
         assert placed is not None

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.embed.weights import install_export
-from pinakes.errors import ModelError
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.hits import SearchMode, SearchPage
-from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import ModelId
-from pinakes.settings import EmbeddingSettings, Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.embed.weights import install_export
+from stackroom.errors import ModelError
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.hits import SearchMode, SearchPage
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId
+from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 from support.tiny_model import write_export
 
@@ -141,7 +141,7 @@ def test_a_model_that_is_not_installed_is_said_with_the_command_and_words_are_se
     (home / "models" / "german" / "model.onnx").unlink()
     page = search(new_app(), "dog")
     assert page.mode is SearchMode.FTS_ONLY
-    assert "pinakes model pull german --from FOLDER" in str(page.degraded)
+    assert "stackroom model pull german --from FOLDER" in str(page.degraded)
     assert page.hits[0].record.get("title") == "dog"
 
 

@@ -1,15 +1,15 @@
 """The rows that a proposal is made from, and what it says of those that would be lost."""
 
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pinakes.assembly.build import open_rows
-from pinakes.assembly.proposal import WHOLE_CELLS, profile_table, propose, read_rows
-from pinakes.sources.port import SourceRow
+from stackroom.assembly.build import open_rows
+from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose, read_rows
+from stackroom.sources.port import SourceRow
+from support.work import count_calls
 
 pytestmark = pytest.mark.row("N1")
 
@@ -55,16 +55,14 @@ def test_of_a_larger_table_rows_spread_over_all_of_it_are_read_and_every_reason_
     assert all(reason.endswith(f"(in a sample of {len(read.rows):,} rows)") for reason in reasons)
 
 
-@pytest.mark.alone
-def test_twenty_thousand_rows_of_fifteen_columns_that_all_differ_are_profiled_in_a_few_seconds() -> None:
-    source = MadeRows(20_000, 15)
-    begun = time.process_time()
-    table = profile_table(source)
-    table.propose(name="made")
-    assert not table.is_sample
-    assert (
-        time.process_time() - begun < 6
-    )  # 2.7 s where every cell differs, 1 s of real tables; slow machines have room
+def test_the_work_of_profiling_grows_no_faster_than_the_cells_though_they_all_differ() -> None:
+    def profile(rows: int) -> None:
+        table = profile_table(MadeRows(rows, 15))
+        table.propose(name="made")
+        assert not table.is_sample
+
+    profile(10)
+    assert count_calls(lambda: profile(2_000)) < 6 * count_calls(lambda: profile(500))
 
 
 def test_rows_that_would_be_left_out_are_counted_with_the_reason_before_anything_is_built(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.package import CataloguePackage, Sample
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
+from stackroom.api.package import CataloguePackage, Sample
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N11")
 
@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     app = App(Settings(home=home))
     add_sample(app, "papers", progress=lambda _report: None, embed=False)
     app.close()
-    monkeypatch.setenv("PINAKES_HOME", str(home))
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
     return home
 
 
@@ -77,11 +77,11 @@ def test_a_second_source_of_ones_own_is_added_to_the_first(home: Path, tmp_path:
 def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(home: Path, tmp_path: Path, run: Run) -> None:
     run(["add", write(tmp_path, {"abstract": "without a title"}), "--as", "papers", "--no-embed"])
     assert len(titles(home)) == 161
-    assert sources(home)[0] == str(get_package("papers").samples[0].files)
+    assert sources(home)[0] == str(PACKAGES.get("papers").samples[0].files)
 
 
 def test_the_sample_itself_can_be_added_again(home: Path, run: Run) -> None:
-    location = str(get_package("papers").samples[0].files)
+    location = str(PACKAGES.get("papers").samples[0].files)
     assert run(["add", location, "--as", "papers", "--no-embed"]).code == 0
     assert len(titles(home)) == 161
 
@@ -100,7 +100,7 @@ def test_a_handbook_of_ones_own_is_without_the_sample_of_that_name(
     app = App(Settings(home=tmp_path / "home"))
     add_sample(app, "handbook", progress=lambda _report: None, embed=False)
     app.close()
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     own = tmp_path / "own" / "people" / "time-off.md"
     own.parent.mkdir(parents=True)
     own.write_text("# Time off\n\nTwenty days a year.")
@@ -117,7 +117,7 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
 ) -> None:
     app = App(Settings(home=home))
     location = write(tmp_path, MINE)
-    package = get_package("papers")
+    package = PACKAGES.get("papers")
     recipe = package_recipe(package)
     add_catalogue(
         app,
@@ -135,7 +135,7 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
 
 
 def test_the_sample_of_another_installation_is_recognised_and_a_folder_of_the_same_name_is_not(tmp_path: Path) -> None:
-    package = get_package("documents")
+    package = PACKAGES.get("documents")
     elsewhere = tmp_path / "site-packages" / "documents" / "sample" / "handbook"
     elsewhere.mkdir(parents=True)
     assert not package.is_sample(str(elsewhere))

@@ -1,6 +1,5 @@
-"""Parts of a shared server that a package brings: tools, endpoints, jobs, services, tables and prunings."""
+"""Parts of a shared server that a package brings: tools, endpoints, jobs, tasks, tables and prunings."""
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,19 +10,19 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from pinakes.api.registry import GROUP, PackageRegistry
-from pinakes.api.server import NO_PARTS
-from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
-from pinakes.assembly.app import App
-from pinakes.assembly.maintenance import build_maintenance
-from pinakes.assembly.server_parts import build_context, build_server_parts, list_endpoints
-from pinakes.control.control import Control
-from pinakes.errors import ForbiddenError, NotFoundError
-from pinakes.ingest.pipeline import IngestRequest
-from pinakes.jobs.context import JobContext
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
+from stackroom.api.registry import GROUP, PackageRegistry
+from stackroom.api.server import NO_PARTS
+from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import build_maintenance
+from stackroom.assembly.server_parts import build_context, build_server_parts, list_endpoints
+from stackroom.control.control import Control
+from stackroom.errors import ForbiddenError, NotFoundError
+from stackroom.ingest.pipeline import IngestRequest
+from stackroom.jobs.job import JobContext
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
 
 DECLARATION = """
 name = "games"
@@ -37,7 +36,7 @@ search = true
 """
 PACKAGE = """
 from importlib.resources import files
-from pinakes.api import Action, CataloguePackage, Endpoint
+from stackroom.api import Action, CataloguePackage, Endpoint
 
 
 def show(request):
@@ -57,20 +56,16 @@ PACKAGE = CataloguePackage(
 """
 SERVER = """
 from sqlalchemy import Column, MetaData, Table, Text
-from pinakes.api import Action, Cost, Endpoint, ToolParams, ToolResult, ToolSpec
-from pinakes.api.server import JobSpec, ServerParts
+from stackroom.api import Action, Cost, Endpoint, ToolParams, ToolResult, ToolSpec
+from stackroom.api.server import JobSpec, ServerParts, Task
 
 METADATA = MetaData()
 loans = Table("game_loans", METADATA, Column("game", Text, primary_key=True))
 log = []
 
 
-class Lender:
-    def start(self):
-        log.append("started")
-
-    def stop(self):
-        log.append("stopped")
+def remind(context):
+    log.append("reminded")
 
 
 def lend(principal, params):
@@ -95,10 +90,9 @@ def build(context):
         ],
         endpoints=[Endpoint("GET", "/v1/loans", list_loans, tag="games", action=None, needs_accounts=True)],
         jobs=[JobSpec(name="count_games", description="Count.", schedule="manual", body=count)],
-        services=[Lender()],
+        tasks=[Task(name="remind", description="Remind.", run=remind)],
         tables=METADATA,
         prunings={"loans": lambda before: 3},
-        release_claims=lambda copy: log.append("released"),
     )
 """
 
@@ -154,29 +148,13 @@ def test_a_packages_tables_are_created_and_its_job_writes_to_them(
         assert connection.execute(select(tables.loans.c.game)).scalars().all() == ["catan"]
 
 
-def test_a_packages_services_run_between_start_and_stop_of_the_server(server: AdminServer) -> None:
+def test_a_packages_tasks_run_with_the_background_of_the_server(server: AdminServer, app: App) -> None:
     log = sys.modules["lent_games.server"].log
+    server.start()
     assert log == []
-    server.start()
-    assert log == ["started"]
-    server.stop()
-    assert log == ["started", "stopped"]
-
-
-def test_a_failing_service_keeps_neither_the_others_from_starting_nor_the_server_from_ending(
-    server: AdminServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(_service: object) -> None:
-        raise RuntimeError("no games today")
-
-    lender = sys.modules["lent_games.server"].Lender
-    monkeypatch.setattr(lender, "start", fail)
-    monkeypatch.setattr(lender, "stop", fail)
-    handlers = list(logging.getLogger().handlers)
-    server.start()
-    server.stop()
-    assert caplog.text.count("RuntimeError: no games today") == 2
-    assert logging.getLogger().handlers == handlers
+    app.background.start()
+    assert app.background.wait_for("remind", runs=1, timeout_s=10)
+    assert log == ["reminded"]
 
 
 def test_endpoints_of_the_server_replace_those_that_a_package_declares(server: AdminServer, app: App) -> None:
@@ -192,13 +170,10 @@ def test_two_packages_with_an_endpoint_of_one_address_are_refused(app: App, serv
         list_endpoints(app.packages, twice)
 
 
-def test_a_packages_prunings_and_claims_are_part_of_the_maintenance(server: AdminServer, app: App) -> None:
+def test_a_packages_prunings_are_part_of_the_maintenance(server: AdminServer, app: App) -> None:
     with closing(Control.open(app.settings)) as control:
         maintenance = build_maintenance(app, control, parts=server.parts)
         assert maintenance.prunings["loans"](maintenance.now()) == 3
-        (copied,) = (item for item in maintenance.plan_backup().items if item.name == "control.sqlite")
-        copied.copy(app.settings.home / "copy.sqlite", lambda: None)
-    assert sys.modules["lent_games.server"].log[-1] == "released"
 
 
 def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.codec import decode_record, encode_record, plain_record
-from pinakes.errors import StorageError
-from pinakes.model.record import Record, RecordId, Tag
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.codec import decode_record, encode_record, plain_record
+from stackroom.errors import StorageError
+from stackroom.model.record import Record, RecordId, Tag
 
-PAPERS = get_package("papers").spec
+PAPERS = PACKAGES.get("papers").spec
 FULL = Record(
     id=RecordId("p1"),
     kind="record",
@@ -30,7 +30,7 @@ def test_a_record_comes_back_with_every_value_of_its_type() -> None:
 
 def test_a_kind_of_its_own_comes_back() -> None:
     album = Record(id=RecordId("a"), kind="album", fields={"name": "X"})
-    assert decode_record(album.id, encode_record(album), get_package("music").spec) == album
+    assert decode_record(album.id, encode_record(album), PACKAGES.get("music").spec) == album
 
 
 def test_values_that_are_none_are_left_out() -> None:
@@ -60,7 +60,7 @@ def test_a_value_that_json_does_not_know_is_refused() -> None:
 @pytest.mark.row("N2")
 def test_fields_that_are_only_searched_are_left_out_of_plain_values() -> None:
     anime = Record(id=RecordId("a"), fields={"title": "A", "synopsis": "One.", "other_synopses": ("Two.",)})
-    assert plain_record(anime, get_package("anime").spec) == {
+    assert plain_record(anime, PACKAGES.get("anime").spec) == {
         "id": "a",
         "kind": anime.kind,
         "title": "A",

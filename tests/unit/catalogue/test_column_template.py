@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinakes.catalogue.column_template import compose, parse_column_template
+from stackroom.catalogue.column_template import compose, parse_column_template
 
 TRAIN = "{from} – {to}, {month}"
 

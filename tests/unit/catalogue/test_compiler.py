@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.compiler import parse_template
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import FilterKind, Role, TemplatePart
-from pinakes.errors import SpecError
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.compiler import compile_text, parse_template
+from stackroom.catalogue.spec import FilterKind, Role, TemplatePart
+from stackroom.errors import SpecError
 
 SMALL = """
 name = "things"
@@ -194,7 +193,7 @@ def test_a_role_that_only_answers_follow_leaves_the_index_valid(role: str, kind:
 def test_the_digest_of_declarations_without_later_keys_is_what_earlier_versions_wrote(
     package: str, digest: str
 ) -> None:
-    assert get_package(package).spec.digest.startswith(digest)
+    assert PACKAGES.get(package).spec.digest.startswith(digest)
 
 
 def test_what_is_shown_is_not_indexed_but_names_searched_apart_and_what_is_known_are() -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.catalogue.declaration import parse_declaration, read_declaration
-from pinakes.errors import SpecError
+from stackroom.catalogue.declaration import parse_declaration, read_declaration
+from stackroom.errors import SpecError
 
 SMALL = """
 name = "things"

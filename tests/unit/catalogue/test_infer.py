@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.assembly.rows_left_out import count_rows_left_out
-from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
-from pinakes.catalogue.infer.fields import InferredField
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.profile import profile_columns
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind, Role
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import build_mapping, require_valid
+from stackroom.assembly.rows_left_out import count_rows_left_out
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.infer.declare import Inferred, infer_declaration
+from stackroom.catalogue.infer.fields import InferredField
+from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.catalogue.profile import profile_columns
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, Role
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import build_mapping, require_valid
 
 pytestmark = pytest.mark.row("N1")
 
@@ -217,7 +218,8 @@ def test_people_are_titled_by_both_their_names() -> None:
         {"FirstName": "Alan", "LastName": "Turing"},
     ]
     spec, _ = infer(rows)
-    assert (spec.title_field.name, spec.title_field.source_path) == ("name", "FirstName LastName")
+    assert spec.title_field.name == "name"
+    assert [part.column for part in spec.title_field.template] == ["FirstName", "LastName"]
     assert set(spec.fields) == {"name", "first_name", "last_name", "title"}
 
 
@@ -297,7 +299,7 @@ def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
 def test_the_declaration_says_what_it_is_and_why_each_field_is_as_it_is() -> None:
     _, inferred = infer(goodreads_rows())
     assert inferred.declaration.startswith("# The fields of this catalogue and their uses")
-    assert "pinakes add FILE --spec" in inferred.declaration
+    assert "stackroom add FILE --spec" in inferred.declaration
     assert "# 2 values in 100 % of the rows\n[fields.binding]\n" in inferred.declaration
     assert "# numbers, 3 to 3.78\n[fields.average_rating]\n" in inferred.declaration
 

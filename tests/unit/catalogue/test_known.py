@@ -2,10 +2,10 @@
 
 import pytest
 
-from pinakes.catalogue.known import known_of
-from pinakes.catalogue.loader import compile_text
-from pinakes.errors import SpecError
-from pinakes.model.record import Record, RecordId
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.known import known_of
+from stackroom.errors import SpecError
+from stackroom.model.record import Record, RecordId
 
 DECLARED = """
 name = "films"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.profile import ColumnProfile, Form, form_of, name_words, profile_columns
+from stackroom.catalogue.profile import ColumnProfile, Form, form_of, name_words, profile_columns
 
 pytestmark = pytest.mark.row("N1")
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.compiler import parse_template
-from pinakes.catalogue.spec import EmbedSpec, embedding_text, texts_of
-from pinakes.model.record import Record, RecordId, Tag
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.compiler import parse_template
+from stackroom.catalogue.spec import EmbedSpec, embedding_text, texts_of
+from stackroom.model.record import Record, RecordId, Tag
 
 TEMPLATE = EmbedSpec(parts=parse_template("{title}. {tags}. {synopsis}"))
 
@@ -40,7 +40,7 @@ def test_any_value_has_its_texts(value: Any, texts: list[str]) -> None:
 
 
 def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its_id() -> None:
-    spec = get_package("anime").spec
+    spec = PACKAGES.get("anime").spec
     assert spec.names_of(record(title="A", alternatives=("B", "", "C"))) == ["A", "B", "C"]
     assert spec.names_of(record()) == []
     assert spec.title_of(record(title="A")) == "A"
@@ -48,7 +48,7 @@ def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its
 
 
 def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
-    columns = {field.name for field in get_package("anime").spec.column_fields}
+    columns = {field.name for field in PACKAGES.get("anime").spec.column_fields}
     assert columns == {"type", "episodes", "status", "season", "year", "duration", "tags", "popularity"}
 
 

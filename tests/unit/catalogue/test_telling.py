@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.catalogue.telling import MOST, rank_fields, telling_fields
-from pinakes.errors import SpecError
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.telling import MOST, rank_fields, telling_fields
+from stackroom.errors import SpecError
 
 FACET = 'type = "text"\nsearch = true\nfilter = true\nfacet = true'
 RANGE = 'filter = "range"'

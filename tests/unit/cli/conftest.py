@@ -26,3 +26,14 @@ def run_typing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
             return run(arguments, typed=typed)
 
     return run_command
+
+
+@pytest.fixture
+def find_records(run: Run) -> Callable[..., list[dict[str, Any]]]:
+    """Search a catalogue, and get every record that is found, whole and best first."""
+
+    def find(catalogue: str, query: str, *options: str) -> list[dict[str, Any]]:
+        found = run(["search", catalogue, query, *options, "--json"]).json["results"]
+        return [run(["get", catalogue, hit["id"], "--json"]).json for hit in found]
+
+    return find

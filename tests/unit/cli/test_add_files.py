@@ -1,4 +1,4 @@
-"""`pinakes add` on files as people have them: what was decided is said, and remembered when they are added again."""
+"""`stackroom add` on files as people have them: what was decided is said, and remembered when they are added again."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.settings import Settings
 from support.spreadsheets import write_xlsx
 
 pytestmark = pytest.mark.row("N1")
@@ -24,7 +24,7 @@ WINES = [
 @pytest.fixture(autouse=True)
 def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is an empty folder."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     return tmp_path
 
 
@@ -37,7 +37,9 @@ def sources(tmp_path: Path, name: str) -> tuple[str, ...]:
     return tuple(App(Settings(home=tmp_path / "home")).library.get_installed(name).sources)
 
 
-def test_a_spreadsheet_is_built_and_searched_and_the_other_sheets_are_named(tmp_path: Path, run: Run) -> None:
+def test_a_spreadsheet_is_built_and_searched_and_the_other_sheets_are_named(
+    tmp_path: Path, run: Run, find_records: Run
+) -> None:
     rows = [["Our wines, 2024"], [], *WINES, [], ["Prices without tax"]]
     path = write_xlsx(tmp_path / "wines.xlsx", {"Stock": rows, "Read me": [["about"]]}, merged={"Stock": ["A1:D1"]})
     ran = run(["add", str(path), "--yes", "--no-embed"])
@@ -49,8 +51,8 @@ def test_a_spreadsheet_is_built_and_searched_and_the_other_sheets_are_named(tmp_
         "3 rows: 3 written",
     ):
         assert said in ran.out
-    (hit,) = run(["search", "wines", "vanilla", "--json"]).json["results"]
-    assert (hit["name"], hit["price"]) == ("Rioja", 12.5)
+    (wine,) = find_records("wines", "vanilla")
+    assert (wine["name"], wine["price"]) == ("Rioja", 12.5)
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#Stock",)
 
 
@@ -64,22 +66,22 @@ def test_options_are_remembered_when_a_file_is_added_again(tmp_path: Path, run: 
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#?skip=2",)
 
 
-def test_a_table_read_with_other_options_takes_the_place_of_the_former_reading(tmp_path: Path, run: Run) -> None:
+def test_a_table_read_with_other_options_takes_the_place_of_the_former_reading(
+    tmp_path: Path, run: Run, find_records: Run
+) -> None:
     path = written(tmp_path / "wines.csv", [WINES[0], ["of", "all", 0, "lands"], *WINES[1:]])
     run(["add", str(path), "--yes", "--no-embed"])
     written(path, [["name", "country", "price", "notes"], *WINES])
     ran = run(["add", str(path), "--skip", "1", "--no-embed"])
     assert ran.code == 0, ran.err
     assert "the table is read with other options; removed records of the former reading: 1" in ran.out
-    assert {hit["name"] for hit in run(["search", "wines", "and", "--json"]).json["results"]} == {
-        "Barolo",
-        "Rioja",
-        "Cava",
-    }
+    assert {wine["name"] for wine in find_records("wines", "and")} == {"Barolo", "Rioja", "Cava"}
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#?skip=1",)
 
 
-def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(tmp_path: Path, run: Run) -> None:
+def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(
+    tmp_path: Path, run: Run, find_records: Run
+) -> None:
     folder = tmp_path / "wines"
     folder.mkdir()
     written(folder / "italy.csv", WINES[:2])
@@ -88,8 +90,7 @@ def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(t
     ran = run(["add", str(folder), "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
     assert "2 files are read as one table: italy.csv, spain.csv" in ran.out
-    found = run(["search", "wines", "and", "--file", "spain", "--json"]).json["results"]
-    assert {hit["name"] for hit in found} == {"Rioja", "Cava"}
+    assert {wine["name"] for wine in find_records("wines", "and", "--file", "spain")} == {"Rioja", "Cava"}
     for name in ("a", "b", "c"):
         (folder / f"{name}.md").write_text(f"# Note {name}\n\nOn wine.")
     ran = run(["add", str(folder), "--name", "notes", "--no-embed"])
@@ -98,14 +99,11 @@ def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(t
     assert {hit["title"] for hit in found} >= {"Note a", "Note b", "Note c"}
 
 
-def test_a_table_is_watched_with_the_options_that_it_was_built_with(tmp_path: Path, run: Run) -> None:
+def test_a_table_that_is_added_again_is_read_with_the_options_that_it_was_built_with(tmp_path: Path, run: Run) -> None:
     path = written(tmp_path / "wines.csv", [["a", "b", "c", "d"], *WINES])
-    missing = run(["watch", str(path), "--once", "--no-embed"])
-    assert missing.code != 0
-    assert "no catalogue 'wines' to keep up with" in missing.err
     run(["add", str(path), "--skip", "1", "--yes", "--no-embed"])
     written(path, [["a", "b", "c", "d"], *WINES[:3]])
-    ran = run(["watch", str(path), "--once", "--no-embed"])
+    ran = run(["add", str(path), "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
     assert "2 rows: 0 written, 2 unchanged" in ran.out
     assert "1 removed" in ran.out

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.cli.main import main
-from pinakes.errors import InputError
+from stackroom.cli.main import main
+from stackroom.errors import InputError
 
 Run = Callable[..., Any]
 
@@ -45,7 +45,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own(library: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
     """A library of two tables of one's own, without vectors."""
-    monkeypatch.setenv("PINAKES_HOME", str(library))
+    monkeypatch.setenv("STACKROOM_HOME", str(library))
     for name, text in (("books", BOOKS), ("films", FILMS)):
         if not (library / "catalogues" / name).exists():
             (library / f"{name}.csv").write_text(text)
@@ -67,12 +67,12 @@ def test_a_search_that_names_no_catalogue_is_over_all_of_them(own: Path, run: Ru
     assert "minutes: 90 min" in printed
     found = run(["search", "dreams", "--json"]).json
     assert {one["catalogue"] for one in found["results"]} == {"films"}
-    assert {one["id"] for one in found["results"]} == {"f1", "f2"}
+    assert {one["id"] for one in found["results"]} == {"films/f1", "films/f2"}
 
 
 def test_filters_of_a_search_over_everything_leave_out_the_catalogues_without_them(own: Path, run: Run) -> None:
     ran = run(["search", "the", "--genre", "thriller", "--year", "2000..", "--json"])
-    assert [one["id"] for one in ran.json["results"]] == ["f1"]
+    assert [one["id"] for one in ran.json["results"]] == ["films/f1"]
     assert "not searched, without these filters: books" in ran.json["notes"]
 
 

@@ -1,4 +1,4 @@
-"""`pinakes browse` with groups and figures, on the sample library without vectors."""
+"""`stackroom browse` with groups and figures, on the sample library without vectors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
+from stackroom.errors import InputError
 
 Run = Callable[..., Any]
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.row("N1")
 @pytest.fixture
 def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is the sample without vectors."""
-    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
     return plain_home
 
 
@@ -91,8 +91,8 @@ def test_what_cannot_be_counted_is_refused_in_one_line(
 def test_an_asterisk_lists_the_records_behind_a_figure(at_sample: Path, run: Run) -> None:
     (tv, *_rest) = run(["browse", "anime", "--by", "type", "--tags", "space", "--json"]).json["groups"]
     listed = run(["search", "anime", "*", "--type", "TV", "--tags", "space", "--limit", "50", "--json"]).json
-    assert listed["totalMatches"] == len(listed["results"]) == tv["count"]
-    assert all(one["type"] == "TV" for one in listed["results"])
+    assert listed["total"] == len(listed["results"]) == tv["count"]
+    assert all(one["fields"]["type"] == "TV" for one in listed["results"])
     shown = run(["search", "anime", "* dragon", "--type", "TV", "--limit", "1"]).out
     assert "Dragon" in shown
     assert "1 of " in shown

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import load_settings
 
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
@@ -71,7 +71,7 @@ drink_id,drink,measure,ingredient
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     for name, spec, rows in (("albums", ALBUMS, ALBUM_ROWS), ("drinks", DRINKS, DRINK_ROWS)):
         (tmp_path / f"{name}.toml").write_text(spec)
         (tmp_path / f"{name}.csv").write_text(rows)

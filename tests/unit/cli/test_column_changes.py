@@ -1,4 +1,4 @@
-"""`pinakes add` of a table whose columns changed: what is new, gone or of another type is said, and asked."""
+"""`stackroom add` of a table whose columns changed: what is new, gone or of another type is said, and asked."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.library import COLUMNS_FILE
+from stackroom.errors import InputError
+from stackroom.library import COLUMNS_FILE
 
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
@@ -19,7 +19,7 @@ ROWS = ("a1,Circe,Madeline Miller,2018,9.5", "a2,Heat,Michael Mann,1995,8", "a3,
 @pytest.fixture
 def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
     """A table from which a catalogue was built."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     path = tmp_path / "films.csv"
     write(path, HEAD, ROWS)
     ran = run(["add", str(path), "--yes", "--no-embed", "--drop", "Author"])
@@ -58,7 +58,9 @@ def test_new_columns_and_other_types_are_noted_and_the_spec_stays(films: Path, r
     assert any("new columns: 'Stars' (int)" in note for note in notes)
 
 
-def test_changed_columns_are_taken_into_the_spec_by_option_and_nothing_else_changes(films: Path, run: Run) -> None:
+def test_changed_columns_are_taken_into_the_spec_by_option_and_nothing_else_changes(
+    films: Path, run: Run, find_records: Run
+) -> None:
     run(["spec", "show", "films"])
     grow(films)
     run(["add", str(films), "--no-embed"])
@@ -69,8 +71,8 @@ def test_changed_columns_are_taken_into_the_spec_by_option_and_nothing_else_chan
     assert '[fields.stars]\ntype = "int"\npath = "Stars"' in spec
     assert '[fields.price]\ntype = "text"' in spec
     assert "author" not in spec
-    found = run(["search", "films", "heat", "--stars", "4..4", "--json"]).json["results"]
-    assert [(hit["stars"], hit["price"]) for hit in found] == [(4, "cheap")]
+    found = find_records("films", "heat", "--stars", "4..4")
+    assert [(film["stars"], film["price"]) for film in found] == [(4, "cheap")]
     again = run(["add", str(films), "--no-embed"])
     assert "column" not in again.out
 
@@ -128,7 +130,7 @@ def test_columns_that_a_role_would_lose_are_refused_with_what_to_do(films: Path,
     write(films, HEAD, tuple(row.replace(row.split(",")[3], "long ago") for row in ROWS))
     ran = run(["add", str(films), "--no-embed", "--adopt"])
     assert ran.code == InputError.exit_code
-    assert "change the spec by hand: pinakes spec show films" in ran.err
+    assert "change the spec by hand: stackroom spec show films" in ran.err
     assert run(["spec", "show", "films"]).out == before
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError, ModelError, NotFoundError
-from pinakes.tools.spec import NOTHING_ANSWERS
+from stackroom.errors import InputError, ModelError, NotFoundError
+from stackroom.tools.spec import NOTHING_ANSWERS
 
 Run = Callable[..., Any]
 
@@ -16,14 +16,14 @@ Run = Callable[..., Any]
 @pytest.fixture
 def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is the sample without vectors."""
-    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
     return plain_home
 
 
 @pytest.fixture
 def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is an empty folder."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     return tmp_path
 
 
@@ -35,10 +35,10 @@ def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -
 
 
 def test_an_empty_library_says_how_to_fill_it(at_nothing: Path, run: Run) -> None:
-    assert "pinakes init" in run(["list"]).out
+    assert "stackroom init" in run(["list"]).out
     served = run(["serve"])
     assert served.code == NotFoundError.exit_code
-    assert "pinakes init" in served.err
+    assert "stackroom init" in served.err
 
 
 def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
@@ -48,7 +48,7 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
     assert "searched by words alone (the catalogue has no vectors)" in table.out
     found = run(["search", "anime", "re:zero", "--json", "--limit", "1"]).json
     assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
-    assert (found["searchMode"], found["degraded"]) == ("fts_only", "the catalogue has no vectors")
+    assert found["notes"] == ["anime: searched by words alone (the catalogue has no vectors)"]
 
 
 @pytest.mark.row("N2")
@@ -56,9 +56,9 @@ def test_search_says_first_that_nothing_answers_and_shows_the_nearest_few(at_sam
     arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
     table = run(arguments)
     assert table.out.startswith(NOTHING_ANSWERS)
-    assert "\nevidence: none, searched by words alone" in table.out
+    assert "\nevidence: none\nanime: searched by words alone" in table.out
     found = run([*arguments, "--json"]).json
-    assert (found["evidence"], found["totalMatches"]) == ("none", 0)
+    assert (found["evidence"], found["total"]) == ("none", 0)
     assert 1 <= len(found["results"]) <= 5
     assert {hit["relevance"] for hit in found["results"]} == {None}
 
@@ -78,7 +78,7 @@ def test_search_tells_the_evidence_of_a_name(at_sample: Path, run: Run) -> None:
 def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
     found = run(["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]).json
     assert found["results"]
-    assert all(hit["year"] <= 1999 and hit["type"] == "MOVIE" for hit in found["results"])
+    assert all(hit["fields"]["year"] <= 1999 and hit["fields"]["type"] == "MOVIE" for hit in found["results"])
 
 
 def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
@@ -92,10 +92,10 @@ def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: 
         (["search", "anime", "x", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
         (["search", "anime", "x", "--limit", "51"], 2, "51"),
         (["search"], 2, "Missing argument"),
-        (["search", "anime"], InputError.exit_code, 'search it for: pinakes search anime "WORDS"'),
-        (["search", "giant", "robots"], NotFoundError.exit_code, 'in quotes: pinakes search "giant robots"'),
-        (["search", "giant", "robots", "fight"], InputError.exit_code, 'pinakes search "giant robots fight"'),
-        (["search", "anime", "giant", "robots"], InputError.exit_code, 'pinakes search anime "giant robots"'),
+        (["search", "anime"], InputError.exit_code, 'search it for: stackroom search anime "WORDS"'),
+        (["search", "giant", "robots"], NotFoundError.exit_code, 'in quotes: stackroom search "giant robots"'),
+        (["search", "giant", "robots", "fight"], InputError.exit_code, 'stackroom search "giant robots fight"'),
+        (["search", "anime", "giant", "robots"], InputError.exit_code, 'stackroom search anime "giant robots"'),
         (["search", "giant robots", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
         (["search", " "], InputError.exit_code, "the query is empty"),
         (["serach", "anime", "x"], 2, "did you mean 'search'?"),
@@ -136,7 +136,7 @@ def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
 @pytest.mark.model
 @pytest.mark.row("A6")
 def test_recommend_prints_what_it_understood(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     ask = ["recommend", "anime", "Cowbow Bebop", "--preferences", "post-2000, not horror", "--exclude", "Planetes"]
     answer = run([*ask, "--limit", "5", "--json"]).json
     assert len(answer["recommendations"]) == 5
@@ -164,7 +164,7 @@ def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(at_nothing: 
     ran = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed"])
     assert ran.code == 0
     assert "3 rows: 1 written, 0 unchanged, 0 duplicates, 2 rejected" in ran.out
-    assert "pinakes rejects mine" in ran.out
+    assert "stackroom rejects mine" in ran.out
     rejects = run(["rejects", "mine", "--json"]).json
     assert [reject["place"] for reject in rejects] == ["line 2", "line 3"]
     assert "line 2" in run(["rejects", "mine"]).out
@@ -191,28 +191,15 @@ def test_init_without_the_model_installs_the_sample_once(at_nothing: Path, run: 
 
 @pytest.mark.model
 def test_the_doctor_finds_a_whole_library_well(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     ran = run(["doctor"])
     assert ran.code == 0, ran.out
     assert "BAD" not in ran.out
 
 
-def test_the_doctor_passes_over_the_pack_that_an_earlier_version_wrote(at_nothing: Path, run: Run) -> None:
-    file = at_nothing / "films.csv"
-    file.write_text("Title,Year\nHeat,1995\nAlien,1979\n")
-    run(["add", str(file), "--name", "films", "--yes", "--no-embed"])
-    assert [one for one in run(["doctor", "--json"]).json if one["what"] == "films: pack"] == []
-    pack = at_nothing / "catalogues" / "films" / "pack"
-    pack.mkdir()
-    (pack / "records.jsonl.zst").write_bytes(b"")
-    (good,) = [one for one in run(["doctor", "--json"]).json if one["what"] == "films: pack"]
-    assert good["ok"]
-    assert "nothing needs it, and it can be deleted" in good["found"]
-
-
 @pytest.mark.model
 def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
     local, other = run(["model", "list", "--json"]).json
     assert other["model"] == "granite-embedding-30m-english"
     assert local == {"model": "all-MiniLM-L6-v2", "where": "local", "dimension": 384, "ready": True}
@@ -222,7 +209,7 @@ def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytes
 def test_a_missing_model_is_said_with_the_command_that_gets_it(at_nothing: Path, run: Run) -> None:
     ran = run(["model", "check"])
     assert ran.code == 5
-    assert "pinakes model pull" in ran.err
+    assert "stackroom model pull" in ran.err
 
 
 @pytest.mark.row("A12")
@@ -242,11 +229,11 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     def interrupt(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pinakes.cli.ask.print_json", interrupt)
+    monkeypatch.setattr("stackroom.cli.ask.print_json", interrupt)
     ran = run(["list", "--json"])
     assert ran.code == 130
     assert "stopped; everything finished so far is kept" in ran.err
 
 
 def test_the_version_is_told(run: Run) -> None:
-    assert run(["--version"]).out.startswith("pinakes")
+    assert run(["--version"]).out.startswith("stackroom")

@@ -20,7 +20,7 @@ FERRIES = (
 @pytest.fixture(autouse=True)
 def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library of this process is an empty folder."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -40,16 +40,18 @@ def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(ferr
     assert "fare: 4.2" in ran.out
 
 
-def test_a_proposal_is_changed_line_by_line_before_it_is_built(ferries: str, run: Run, run_typing: Run) -> None:
+def test_a_proposal_is_changed_line_by_line_before_it_is_built(
+    ferries: str, find_records: Run, run_typing: Run
+) -> None:
     typed = "title ship\nid none\ntype fare text\nrole note none\ndrop from, to\nyes\n"
     ran = run_typing(["add", ferries, "--no-embed"], typed)
     assert ran.code == 0, ran.err
     assert "title: 'ship'" in ran.out
     assert "left out: 'from': you left it out" in ran.out
-    (hit,) = run(["search", "ferries", "Clansman", "--json"]).json["results"]
-    assert hit["ship"] == "Clansman"
-    assert hit["fare"] == "7.90"
-    assert "from" not in hit
+    (ferry,) = find_records("ferries", "Clansman")
+    assert ferry["ship"] == "Clansman"
+    assert ferry["fare"] == "7.90"
+    assert "from" not in ferry
 
 
 def test_a_line_that_is_not_understood_says_what_would_be_and_changes_nothing(ferries: str, run_typing: Run) -> None:
@@ -130,17 +132,17 @@ def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run:
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in run(["spec", "show", "ferries"]).out
 
 
-def test_a_title_is_composed_of_columns(ferries: str, run: Run, run_typing: Run) -> None:
+def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run_typing: Run) -> None:
     ran = run_typing(["add", ferries, "--no-embed"], "title {from} – {two}\ntitle {From} – {to}, {ship}\nyes\n")
     assert "title: the table has no column 'two'" in ran.out
     assert "title: '{from} – {to}, {ship}'" in ran.out
-    (hit,) = run(["search", "ferries", "Clansman", "--json"]).json["results"]
-    assert hit["title"] == "Oban – Coll, Clansman"
-    assert hit["ship"] == "Clansman"
+    (ferry,) = find_records("ferries", "Clansman")
+    assert ferry["title"] == "Oban – Coll, Clansman"
+    assert ferry["ship"] == "Clansman"
 
 
 def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
-    tmp_path: Path, run: Run, run_typing: Run
+    tmp_path: Path, find_records: Run, run_typing: Run
 ) -> None:
     drinks = {"11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")), "11000": ("Mojito", ("Rum", "Mint"))}
     drinks |= {f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)}
@@ -155,14 +157,16 @@ def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
     assert "--group id_drink" in ran.out
     assert "id:    'id_drink': all rows with the same value are one record" in ran.out
     assert "Tequila, Triple sec, Lime juice" in ran.out
-    (hit,) = run(["search", "drinks", "Margarita", "--json"]).json["results"]
-    assert hit["id"] == "11007"
-    assert [one["value"] for one in hit["ingredient"]] == ["Tequila", "Triple sec", "Lime juice"]
+    (drink,) = find_records("drinks", "Margarita")
+    assert drink["id"] == "11007"
+    assert [ingredient["value"] for ingredient in drink["ingredient"]] == ["Tequila", "Triple sec", "Lime juice"]
 
 
-def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_have(tmp_path: Path, run: Run) -> None:
+def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_have(
+    tmp_path: Path, run: Run, find_records: Run
+) -> None:
     path = tmp_path / "wines.csv"
     path.write_text("name,grape\nOrmes,Merlot; Malbec\nSonnhof,Riesling\nVau,Touriga; Tinta\n")
     run(["add", str(path), "--yes", "--no-embed", "--type", "grape=tag[]"])
-    (hit,) = run(["search", "wines", "ormes", "--json"]).json["results"]
-    assert [one["value"] for one in hit["grape"]] == ["Merlot", "Malbec"]
+    (wine,) = find_records("wines", "ormes")
+    assert [grape["value"] for grape in wine["grape"]] == ["Merlot", "Malbec"]

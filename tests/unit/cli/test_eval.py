@@ -1,17 +1,11 @@
-"""`pinakes eval` of a catalogue: grade, tune, reset, and what is refused."""
+"""`stackroom eval` of a catalogue: grade, tune, reset, and what is refused."""
 
 import shutil
 from collections.abc import Callable
-from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pinakes.control.control import Control
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.settings import Settings
 
 pytestmark = pytest.mark.row("N6")
 
@@ -20,7 +14,7 @@ pytestmark = pytest.mark.row("N6")
 def home(tmp_path: Path, plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A library of one's own with the sample catalogue, without vectors."""
     shutil.copytree(plain_home, tmp_path / "home")
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
@@ -36,29 +30,6 @@ def test_a_catalogue_is_graded_by_kinds_of_question_and_the_grade_is_kept(home: 
     again = run(["eval", "anime", "--questions", "40", "--json"])
     assert again.json["kinds"] == first.json["kinds"]
     assert "nDCG@10" in next(line for line in run(["doctor"]).out.splitlines() if line.startswith("ok  anime: grade"))
-
-
-def test_recorded_searches_that_led_to_a_record_are_asked_too(home: Path, run: Callable[..., Any]) -> None:
-    with closing(Control.open(Settings(home=home))) as control:
-        for target, parameters in (
-            ("search_anime", {"query": "bounty hunters in space"}),
-            ("get_anime_details", {"id": "mal-1"}),
-        ):
-            entry = AuditEntry(
-                at=datetime(2026, 3, 1, tzinfo=UTC),
-                call_id=target,
-                principal="ann",
-                via="http",
-                operation="tools/call",
-                target=target,
-                parameters=parameters,
-                outcome=Outcome.OK,
-            )
-            control.audit.write(entry, durable=True)
-    assert run(["eval", "anime", "--questions", "20", "--json"]).json["kinds"]["recorded"]["questions"] == 1
-    kept = (home / "catalogues" / "anime" / "golden.jsonl").read_text(encoding="utf-8")
-    assert "bounty hunters in space" in kept
-    assert "ann" not in next(line for line in kept.splitlines() if "bounty hunters" in line).split('"')
 
 
 @pytest.mark.usefixtures("home")

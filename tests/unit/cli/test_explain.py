@@ -1,4 +1,4 @@
-"""`pinakes explain`."""
+"""`stackroom explain`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError, NotFoundError
+from stackroom.errors import InputError, NotFoundError
 
 pytestmark = pytest.mark.row("N3")
 
@@ -16,7 +16,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def at_plain(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The sample library without vectors, as the one that commands use."""
-    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
     return plain_home
 
 
@@ -33,7 +33,7 @@ def test_the_parts_of_the_first_hits_add_up_to_their_scores(at_plain: Path, run:
 def test_a_record_that_is_found_has_its_rank_in_the_answer(at_plain: Path, run: Run) -> None:
     hits = run(["search", "anime", "space pirates", "--json"]).json["results"]
     told = run(["explain", "anime", "space pirates", hits[2]["id"], "--json"]).json
-    assert (told["found"], told["rank"], told["tool"]) == (True, 3, "pinakes search")
+    assert (told["found"], told["rank"], told["tool"]) == (True, 3, "stackroom search")
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from datetime import date
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
-from pinakes.cli.filters import parse_conditions
-from pinakes.errors import InputError
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from stackroom.cli.filters import parse_conditions
+from stackroom.errors import InputError
+from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from support.processes import ServerProcess, wait_until
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "share.md"
-HOME = "/var/lib/pinakes"
+HOME = "/var/lib/stackroom"
 Run = Callable[..., Any]
 
 
@@ -30,8 +30,8 @@ def iter_commands(prompt: str) -> Iterator[str]:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of the page, empty; the models are elsewhere, as in the container."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
-    monkeypatch.setenv("PINAKES_MODELS", str(MODEL_CACHE))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
+    monkeypatch.setenv("STACKROOM_MODELS", str(MODEL_CACHE))
     (tmp_path / "wines.csv").write_text("name,country,price\nAssyrtiko,Greece,19\nBarolo,Italy,44\n", encoding="utf-8")
     return tmp_path / "library"
 
@@ -41,23 +41,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_commands_of_the_first_day_work_in_order_and_the_backup_is_healthy_when_restored(
     home: Path, tmp_path: Path, run: Run, start_server: Callable[..., ServerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands = list(iter_commands("$ pinakes "))
+    commands = list(iter_commands("$ stackroom "))
     served = commands.index("job trigger backup")
     for command in commands[:served]:
         done = run(shlex.split(command.replace("/srv/tables", str(tmp_path))))
         assert done.code == 0, f"{command}: {done.out}{done.err}"
     server = start_server(home)
     assert run(shlex.split(commands[served])).code == 0
-    wait_until(lambda: "done" in run(["job", "history", "backup"]).out, timeout_s=30)
+    wait_until(lambda: "done" in run(["job", "history", "backup"]).out, timeout_s=120)
     for command in commands[served + 1 :]:
         done = run(shlex.split(command))
         assert done.code == 0, f"{command}: {done.out}{done.err}"
     server.stop()
     (backup, *_others) = sorted((home / "backups").iterdir())
     shutil.copytree(backup, tmp_path / "restored")
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "restored"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "restored"))
     for command in ("job run integrity_check", "doctor"):
-        assert any(line.endswith(command) for line in iter_commands("# sudo -u pinakes PINAKES_HOME=/srv/restored "))
+        assert any(row.endswith(command) for row in iter_commands("# sudo -u stackroom STACKROOM_HOME=/srv/restored "))
         done = run(shlex.split(command))
         assert done.code == 0, f"{command}: {done.out}{done.err}"
 
@@ -66,9 +66,9 @@ def test_the_page_names_files_that_exist_and_options_of_the_service_that_are_set
     text = PAGE.read_text(encoding="utf-8")
     for name in re.findall(r"\]\(\.\./([^)#]+)\)", text):
         assert (ROOT / name).is_file(), name
-    unit = (ROOT / "deploy" / "pinakes.service").read_text(encoding="utf-8")
-    assert f"PINAKES_HOME={HOME}" in unit
-    assert "/opt/pinakes/bin/pinakes serve --http" in unit
+    unit = (ROOT / "deploy" / "stackroom.service").read_text(encoding="utf-8")
+    assert f"STACKROOM_HOME={HOME}" in unit
+    assert "/opt/stackroom/bin/stackroom serve --http" in unit
     settings = re.findall(r"^#   (.*)$", (ROOT / "deploy" / "Caddyfile").read_text(encoding="utf-8"), re.MULTILINE)
     assert settings == re.findall(r"^#   (.*)$", (ROOT / "deploy" / "nginx.conf").read_text(), re.MULTILINE)
     assert all(line in text for line in settings)

@@ -1,4 +1,4 @@
-"""`pinakes` without a command."""
+"""`stackroom` without a command."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.settings import load_settings
 
 pytestmark = pytest.mark.row("N17")
 
@@ -16,12 +16,12 @@ Run = Callable[..., Any]
 
 
 def lines_of_next(text: str) -> list[str]:
-    return [line.split("  ")[1] for line in text.splitlines() if line.startswith("  pinakes ")]
+    return [line.split("  ")[1] for line in text.splitlines() if line.startswith("  stackroom ")]
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
     return tmp_path / "library"
 
 
@@ -31,14 +31,14 @@ def test_without_a_library_and_a_terminal_the_three_next_commands_are_said_and_n
     ran = run([])
     assert ran.code == 0
     assert f"There is no library yet; it will be in {home}" in ran.out
-    assert lines_of_next(ran.out) == ["pinakes init", "pinakes add FILE", "pinakes install CLIENT"]
+    assert lines_of_next(ran.out) == ["stackroom init", "stackroom add FILE", "stackroom install CLIENT"]
     assert not (home / "catalogues").exists()
 
 
 def test_at_a_terminal_a_library_is_offered_and_may_be_declined(home: Path, run_typing: Run) -> None:
     ran = run_typing([], "n\n")
     assert "Make it now" in ran.out + ran.err
-    assert lines_of_next(ran.out)[0] == "pinakes init"
+    assert lines_of_next(ran.out)[0] == "stackroom init"
     assert not (home / "catalogues").exists()
 
 
@@ -48,7 +48,7 @@ def test_a_library_is_described_with_the_next_commands(home: Path, run: Run) -> 
     app.close()
     ran = run([])
     assert f"The library in {home} has 1 catalogue: personal (94 records)." in ran.out
-    assert lines_of_next(ran.out) == ["pinakes search 'WORDS'", "pinakes add FILE", "pinakes install CLIENT"]
+    assert lines_of_next(ran.out) == ["stackroom search 'WORDS'", "stackroom add FILE", "stackroom install CLIENT"]
     assert len(ran.out.splitlines()) <= 10
 
 
@@ -62,6 +62,6 @@ def test_a_library_with_nothing_but_unfinished_or_damaged_catalogues_is_not_said
     assert ran.code == 0
     assert f"The library in {home} has no catalogue that can be searched." in ran.out
     assert "'films' is unfinished: " in ran.out
-    assert "run the same pinakes add again" in ran.out
+    assert "run the same stackroom add again" in ran.out
     assert "'games' cannot be opened: " in ran.out
-    assert lines_of_next(ran.out)[0] == "pinakes doctor"
+    assert lines_of_next(ran.out)[0] == "stackroom doctor"

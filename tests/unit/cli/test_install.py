@@ -1,4 +1,4 @@
-"""`pinakes install`: a client's configuration gets our entry, and keeps everything else."""
+"""`stackroom install`: a client's configuration gets our entry, and keeps everything else."""
 
 import json
 import stat
@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from pinakes.cli.clients.client_specs import CLIENTS
-from pinakes.cli.clients.jsonc import JSONC
+from stackroom.cli.clients.client_specs import CLIENTS
+from stackroom.cli.clients.jsonc import JSONC
+from stackroom.cli.clients.round_trip import YAML
 
 pytestmark = [pytest.mark.row("N17"), pytest.mark.row("A13")]
 
 Run = Callable[..., Any]
-URL, TOKEN = "https://pinakes.example.org", "pnk_t_secret"
+URL, TOKEN = "https://stackroom.example.org", "stk_t_secret"
 BY_FILE = [name for name in CLIENTS if CLIENTS[name].remote is not None]
 BEFORE = {
     ".json": '// mine\n{{\n  "a": 1, /* kept */\n  "{section}": {{\n    "other": {{"command": "x"}},\n  }},\n}}\n',
     ".toml": '# mine\nmodel = "x"\n\n[{section}.other]\ncommand = "x" # kept',
     ".yaml": "# mine\nGOOSE_MODEL: x\n{section}:\n  other:\n    cmd: x # kept\n\nlast: 1\n",
 }
-READ: dict[str, Callable[[str], Any]] = {".json": JSONC.parse, ".toml": tomllib.loads, ".yaml": yaml.safe_load}
+READ: dict[str, Callable[[str], Any]] = {".json": JSONC.parse, ".toml": tomllib.loads, ".yaml": YAML.parse}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -48,7 +48,7 @@ def begin(client: str) -> tuple[Path, str]:
 
 
 def entry_in(path: Path, client: str) -> Any:
-    return READ[path.suffix](path.read_text())[CLIENTS[client].section].get("pinakes")
+    return READ[path.suffix](path.read_text())[CLIENTS[client].section].get("stackroom")
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -58,12 +58,12 @@ def test_every_client_is_connected_read_back_and_disconnected_again(client: str,
     assert (written.code, written.json["action"]) == (0, "written")
     document = READ[path.suffix](path.read_text())
     assert document[CLIENTS[client].section]["other"]
-    entry = document[CLIENTS[client].section]["pinakes"]
+    entry = document[CLIENTS[client].section]["stackroom"]
     command, env = entry.get("command") or entry["cmd"], entry.get("env") or entry["envs"]
     assert Path(command).is_absolute()
     assert entry["args"][-1] == "serve"
-    assert env["PINAKES_HOME"].endswith("/library")
-    assert ("PINAKES_TOOL_NAMES" in env) is CLIENTS[client].plain_names
+    assert env["STACKROOM_HOME"].endswith("/library")
+    assert ("STACKROOM_TOOL_NAMES" in env) is CLIENTS[client].plain_names
     assert Path(written.json["backup"]).read_text() == text
     assert run(["install", client, "--json"]).json["action"] == "unchanged"
     assert run(["install", client, "--remove", "--json"]).json["action"] == "removed"
@@ -98,21 +98,21 @@ def test_a_shared_server_is_given_by_its_address_and_the_token_kept_private(clie
 
 
 def test_vscode_is_told_the_type_and_windsurf_and_gemini_get_their_own_names_of_the_address(run: Run) -> None:
-    assert json.loads(run(["install", "vscode", "--print"]).out)["servers"]["pinakes"]["type"] == "stdio"
+    assert json.loads(run(["install", "vscode", "--print"]).out)["servers"]["stackroom"]["type"] == "stdio"
     shown = {client: run(["install", client, "--url", URL, "--print"]).out for client in BY_FILE}
-    assert json.loads(shown["vscode"])["servers"]["pinakes"] == {"type": "http", "url": f"{URL}/mcp"}
-    assert json.loads(shown["claude-code"])["mcpServers"]["pinakes"] == {"type": "http", "url": f"{URL}/mcp"}
+    assert json.loads(shown["vscode"])["servers"]["stackroom"] == {"type": "http", "url": f"{URL}/mcp"}
+    assert json.loads(shown["claude-code"])["mcpServers"]["stackroom"] == {"type": "http", "url": f"{URL}/mcp"}
     assert '"serverUrl"' in shown["windsurf"]
     assert '"httpUrl"' in shown["gemini-cli"]
-    assert yaml.safe_load(shown["goose"])["extensions"]["pinakes"]["type"] == "streamable_http"
-    assert tomllib.loads(shown["codex"])["mcp_servers"]["pinakes"] == {"url": f"{URL}/mcp"}
+    assert YAML.parse(shown["goose"])["extensions"]["stackroom"]["type"] == "streamable_http"
+    assert tomllib.loads(shown["codex"])["mcp_servers"]["stackroom"] == {"url": f"{URL}/mcp"}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_configuration_can_be_shown_without_being_written(client: str, home: Path, run: Run) -> None:
     shown = run(["install", client, "--print"])
     path = CLIENTS[client].path()
-    assert READ[path.suffix](shown.out)[CLIENTS[client].section]["pinakes"]
+    assert READ[path.suffix](shown.out)[CLIENTS[client].section]["stackroom"]
     assert str(path) in shown.err
     assert list(home.iterdir()) == []
 
@@ -125,8 +125,8 @@ def test_a_broken_file_is_left_alone_and_what_to_paste_is_shown(client: str, tex
     assert tried.code == 2
     assert f"{path} cannot be edited (" in tried.err
     assert "nothing was written, so add this to it yourself" in tried.err
-    assert READ[path.suffix](tried.out)[CLIENTS[client].section]["pinakes"]
-    assert "remove 'pinakes' in" in run(["install", client, "--remove"]).err
+    assert READ[path.suffix](tried.out)[CLIENTS[client].section]["stackroom"]
+    assert "remove 'stackroom' in" in run(["install", client, "--remove"]).err
     assert path.read_text() == text
     assert not path.with_name(f"{path.name}.bak").exists()
 
@@ -164,7 +164,13 @@ def test_a_token_in_a_file_of_a_project_is_warned_of(run: Run) -> None:
     assert "keep it out of version control" in tried.err
 
 
-def test_clients_are_listed_with_those_that_are_here_and_those_that_use_pinakes(home: Path, run: Run) -> None:
+def test_a_client_that_is_not_on_this_machine_is_said_not_to_be(home: Path, run: Run) -> None:
+    assert "Cursor was not found here; written anyway" in run(["install", "cursor"]).out
+    (home / ".gemini").mkdir()
+    assert "restart Gemini CLI to use it" in run(["install", "gemini-cli"]).out
+
+
+def test_clients_are_listed_with_those_that_are_here_and_those_that_use_stackroom(home: Path, run: Run) -> None:
     (home / "bin").mkdir()
     (home / "bin/codex").write_text("")
     (home / "bin/codex").chmod(0o755)
@@ -175,7 +181,7 @@ def test_clients_are_listed_with_those_that_are_here_and_those_that_use_pinakes(
     assert {name for name, row in listed.items() if row["installed"]} == {"zed"}
     shown = run(["install"]).out
     assert "chatgpt" in shown
-    assert "pinakes install CLIENT --remove" in shown
+    assert "stackroom install CLIENT --remove" in shown
 
 
 @pytest.mark.parametrize("client", ["chatgpt", "claude-desktop"])

@@ -16,7 +16,7 @@ COMMANDS = (["list"], ["doctor"], ["search", "anime", "robots"])
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a catalogue in which something has gone wrong."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     folder = tmp_path / "home" / "catalogues" / "anime"
     folder.mkdir(parents=True)
     return folder

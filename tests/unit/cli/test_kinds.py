@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.maintenance import list_sources, refresh_from_source
-from pinakes.errors import ExpectedError, InputError, SpecError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
+from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import list_sources, refresh_from_source
+from stackroom.errors import ExpectedError, InputError, SpecError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import load_settings
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N11")]
 Run = Callable[..., Any]
@@ -88,7 +88,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]])
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     return tmp_path
 
 
@@ -186,7 +186,7 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
         "reason": "'g1' is kept; 'designerIds' names the designer 'd1', which does not exist",
     }
     assert len(listed) == 4
-    assert "rows with such ids: pinakes rejects boardgames" in run(two_files["games"][:-1]).out
+    assert "rows with such ids: stackroom rejects boardgames" in run(two_files["games"][:-1]).out
     run(two_files["designers"])
     assert run(["rejects", "boardgames"]).out == "no row was left out\n"
 
@@ -276,5 +276,5 @@ def test_several_kinds_without_a_way_to_tell_them_apart_are_refused_by_check_and
 
 def test_the_declaration_of_a_built_in_catalogue_is_checked_without_a_path_to_its_kinds(run: Run) -> None:
     repository = Path(__file__).parents[3]
-    ran = run(["spec", "check", str(repository / "src" / "pinakes_catalogues" / "documents" / "catalogue.toml")])
+    ran = run(["spec", "check", str(repository / "src" / "stackroom_catalogues" / "documents" / "catalogue.toml")])
     assert ran.out.startswith("ok: 'documents'")

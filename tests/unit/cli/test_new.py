@@ -1,4 +1,4 @@
-"""`pinakes new` and the commands and choices that packages bring in."""
+"""`stackroom new` and the commands and choices that packages bring in."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_name_that_no_module_or_catalogue_can_have_is_refused(tmp_path: Path, 
     [
         ("papers", "a catalogue package 'papers' is installed already; choose another name"),
         ("json", "'json' is a Python module that is installed already; choose another name"),
-        ("pinakes", "'pinakes' is a Python module that is installed already; choose another name"),
+        ("stackroom", "'stackroom' is a Python module that is installed already; choose another name"),
         ("class", "'class' cannot name a Python module"),
     ],
 )
@@ -62,6 +62,6 @@ def test_a_misspelt_command_of_a_package_is_recognised(run: Run) -> None:
 def test_the_former_name_of_a_choice_of_tools_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     assert "the library is empty" in run(["serve", "--tools", "seed"]).err
     assert "'seeds' is not one of 'auto', 'own', 'generic', 'all'" in run(["serve", "--tools", "seeds"]).err

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.cli.private_files import is_open_to_others, keep_private, make_private, umask_for
-from pinakes.net.partial import open_like
+from stackroom.cli.private_files import is_open_to_others, keep_private, make_private, umask_for
+from stackroom.net.partial import open_like
 
 Run = Callable[..., Any]
 ROWS = "title,year\nStalker,1979\nSolaris,1972\nMirror,1975\n"
@@ -24,7 +24,7 @@ def usual_umask() -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "library"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
     (tmp_path / "films.csv").write_text(ROWS, encoding="utf-8")
     return tmp_path / "library"
 
@@ -79,9 +79,7 @@ def test_a_library_that_others_can_read_is_told_of_and_mended(home: Path, tmp_pa
     (home / "models").mkdir(exist_ok=True)
     (home / "models").chmod(0o755)
     assert is_open_to_others(home)
-    assert (
-        "other users of this machine can read it: to keep it private, run: pinakes doctor --fix" in run(["doctor"]).out
-    )
+    assert "users of this machine can read it: to keep it private, run: stackroom doctor --fix" in run(["doctor"]).out
     assert "other users" not in run(["doctor", "--fix"]).out
     assert mode_of(home / "catalogues" / "films" / "records.sqlite") == 0o600
     assert {mode_of(one) for one in (home, home / "catalogues")} == {0o700}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pinakes.cli.progress import LINE_S, PhaseProgress, ProgressLines, progress_bar
-from pinakes.ingest.pipeline import IngestReport
+from stackroom.cli.progress import LINE_S, PhaseProgress, ProgressLines, progress_bar
+from stackroom.ingest.pipeline import IngestReport
 
 pytestmark = pytest.mark.row("N12")
 

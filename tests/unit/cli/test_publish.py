@@ -1,4 +1,4 @@
-"""`pinakes publish`: what it says, and to whom."""
+"""`stackroom publish`: what it says, and to whom."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
+pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 
 Run = Callable[..., Any]
 
@@ -14,7 +14,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def library(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A library with a small catalogue, and a folder for a database beside it."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     (tmp_path / "books.jsonl").write_text('{"id": "1", "title": "Ulysses"}\n{"id": "2", "title": "Emma"}\n')
     assert run(["add", str(tmp_path / "books.jsonl"), "--yes", "--no-embed"]).code == 0
     return tmp_path
@@ -61,7 +61,7 @@ def test_a_library_publishes_to_the_default_folder_and_another_one_syncs_from_it
 ) -> None:
     monkeypatch.chdir(library)
     assert run(["publish", "books"]).out == "2 records written to ./vector_dbs, table books_documents\n"
-    monkeypatch.setenv("PINAKES_HOME", str(library / "other"))
+    monkeypatch.setenv("STACKROOM_HOME", str(library / "other"))
     synced = run(["sync"])
     assert synced.code == 0, synced.err
     assert "books" in synced.out
@@ -76,9 +76,9 @@ def test_a_missing_collection_is_named_by_sync_and_by_doctor(
     library: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("base_db_path", str(library / "lancedb"))
-    monkeypatch.setenv("PINAKES_COLLECTIONS", "books,poems")
+    monkeypatch.setenv("STACKROOM_COLLECTIONS", "books,poems")
     assert run(["publish", "books"]).code == 0
-    monkeypatch.setenv("PINAKES_HOME", str(library / "other"))
+    monkeypatch.setenv("STACKROOM_HOME", str(library / "other"))
     synced = run(["sync"])
     assert synced.code == 1
     assert "has no table poems_documents" in synced.out
@@ -92,10 +92,10 @@ def test_a_missing_collection_is_named_by_sync_and_by_doctor(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["add", "s3://bucket/books"], "run: pinakes sync s3://bucket/books; for one table, run: pinakes add lancedb:"),
-        (["sync"], "there is no folder ./vector_dbs here; name one, as in pinakes sync s3://bucket/lancedb"),
+        (["add", "s3://bucket/books"], "stackroom sync s3://bucket/books; for one table, run: stackroom add lancedb:"),
+        (["sync"], "there is no folder ./vector_dbs here; name one, as in stackroom sync s3://bucket/lancedb"),
         (["sync", "https://minio.example/bucket"], "AWS_ENDPOINT_URL"),
-        (["sync", "./nowhere"], "nowhere: no such folder; to write a collection to it, run: pinakes publish NAME"),
+        (["sync", "./nowhere"], "nowhere: no such folder; to write a collection to it, run: stackroom publish NAME"),
         (["publish", "books", "ftp://host/x"], "has the scheme 'ftp', which is not supported"),
     ],
 )

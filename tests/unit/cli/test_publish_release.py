@@ -1,6 +1,7 @@
-"""The script that publishes from a schedule, and `pack publish`, in a folder and after the releases of another."""
+"""The script that publishes from a schedule, in a folder that stays or on a fresh machine."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,12 +47,17 @@ def publish(
     run: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Publish:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+    uploaded = tmp_path / "uploaded"
 
     def run_command(command: Sequence[str]) -> str:
         commands.append(list(command))
-        if command[0] != "pinakes":
-            if failures:
+        if command[:3] == ["gh", "release", "list"]:
+            return json.dumps([{"tagName": path.name} for path in uploaded.glob("*")])
+        if command[:3] == ["gh", "release", "download"]:
+            shutil.copytree(uploaded / command[3], command[5])
+        if command[0] != "stackroom":
+            if command[2] == "create" and failures:
                 raise failures.pop()
             return ""
         done = run(list(command[1:]))
@@ -81,19 +87,28 @@ def test_a_schedule_publishes_what_changed_and_nothing_otherwise(
     assert manifest["records"] == 30
 
 
-def test_a_fresh_machine_publishes_after_the_releases_of_a_place_and_uploads_the_new_files(
+def test_a_fresh_machine_goes_on_from_the_newest_release_and_uploads_the_new_one(
     publish: Publish, source: Path, tmp_path: Path, commands: list[list[str]]
 ) -> None:
     publish("1")
+    shutil.copytree(tmp_path / "site" / "releases", tmp_path / "uploaded")
     write_films(source, [f"Film {number}" for number in range(31)])
 
-    second = publish("2", "--place", str(tmp_path / "site"), "--upload", folder="fresh")
+    second = publish("2", "--upload", folder="fresh")
 
     upload = commands[-1]
     assert upload[:4] == ["gh", "release", "create", "2"]
     assert set(second["files"]) <= set(upload)
     assert all(Path(path).is_file() for path in second["files"])
-    assert {"manifest.json", "manifest.json.zst"} <= {Path(path).name for path in second["files"]}
+    suffixes = [Path(path).suffix for path in second["files"]]
+    assert suffixes.count(".patch") == 1
+
+
+def test_a_pack_is_signed_by_the_program_before_it_is_published(publish: Publish, commands: list[list[str]]) -> None:
+    publish("1", "--key", "films.key")
+
+    programs = [command[:3] for command in commands]
+    assert programs.index(["minisign", "-S", "-s"]) < programs.index(["stackroom", "pack", "publish"])
 
 
 def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
@@ -112,15 +127,3 @@ def test_a_release_that_could_not_be_uploaded_is_uploaded_by_the_next_run(
     assert commands[-1] == failed
     tags = [entry["tag_name"] for entry in json.loads((tmp_path / "site" / "releases.json").read_bytes())]
     assert tags == ["2", "1"]
-
-
-def test_a_folder_with_releases_is_not_mixed_with_those_of_a_place(
-    publish: Publish, tmp_path: Path, run: Callable[..., Any]
-) -> None:
-    publish("1")
-    pack, site = str(tmp_path / "pack"), str(tmp_path / "site")
-
-    done = run(["pack", "publish", pack, site, "--after", site])
-
-    assert done.code != 0
-    assert "has releases already" in done.err

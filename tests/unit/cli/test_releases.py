@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.packs.signing import SecretKey
 from support.publisher import NAME, Publisher, make_stars, new_publisher
+from support.signer import Signer
 
 pytestmark = pytest.mark.row("A11")
 
@@ -16,7 +16,7 @@ COUNT = 12
 
 @pytest.fixture
 def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publisher:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     found = new_publisher(tmp_path)
     found.publish("1.0", make_stars(COUNT, "1.0").values())
     return found
@@ -58,10 +58,10 @@ def test_programs_get_json(publisher: Publisher, run: Callable[..., Any]) -> Non
 
 
 def test_a_key_is_given_as_a_file_or_as_itself(publisher: Publisher, run: Callable[..., Any], tmp_path: Path) -> None:
-    publisher.key = SecretKey.new()
+    publisher.key = Signer.new()
     publisher.publish("1.1", make_stars(COUNT, "1.1").values())
     file = tmp_path / "key.pub"
-    file.write_bytes(publisher.key.public.dump())
+    file.write_bytes(publisher.key.public_file)
 
     by_file = run(["init", NAME, "--from", str(publisher.folder), "--key", str(file)])
     again = run(["init", NAME, "--from", str(publisher.folder), "--key", str(publisher.key.public)])
@@ -96,7 +96,7 @@ def test_another_place_is_given_for_one_catalogue(arguments: list[str], run: Cal
     ran = run(["update", *arguments])
 
     assert ran.code == 2
-    assert "pinakes update NAME --from PLACE" in ran.err
+    assert "stackroom update NAME --from PLACE" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [["stars"], ["--from", "x"], ["--version", "1"], ["--key", "x"]])
@@ -106,7 +106,7 @@ def test_a_name_and_a_place_are_given_together(
     ran = run(["init", *arguments])
 
     assert ran.code == 2
-    assert "pinakes init NAME --from PLACE" in ran.err
+    assert "stackroom init NAME --from PLACE" in ran.err
     assert publisher.folder.is_dir()
 
 

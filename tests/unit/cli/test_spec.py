@@ -1,4 +1,4 @@
-"""`pinakes spec`: proposing, checking and showing what a catalogue is."""
+"""`stackroom spec`: proposing, checking and showing what a catalogue is."""
 
 import json
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import load_spec
-from pinakes.errors import InputError, NotFoundError, SpecError, UnavailableError
+from stackroom.catalogue.compiler import load_spec
+from stackroom.errors import InputError, NotFoundError, SpecError, UnavailableError
 
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
@@ -19,7 +19,7 @@ FILMS = "Title,Genres,Year\nHeat,Crime;Drama,1995\nAlien,Horror;Sci-Fi,1979\nAli
 @pytest.fixture(autouse=True)
 def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is an empty folder, with a table beside it."""
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     (tmp_path / "My Films.csv").write_text(FILMS)
     return tmp_path
 

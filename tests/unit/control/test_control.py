@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.control.control import Control
-from pinakes.control.database.url import database_url, exists
-from pinakes.errors import InputError
-from pinakes.model.principal import LOCAL_USER, Cost
-from pinakes.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings, load_settings
+from stackroom.control.control import Control
+from stackroom.control.database.url import database_url, exists
+from stackroom.errors import InputError
+from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings, load_settings
 
 
 def loaded_by(module: str) -> set[str]:
@@ -47,15 +47,17 @@ def test_the_limits_are_those_that_are_configured(tmp_path: Path) -> None:
 
 def test_an_issuer_that_cannot_work_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'auth': 'audience' is missing"):
-        load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_AUTH_ISSUER": "https://login.example.org"})
-    auth = AuthSettings(issuer="https://login.example.org", audience="pinakes", jwks_url="https://login.example.org/k")
+        load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_AUTH_ISSUER": "https://login.example.org"})
+    auth = AuthSettings(
+        issuer="https://login.example.org", audience="stackroom", jwks_url="https://login.example.org/k"
+    )
     with pytest.raises(InputError, match="'offline' is set"):
         Control.open(Settings(home=tmp_path, auth=auth, offline=True))
 
 
 def test_what_checks_signatures_and_other_databases_is_not_loaded_for_nothing() -> None:
-    assert loaded_by("pinakes.control.control").isdisjoint({"jwt", "cryptography", "httpx", "psycopg", "limits"})
+    assert loaded_by("stackroom.control.control").isdisjoint({"jwt", "cryptography", "httpx", "psycopg", "limits"})
 
 
 def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:
-    assert loaded_by("pinakes.control.database.url").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})
+    assert loaded_by("stackroom.control.database.url").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})

@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.errors import NotFoundError
-from pinakes.gate.gate import Gate
-from pinakes.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
-from pinakes.model.principal import LOCAL_USER, Principal
-from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import Visibility
-from pinakes.serve.caller import always
-from pinakes.serve.mcp_server import build_server
-from pinakes.settings import Settings
-from pinakes.shelf.port import Put
-from pinakes.sources.extract import extract
-from pinakes.sources.folder_rows import FolderRows
-from pinakes.tools.spec import NOTHING_ANSWERS
-from pinakes.tools.toolbox import Toolbox
-from pinakes_catalogues.documents import tools as document_tools
-from pinakes_catalogues.documents.merging import Found, merged, without_repeats
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.errors import NotFoundError
+from stackroom.gate.gate import Gate
+from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import Visibility
+from stackroom.serve.caller import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.settings import Settings
+from stackroom.shelf.port import Put
+from stackroom.sources.extract import extract
+from stackroom.sources.folder_rows import FolderRows
+from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.toolbox import Toolbox
+from stackroom_catalogues.documents import tools as document_tools
+from stackroom_catalogues.documents.merging import Found, merged, without_repeats
 from support.texts import values_missing_from_text
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
@@ -37,7 +37,7 @@ def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:
     add_catalogue(
         app,
         FolderRows(folder),
-        recipe=package_recipe(get_package("documents")),
+        recipe=package_recipe(PACKAGES.get("documents")),
         name=name,
         progress=lambda _report: None,
         embed=embed,
@@ -53,7 +53,7 @@ def samples_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         add_catalogue(
             app,
             FolderRows(SAMPLES / name),
-            recipe=package_recipe(get_package("documents")),
+            recipe=package_recipe(PACKAGES.get("documents")),
             name=name,
             progress=lambda _report: None,
             embed=False,

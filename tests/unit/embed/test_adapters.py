@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embed.adapters import LocalEmbedder, build_embedder
-from pinakes.embed.breaker import GuardedEmbedder
-from pinakes.errors import ModelError
-from pinakes.model.vectors import ModelId
-from pinakes.settings import EmbeddingSettings
+from stackroom.embed.adapters import LocalEmbedder, build_embedder
+from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.errors import ModelError
+from stackroom.model.vectors import ModelId
+from stackroom.settings import EmbeddingSettings
 
 
 def test_a_local_model_that_is_missing_says_so_without_being_loaded(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pinakes.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
-from pinakes.errors import ModelError, UnavailableError
-from pinakes.model.vectors import ModelId, Vector
+from stackroom.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
+from stackroom.errors import ModelError, UnavailableError
+from stackroom.model.vectors import ModelId, Vector
 
 
 class Moody:

@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from pinakes.embed.encoder_layout import (
+from stackroom.embed.encoder_layout import (
     ALIGNMENT,
     BLOCK,
     LAYERS,
@@ -20,9 +20,9 @@ from pinakes.embed.encoder_layout import (
     tensors,
     write_weights,
 )
-from pinakes.embed.models import Pooling
-from pinakes.embed.published import load_safetensors
-from pinakes.errors import ModelError
+from stackroom.embed.models import Pooling
+from stackroom.embed.published import load_safetensors
+from stackroom.errors import ModelError
 from support.weights import published_weights, write_safetensors
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "build_encoder_graphs.py"
@@ -76,7 +76,7 @@ def test_a_quantised_matrix_is_near_the_original_and_a_block_of_zeros_stays_zero
 
 @pytest.mark.parametrize("pooling", Pooling)
 def test_the_committed_graph_is_what_the_script_makes(pooling: Pooling) -> None:
-    committed = resources.files("pinakes.embed").joinpath(f"encoder-{pooling}.onnx").read_bytes()
+    committed = resources.files("stackroom.embed").joinpath(f"encoder-{pooling}.onnx").read_bytes()
     assert load_script().build_graph(pooling).SerializeToString(deterministic=True) == committed
 
 

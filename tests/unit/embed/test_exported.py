@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.embed.adapters import find_local
-from pinakes.embed.exported_folder import list_exported
-from pinakes.embed.models import Pooling
-from pinakes.embed.weights import install_export
-from pinakes.errors import ExpectedError, InputError, ModelError, NotFoundError
+from stackroom.embed.adapters import find_local
+from stackroom.embed.exported_folder import list_exported
+from stackroom.embed.models import Pooling
+from stackroom.embed.weights import install_export
+from stackroom.errors import ExpectedError, InputError, ModelError, NotFoundError
 from support.tiny_model import write_export
 
 GROUPS = [["dog", "hund", "chien"], ["cat", "katze", "chat"], ["query", "searching"], ["passage"]]

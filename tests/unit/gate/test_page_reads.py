@@ -1,23 +1,18 @@
-"""Reads of the page: safe to show, tried again where storage fails, and without adult records that nobody asked for."""
+"""Reads of the page: safe to show, and without adult records that nobody asked for."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from pinakes.errors import StorageError
-from pinakes.gate.explore import explore, list_catalogues
-from pinakes.gate.gate import CallContext, Gate
-from pinakes.gate.page import read_record, read_similar, read_taste
-from pinakes.model.principal import LOCAL_USER
-from pinakes.tools.explore.request import parse_address
-from pinakes.tools.page.taste import TasteQuestion
-from pinakes.tools.toolbox import Toolbox
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories
 
 SNOW = "a long road through snow and ice"
-CONTEXT = CallContext(principal=LOCAL_USER, via="rest", operation="page", target="stories", parameters={})
 ADULT = replace(SPEC, adult={"moods": ("lewd",)})
 
 
@@ -34,39 +29,32 @@ def shelved() -> Shelved:
 def gate(shelved: Shelved) -> Gate:
     """A gate over these stories."""
     catalogue = replace(open_stories(), spec=ADULT, shelf=shelved.shelf)
-    return Gate(Toolbox([], catalogues=[catalogue]))
+    return Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]))
+
+
+def call(gate: Gate, tool: str, **given: Any) -> Any:
+    answer = gate.call(LOCAL_USER, tool, given)
+    assert answer.structured is not None, answer.text
+    return answer.structured
 
 
 def test_adult_records_are_in_no_queries_to_begin_with_and_similar_only_to_one_of_them(gate: Gate) -> None:
-    (card,) = list_catalogues(gate, CONTEXT)
-    assert "Road" in card["samples"]
-    assert "lewd" not in str(card["samples"]).lower()
-    assert [hit["id"] for hit in read_similar(gate, CONTEXT, "stories", "Road")["hits"]] == ["Ice"]
-    assert "Lewd 2" in [hit["id"] for hit in read_similar(gate, CONTEXT, "stories", "Lewd 1")["hits"]]
+    (catalogue,) = call(gate, "browse", include=["fields"])["catalogues"]
+    overview = catalogue["overview"]
+    assert "Road" in overview["samples"]
+    assert "lewd" not in str(overview["samples"]).lower()
+    assert (catalogue["records"], overview["listed"], overview["left_out"]["adult"]) == (4, 2, 2)
+    assert [one["title"] for one in call(gate, "similar", id="stories/Road")["results"]] == ["Ice"]
+    assert "Lewd 2" in [one["title"] for one in call(gate, "similar", id="stories/Lewd 1")["results"]]
 
 
 def test_whatever_the_page_reads_is_safe_to_show(gate: Gate) -> None:
-    reads: list[Any] = [
-        explore(gate, CONTEXT, "stories", parse_address([("q", "ice")])),
-        read_record(gate, CONTEXT, "stories", "Ice"),
-        read_similar(gate, CONTEXT, "stories", "Road"),
-        read_taste(gate, CONTEXT, "stories", TasteQuestion(likes=["Road"])),
+    reads = [
+        call(gate, "search", query="ice", include=["tiles"]),
+        call(gate, "fetch", id="stories/Ice", include=["fields"]),
+        call(gate, "similar", id="stories/Road", include=["tiles"]),
+        call(gate, "recommend", catalogue="stories", likes=["Road"], include=["tiles"]),
     ]
-    for one in reads:
-        assert "gnihton" in str(one)
-        assert "\u202e" not in str(one)
-
-
-def test_a_read_that_fails_in_storage_once_is_answered(
-    gate: Gate, shelved: Shelved, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failures, reader = [StorageError("the disk is busy")], shelved.shelf.reader
-
-    def read() -> Any:
-        if failures:
-            raise failures.pop()
-        return reader()
-
-    monkeypatch.setattr(shelved.shelf, "reader", read)
-    assert read_record(gate, CONTEXT, "stories", "Road")["hit"]["id"] == "Road"
-    assert not failures
+    for answer in reads:
+        assert "gnihton" in str(answer)
+        assert "\u202e" not in str(answer)

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from pinakes.errors import InputError, NotFoundError
-from pinakes.gate.gate import COMPLETIONS, Gate
-from pinakes.gate.resource_page import RESOURCES_A_PAGE, ResourcePage
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import InputError, NotFoundError
+from stackroom.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 NOBODY = Principal(name="nobody", actions=frozenset())

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import OverloadedError
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import CallContext, Gate
-from pinakes.model.audit import AuditEntry
-from pinakes.model.principal import LOCAL_USER, Action, Cost
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import OverloadedError
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import CallContext, Gate
+from stackroom.model.audit import AuditEntry
+from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z7")
 

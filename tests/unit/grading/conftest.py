@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 from support.dishes import SPEC, write_dishes
 from support.loopback import EmbeddingServer
 
@@ -20,7 +20,7 @@ DISHES = 90
 @pytest.fixture
 def settings(tmp_path: Path, embedding_server: EmbeddingServer) -> Settings:
     """The settings of an empty library whose embedder is a server on loopback."""
-    return Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=10))
+    return Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120))
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.errors import StorageError
-from pinakes.grading.golden_set import GoldenSetRequest, write_golden_set
-from pinakes.grading.questions import Question, QuestionKind, load_questions, save_questions
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.record import RecordId
-from pinakes.model.scope import WHOLE
+from stackroom.assembly.app import App
+from stackroom.errors import StorageError
+from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
+from stackroom.grading.questions import Question, QuestionKind, load_questions, save_questions
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
 from support.dishes import write_dishes
 
 pytestmark = pytest.mark.row("N6")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pinakes.grading.metrics import estimate, ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import estimate, ndcg, recall, reciprocal_rank
 
 GRADES = {"best": 3, "good": 2, "fair": 1}
 

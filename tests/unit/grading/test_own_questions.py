@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.self_grading import grade_catalogue, keep_own_questions
-from pinakes.errors import InputError
-from pinakes.grading.golden_set import GoldenSetRequest
-from pinakes.grading.own_questions import load_own_questions
+from stackroom.assembly.app import App
+from stackroom.assembly.self_grading import grade_catalogue, keep_own_questions
+from stackroom.errors import InputError
+from stackroom.grading.golden_set import GoldenSetRequest
+from stackroom.grading.own_questions import load_own_questions
 
 pytestmark = pytest.mark.row("N6")
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from pinakes.grading.question_texts import describe, misspell, name_topic, shorten
-from pinakes.text.analyser import query_tokens
+from stackroom.grading.question_texts import describe, misspell, name_topic, shorten
+from stackroom.text.analyser import query_tokens
 
 
 def all_alike(tokens: list[str]) -> list[int]:

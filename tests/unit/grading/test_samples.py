@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.self_grading import grade_catalogue, tune_catalogue
-from pinakes.grading.golden_set import GoldenSetRequest
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.self_grading import grade_catalogue, tune_catalogue
+from stackroom.grading.golden_set import GoldenSetRequest
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N6")
 

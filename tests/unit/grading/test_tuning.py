@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
-from pinakes.errors import StorageError
-from pinakes.grading.golden_set import GoldenSetRequest
-from pinakes.grading.grade import find_grade
-from pinakes.grading.questions import QuestionKind
-from pinakes.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
-from pinakes.grading.tuning import tune
-from pinakes.ingest.pipeline import IngestReport
+from stackroom.assembly.app import App
+from stackroom.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
+from stackroom.errors import StorageError
+from stackroom.grading.golden_set import GoldenSetRequest
+from stackroom.grading.grade import find_grade
+from stackroom.grading.questions import QuestionKind
+from stackroom.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
+from stackroom.grading.tuning import tune
+from stackroom.ingest.pipeline import IngestReport
 from support.dishes import SPEC, make_dish, write_dishes
 
 pytestmark = pytest.mark.row("N6")

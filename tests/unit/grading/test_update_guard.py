@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.maintenance import rebuild_index
-from pinakes.assembly.self_grading import grade_catalogue
-from pinakes.errors import RegressionError
-from pinakes.grading.golden_set import GoldenSetRequest
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.library import LEDGER_FILE
-from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import ModelId
+from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import rebuild_index
+from stackroom.assembly.self_grading import grade_catalogue
+from stackroom.errors import RegressionError
+from stackroom.grading.golden_set import GoldenSetRequest
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.library import LEDGER_FILE
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId
 from support.dishes import SPEC, make_dish, write_dishes
 from support.embedders import word_vector
 from support.loopback import EmbeddingServer
@@ -111,7 +111,7 @@ def test_a_model_that_spoils_the_vectors_is_refused_and_the_former_vectors_stay(
     app: App, graded: Path, add_dishes: AddDishes, spoiling_server: EmbeddingServer
 ) -> None:
     before = state_of(app)
-    changed = App(app.settings.model_copy(update={"embedding": spoiling_server.settings(timeout_s=10)}))
+    changed = App(app.settings.model_copy(update={"embedding": spoiling_server.settings(timeout_s=120)}))
     with pytest.raises(RegressionError, match="was refused, and its former records and index are kept"):
         add_dishes(graded, app=changed)
     changed.close()

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from pinakes.api import rows as api
-from pinakes.api.registry import get_package
-from pinakes.errors import UnavailableError
-from pinakes.ingest import pipeline
-from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.pipeline import IngestReport, Target
-from pinakes.model.scope import WHOLE
-from pinakes.sources.port import SourceRow
-from pinakes_catalogues.papers.rows import MAPPING
+from stackroom.api import rows as api
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import UnavailableError
+from stackroom.ingest import pipeline
+from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import IngestReport, Target
+from stackroom.model.scope import WHOLE
+from stackroom.sources.port import SourceRow
+from stackroom_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P4")
 
-SPEC = get_package("papers").spec
+SPEC = PACKAGES.get("papers").spec
 BATCH = 4
 
 

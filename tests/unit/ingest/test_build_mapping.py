@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import ReadRow, build_mapping, require_valid
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import ReadRow, build_mapping, require_valid
 
 pytestmark = pytest.mark.row("N1")
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import RowMapping, build_mapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
-from pinakes.model.record import Record, RecordId
-from pinakes.sources.port import SourceRow
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import RowMapping, build_mapping
+from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.model.record import Record, RecordId
+from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("A10")
@@ -44,7 +44,7 @@ class Rows:
 @pytest.fixture
 def spec() -> CatalogueSpec:
     """Three fields, each from a column of another name; rows are known by their `key`."""
-    anime = get_package("anime").spec
+    anime = PACKAGES.get("anime").spec
     fields = {name: replace(anime.fields[name], source_path=path, required=False) for name, path in PATHS.items()}
     return replace(anime, fields=fields, id_path="key", embed=None)
 

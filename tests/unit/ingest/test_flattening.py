@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.ingest.flattening import flattened_rows
-from pinakes.ingest.paths import value_at
+from stackroom.ingest.values import flattened_rows, value_at
 
 pytestmark = pytest.mark.row("N1")
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.ingest import grouping
-from pinakes.ingest.grouping import iter_grouped, iter_records, joined_places
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import build_mapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest, remove_source
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.sources.port import SourceRow
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.ingest import grouping
+from stackroom.ingest.grouping import iter_grouped, iter_records, joined_places
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import build_mapping
+from stackroom.ingest.pipeline import IngestReport, Target, ingest, remove_source
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("N1")

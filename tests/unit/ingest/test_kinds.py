@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError, SpecError
-from pinakes.ingest.kinds import find_source_kind, require_derivable_kinds
-from pinakes.ingest.mapping import build_mapping, mapping_of_source
-from pinakes.model.record import Record
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError, SpecError
+from stackroom.ingest.mapping import build_mapping, find_source_kind, mapping_of_source, require_derivable_kinds
+from stackroom.model.record import Record
 
 pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N11")]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.ingest.embedding import (
+from stackroom.ingest.embedding import (
     FIRST_BATCH,
     LEAST_BATCH,
     MOST_BATCH,
@@ -14,8 +14,8 @@ from pinakes.ingest.embedding import (
     LateEmbedding,
     build_puts,
 )
-from pinakes.model.record import Record
-from pinakes.model.vectors import Vector
+from stackroom.model.record import Record
+from stackroom.model.vectors import Vector
 from support.embedders import WordEmbedder
 from support.libraries import Shelved
 from support.memory_shelf import MemoryShelf

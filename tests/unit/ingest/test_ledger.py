@@ -6,9 +6,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from pinakes.errors import StorageError
-from pinakes.ingest.ledger import Ledger, Origin
-from pinakes.model.record import RecordId
+from stackroom.errors import StorageError
+from stackroom.ingest.ledger import Ledger, Origin
+from stackroom.model.record import RecordId
 
 ONE, TWO = RecordId("one"), RecordId("two")
 
@@ -64,7 +64,7 @@ def test_a_ledger_that_cannot_be_opened_is_said_to_be(tmp_path: Path) -> None:
 
 
 def test_a_note_that_cannot_be_kept_is_refused_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pinakes.ingest.ledger.BUSY_TIMEOUT_MS", 0)
+    monkeypatch.setattr("stackroom.ingest.ledger.BUSY_TIMEOUT_MS", 0)
     path = tmp_path / "ledger.sqlite"
     ledger = Ledger(path)
     with closing(apsw.Connection(str(path))) as other:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import require_valid
-from pinakes.model.record import Record, RecordId
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import require_valid
+from stackroom.model.record import Record, RecordId
 
 
 def test_a_record_as_declared_is_accepted(anime_spec: CatalogueSpec, anime: Callable[..., Record]) -> None:
@@ -75,18 +75,18 @@ def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: Catalogu
 def test_a_number_out_of_its_bounds_is_refused_with_what_would_be_right(fields: dict[str, Any], problem: str) -> None:
     track = Record(id=RecordId("t"), kind="track", fields={"name": "x", **fields})
     with pytest.raises(InputError) as refused:
-        require_valid(track, get_package("music").spec)
+        require_valid(track, PACKAGES.get("music").spec)
     assert refused.value.message == problem
 
 
 def test_a_number_at_its_bound_is_accepted() -> None:
     fields = {"name": "x", "year": 2999, "plays": 0, "seconds": 1e7}
-    require_valid(Record(id=RecordId("t"), kind="track", fields=fields), get_package("music").spec)
+    require_valid(Record(id=RecordId("t"), kind="track", fields=fields), PACKAGES.get("music").spec)
 
 
 @pytest.mark.parametrize("added", ["yesterday", "2026-02-30", 20260101])
 def test_a_date_that_is_none_is_refused(added: object) -> None:
-    music = get_package("music").spec
+    music = PACKAGES.get("music").spec
     track = Record(id=RecordId("t"), kind="track", fields={"name": "x", "added": added})
     with pytest.raises(InputError, match=r"'added' is .*, not date"):
         require_valid(track, music)

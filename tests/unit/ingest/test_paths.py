@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.ingest.paths import has_path, value_at
+from stackroom.ingest.values import has_path, value_at
 
 ROW: dict[str, Any] = {
     "title": "Bread",

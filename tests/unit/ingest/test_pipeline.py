@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import embedding_text
-from pinakes.errors import InputError, UnavailableError
-from pinakes.ingest import pipeline
-from pinakes.ingest.embedding import FIRST_BATCH
-from pinakes.ingest.ledger import Ledger, Origin
-from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.sources.port import SourceRow
-from pinakes_catalogues.anime import rows as anime_rows
+from stackroom.catalogue.spec import embedding_text
+from stackroom.errors import InputError, UnavailableError
+from stackroom.ingest import pipeline
+from stackroom.ingest.embedding import FIRST_BATCH
+from stackroom.ingest.ledger import Ledger, Origin
+from stackroom.ingest.mapping import RowMapping
+from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.sources.port import SourceRow
+from stackroom_catalogues.anime import rows as anime_rows
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("A10")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldSpec, FieldType, PreferencesSpec, Role
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import build_mapping
-from pinakes.model.record import Tag
+from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldSpec, FieldType, PreferencesSpec, Role
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import build_mapping
+from stackroom.model.record import Tag
 
 
 def read(raw: Any, kind: FieldType, **more: Any) -> Any:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.audit.chain import AuditReport
-from pinakes.errors import InputError, StorageError, UnavailableError
-from pinakes.jobs.backup import BackupPlan
-from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, Source, list_builtin_jobs
-from pinakes.jobs.context import JobContext, JobStopped
-from pinakes.jobs.schedule import parse_schedule
-from pinakes.shelf.port import Problem
+from stackroom.background.task import TaskStopped
+from stackroom.control.audit.chain import AuditReport
+from stackroom.errors import InputError, StorageError, UnavailableError
+from stackroom.jobs.backup import BackupPlan
+from stackroom.jobs.builtin_jobs import MaintenanceOperations, Retention, Source, list_builtin_jobs
+from stackroom.jobs.job import JobContext
+from stackroom.jobs.schedule import parse_schedule
+from stackroom.shelf.port import Problem
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -54,9 +55,6 @@ def maintenance(tmp_path: Path) -> MaintenanceOperations:
         prune_audit=lambda _before: 3,
         prunings={},
         recalibrate=lambda _name: "measured",
-        regrade=lambda _name, _checkpoint: "as good as it was",
-        find_latest_version=lambda: "2.10.0",
-        version="2.10.0",
         now=lambda: NOW,
     )
 
@@ -87,7 +85,7 @@ def test_every_job_has_a_schedule_that_is_understood_and_a_name_of_its_own(maint
 
 def test_nothing_outside_is_asked_unless_somebody_enables_it(maintenance: MaintenanceOperations) -> None:
     off = {job.name for job in list_builtin_jobs(lambda: maintenance) if not job.enabled}
-    assert off == {"check_updates", "refresh_sources", "update_releases"}
+    assert off == {"refresh_sources", "update_releases"}
 
 
 def test_folders_and_other_sources_are_brought_up_by_jobs_of_their_own(maintenance: MaintenanceOperations) -> None:
@@ -119,7 +117,7 @@ def test_a_job_is_left_between_rows_when_it_is_to_end(maintenance: MaintenanceOp
         rows_read(2)
         raise AssertionError("it went on")
 
-    with pytest.raises(JobStopped):
+    with pytest.raises(TaskStopped):
         run("rescan_folders", replace(maintenance, refresh=refresh), context)
 
 
@@ -128,7 +126,6 @@ def test_a_job_is_left_between_rows_when_it_is_to_end(maintenance: MaintenanceOp
     [
         ("rebuild_indexes", "films: 5 records indexed\nnotes: 5 records indexed\n"),
         ("recompute_calibration", "films: measured\nnotes: measured\n"),
-        ("grade_catalogues", "films: as good as it was\nnotes: as good as it was\n"),
         (
             "verify_indexes",
             "films: its indexes have exactly its records\nnotes: its indexes have exactly its records\n",
@@ -206,38 +203,6 @@ def test_what_is_older_than_it_is_kept_is_pruned(maintenance: MaintenanceOperati
         "events: 12 from before 2026-11-05 removed",
     ]
     assert asked["audit"] == datetime(2026, 10, 16, 12, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("latest", "says"),
-    [
-        (None, "not asked: this Pinakes is set to be offline"),
-        ("2.10.0", "this Pinakes, 2.10.0, is the latest"),
-        ("2.9.9", "is the latest"),
-        ("2.10.1", "there is a newer Pinakes: 2.10.1; this is 2.10.0"),
-        ("2.11", "there is a newer Pinakes: 2.11"),
-        ("2.10", "is the latest"),
-        ("2.10.0rc1", "is the latest"),
-        ("2.10.0.post1", "there is a newer Pinakes: 2.10.0.post1"),
-    ],
-)
-def test_a_newer_version_is_told(maintenance: MaintenanceOperations, latest: str | None, says: str) -> None:
-    assert says in run("check_updates", replace(maintenance, find_latest_version=lambda: latest))
-
-
-@pytest.mark.parametrize("early", ["2.10.0rc1", "2.10.0.dev3", "2.10a2+here"])
-def test_a_version_that_was_not_released_yet_is_older_than_the_release(
-    maintenance: MaintenanceOperations, early: str
-) -> None:
-    assert "there is a newer Pinakes: 2.10.0" in run("check_updates", replace(maintenance, version=early))
-
-
-def test_an_index_that_does_not_answer_is_told(maintenance: MaintenanceOperations) -> None:
-    def away() -> str | None:
-        raise UnavailableError("the package index did not answer")
-
-    with pytest.raises(UnavailableError):
-        run("check_updates", replace(maintenance, find_latest_version=away))
 
 
 def test_every_catalogue_from_a_place_is_updated_and_a_failure_is_named(maintenance: MaintenanceOperations) -> None:

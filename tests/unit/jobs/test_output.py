@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinakes.jobs.output import MOST_OUTPUT_BYTES, OutputTail, shortened
+from stackroom.jobs.job import MOST_OUTPUT_BYTES, OutputTail, shortened
 
 pytestmark = pytest.mark.row("Z11")
 

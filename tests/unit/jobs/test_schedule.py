@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.jobs.schedule import parse_schedule
+from stackroom.errors import InputError
+from stackroom.jobs.schedule import parse_schedule
 
 pytestmark = pytest.mark.row("Z9")
 

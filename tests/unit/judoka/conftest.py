@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes_catalogues.judoka.rows import keep_files, open_rows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom_catalogues.judoka.rows import keep_files, open_rows
 from support.texts import values_missing_from_text
 
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"
@@ -127,7 +127,7 @@ def judokon(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     source = open_rows(str(files))
     assert source is not None
     add_catalogue(
-        app, source, recipe=package_recipe(get_package("judoka")), name="judoka", progress=lambda _report: None
+        app, source, recipe=package_recipe(PACKAGES.get("judoka")), name="judoka", progress=lambda _report: None
     )
     keep_files(str(files), home / "catalogues" / "judoka")
     yield Judokon(app=app, gate=app.build_gate(["judoka"]), files=files)

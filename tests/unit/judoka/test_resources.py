@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.errors import NotFoundError
-from pinakes.model.principal import LOCAL_USER, Principal
+from stackroom.errors import NotFoundError
+from stackroom.model.principal import LOCAL_USER, Principal
 
 pytestmark = [pytest.mark.model, pytest.mark.row("J6")]
 

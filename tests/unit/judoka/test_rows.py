@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import require_valid
-from pinakes.model.record import Record
-from pinakes.settings import Settings
-from pinakes_catalogues.judoka.files import source_of
-from pinakes_catalogues.judoka.rows import (
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import require_valid
+from stackroom.model.record import Record
+from stackroom.settings import Settings
+from stackroom.zstd import zstd
+from stackroom_catalogues.judoka.files import source_of
+from stackroom_catalogues.judoka.rows import (
     card_of,
     keep_files,
     normalised_class,
@@ -36,7 +36,7 @@ def read(location: Path) -> list[Record]:
     assert len(rows) == source.count_rows()
     records = [record for row in rows for record in records_of(row.values)]
     for record in records:
-        require_valid(record, package_recipe(get_package("judoka")).loaded.spec)
+        require_valid(record, package_recipe(PACKAGES.get("judoka")).loaded.spec)
     return records
 
 
@@ -94,7 +94,7 @@ def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reas
         add_catalogue(
             app,
             source,
-            recipe=package_recipe(get_package("judoka")),
+            recipe=package_recipe(PACKAGES.get("judoka")),
             name="judoka",
             progress=lambda _r: None,
             embed=False,
@@ -115,7 +115,7 @@ def test_embeddings_are_read_in_the_form_with_model_and_items(tmp_path: Path) ->
 @pytest.mark.row("J7")
 @pytest.mark.parametrize("packing", ["zst", "gz"])
 def test_packed_files_are_read(small_files: Path, packing: str) -> None:
-    pack = zstandard.ZstdCompressor().compress if packing == "zst" else gzip.compress
+    pack = zstd.compress if packing == "zst" else gzip.compress
     for path in list(small_files.iterdir()):
         path.with_name(f"{path.name}.{packing}").write_bytes(pack(path.read_bytes()))
         path.unlink()
@@ -136,7 +136,7 @@ def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
         add_catalogue(
             app,
             source,
-            recipe=package_recipe(get_package("judoka")),
+            recipe=package_recipe(PACKAGES.get("judoka")),
             name="judoka",
             progress=lambda _r: None,
             embed=False,
@@ -263,7 +263,7 @@ def test_a_second_build_of_the_same_files_changes_nothing(small_files: Path, tmp
             add_catalogue(
                 app,
                 source,
-                recipe=package_recipe(get_package("judoka")),
+                recipe=package_recipe(PACKAGES.get("judoka")),
                 name="judoka",
                 progress=lambda _r: None,
                 embed=False,

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.serve.mcp_server import tool_entry
-from pinakes.settings import Settings
-from pinakes.shelf.port import Delete
-from pinakes.tools.spec import NOTHING_ANSWERS
-from pinakes_catalogues.judoka.codes import build_code
-from pinakes_catalogues.judoka.rows import open_rows
-from pinakes_catalogues.judoka.synonyms import synonyms_in
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.serve.mcp_server import tool_entry
+from stackroom.settings import Settings
+from stackroom.shelf.port import Delete
+from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom_catalogues.judoka.codes import build_code
+from stackroom_catalogues.judoka.rows import open_rows
+from stackroom_catalogues.judoka.synonyms import synonyms_in
 
 pytestmark = pytest.mark.model
 
@@ -326,7 +326,7 @@ def library(home: Path, rows: list[dict[str, Any]]) -> App:
     add_catalogue(
         app,
         source,
-        recipe=package_recipe(get_package("judoka")),
+        recipe=package_recipe(PACKAGES.get("judoka")),
         name="judoka",
         progress=lambda _report: None,
         embed=False,
@@ -340,10 +340,10 @@ def test_what_is_missing_is_said_with_how_to_set_it_up(tmp_path: Path) -> None:
     gate = bare.build_gate(["judoka"])
     found = gate.call(LOCAL_USER, "query_rag", {"query": "bee"}).structured
     assert found is not None
-    assert "the catalogue has no vectors; run: pinakes rag prepare" in found["hint"]
+    assert "the catalogue has no vectors; run: stackroom rag prepare" in found["hint"]
     nothing = gate.call(LOCAL_USER, "query_rag", {"query": "scoring"})
     assert nothing.error_code == "not_found"
-    assert "run: pinakes rag prepare" in nothing.text
+    assert "run: stackroom rag prepare" in nothing.text
     bare.close()
 
 
@@ -355,7 +355,7 @@ def test_a_catalogue_that_has_lost_its_records_says_how_to_fill_it(tmp_path: Pat
     shelf.writer().apply([Delete(one) for one in reader.ids(reader.scan(scope=WHOLE, limit=10))])
     answer = empty.build_gate(["judoka"]).call(LOCAL_USER, "query_rag", {"query": "scoring"})
     assert answer.error_code == "not_found"
-    assert "is empty; run: pinakes rag prepare, then pinakes add FOLDER --as judoka" in answer.text
+    assert "is empty; run: stackroom rag prepare, then stackroom add FOLDER --as judoka" in answer.text
     empty.close()
 
 

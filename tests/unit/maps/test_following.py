@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.maps import following, making
-from pinakes.maps.following import CatalogueMap, follow
-from pinakes.maps.making import make_map
-from pinakes.maps.map_file import MAP_FILE, StoredMap, save_map
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.port import Delete, Embedding, Put
+from stackroom.maps import following, making
+from stackroom.maps.following import CatalogueMap, follow
+from stackroom.maps.making import make_map
+from stackroom.maps.map_file import MAP_FILE, StoredMap, save_map
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Delete, Embedding, Put
 
 Make = Callable[..., Record]
 TOPICS = ("robots in space with lasers", "a bakery with bread and cake", "a school by the winter sea")

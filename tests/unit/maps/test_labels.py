@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pinakes.maps.colours import colour_by_numbers, colour_by_values, find_steps
-from pinakes.maps.labels import FieldValues, find_labels
+from stackroom.maps.colours import colour_by_numbers, colour_by_values, find_steps
+from stackroom.maps.labels import FieldValues, find_labels
 
 WEST, EAST = -20_000, 20_000
 

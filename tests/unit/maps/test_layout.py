@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pinakes.maps.layout import lay_out
-from pinakes.maps.neighbours import nearest_among, nearest_others
-from pinakes.maps.projection import build_projection
-from pinakes.maps.repulsion import ExactRepulsion, GridRepulsion
+from stackroom.maps.layout import lay_out
+from stackroom.maps.neighbours import nearest_among, nearest_others
+from stackroom.maps.projection import build_projection
+from stackroom.maps.repulsion import ExactRepulsion, GridRepulsion
 
 
 def clustered(clusters: int, each: int) -> np.ndarray:

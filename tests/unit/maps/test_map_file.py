@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.errors import StorageError
-from pinakes.maps.map_file import MAP_FILE, StoredMap, find_map, marks_of, save_map
-from pinakes.model.vectors import ModelId
+from stackroom.errors import StorageError
+from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, marks_of, save_map
+from stackroom.model.vectors import ModelId
 
 MODEL = ModelId(name="word-hash", dimension=4)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.measure.beir import choose_grades, load_collection
-from pinakes.measure.evaluate import evaluate
+from stackroom.measure.beir import choose_grades, load_collection
+from stackroom.measure.evaluate import evaluate
 
 TEXTS = {
     "d1": "Bees dance to show the others where the flowers are.",

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.build import package_recipe
-from pinakes.errors import InputError, UnavailableError
-from pinakes.measure.bench import bench, time_start
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.tools.catalogue import OpenCatalogue
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.build import package_recipe
+from stackroom.errors import InputError, UnavailableError
+from stackroom.measure.bench import bench, time_start
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.tools.catalogue import OpenCatalogue
 from support.memory_shelf import MemoryShelf
 
 ANSWERING = """
@@ -25,7 +25,7 @@ SILENT = "import sys; sys.stdin.read()"
 
 
 def test_an_empty_catalogue_is_refused(embedder: Any) -> None:
-    spec = package_recipe(get_package("papers")).loaded.spec
+    spec = package_recipe(PACKAGES.get("papers")).loaded.spec
     shelf = MemoryShelf(spec)
     catalogue = OpenCatalogue(
         name="empty",

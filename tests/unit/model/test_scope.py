@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinakes.model.scope import AUDIENCE_FIELD, PUBLIC, SEES_EVERYTHING, WHOLE, AnyOf, Range, Scope, Visibility
+from stackroom.model.scope import AUDIENCE_FIELD, PUBLIC, SEES_EVERYTHING, WHOLE, AnyOf, Range, Scope, Visibility
 
 STAFF = Visibility(frozenset({"staff"}))
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from pinakes.model.hits import FacetCount
-from pinakes.model.record import DEFAULT_KIND, Record, RecordId
-from pinakes.model.vectors import ModelId
+from stackroom.model.hits import FacetCount
+from stackroom.model.record import DEFAULT_KIND, Record, RecordId
+from stackroom.model.vectors import ModelId
 
 
 def test_a_field_without_a_value_is_none() -> None:

@@ -18,20 +18,20 @@ from mutagen import id3
 from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
-from pinakes.sources.port import RowSource
-from pinakes_catalogues.music.audio.files import AudioRows
-from pinakes_catalogues.music.audio.tags import read_tags
-from pinakes_catalogues.music.rows import GroupedRows, open_rows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.sources.port import RowSource
+from stackroom_catalogues.music.audio.files import AudioRows
+from stackroom_catalogues.music.audio.tags import read_tags
+from stackroom_catalogues.music.rows import GroupedRows, open_rows
 from support.texts import values_missing_from_text
 
 RATE = 8_000
@@ -266,7 +266,7 @@ class MusicHome:
         return add_catalogue(
             self.app,
             rows,
-            recipe=package_recipe(get_package("music")),
+            recipe=package_recipe(PACKAGES.get("music")),
             name=self.name,
             progress=lambda _report: None,
             embed=not self.app.settings.offline,
@@ -337,13 +337,13 @@ def meant_music(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def builtin_sample() -> str:
     """Return where the sample is."""
-    return str(get_package("music").samples[0].files)
+    return str(PACKAGES.get("music").samples[0].files)
 
 
 @pytest.fixture(scope="session")
 def music_spec() -> CatalogueSpec:
     """The music catalogue's declaration."""
-    return get_package("music").spec
+    return PACKAGES.get("music").spec
 
 
 @pytest.fixture(scope="session")

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from mutagen import id3
 
-from pinakes.errors import InputError
-from pinakes.ingest.ledger import Ledger
-from pinakes.sources import folder_rows
-from pinakes.sources.port import SourceRow
-from pinakes.tools.media import MIME_TYPES
-from pinakes_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
-from pinakes_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
-from pinakes_catalogues.music.downloads.names import AUDIO_SUFFIXES
+from stackroom.errors import InputError
+from stackroom.ingest.ledger import Ledger
+from stackroom.sources import folder_rows
+from stackroom.sources.port import SourceRow
+from stackroom.tools.media import MIME_TYPES
+from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
+from stackroom_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
+from stackroom_catalogues.music.downloads.names import AUDIO_SUFFIXES
 
 pytestmark = pytest.mark.row("Z17")
 
@@ -384,7 +384,7 @@ def test_a_large_file_without_sound_is_given_up_after_a_bounded_number_of_reads(
     path = audio.path / "zeros.mp3"
     with path.open("wb") as file:
         file.truncate(1 << 30)
-    monkeypatch.setattr("pinakes_catalogues.music.audio.tags.MOST_READS", 1_000)
+    monkeypatch.setattr("stackroom_catalogues.music.audio.tags.MOST_READS", 1_000)
     with pytest.raises(InputError, match="it cannot be read: no sound was found"):
         read_tags(path)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.ingest.mapping import require_valid
-from pinakes_catalogues.music.grouping import Tagged, group_rows, key_of, slug_of
-from pinakes_catalogues.music.rows import records_of
+from stackroom.ingest.mapping import require_valid
+from stackroom_catalogues.music.grouping import Tagged, group_rows, key_of, slug_of
+from stackroom_catalogues.music.rows import records_of
 
 pytestmark = pytest.mark.row("Z17")
 

@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.errors import InputError, NotFoundError, UnavailableError
-from pinakes.model.principal import LOCAL_USER
-from pinakes.net.polite import Clock
-from pinakes.settings import Settings
-from pinakes_catalogues.music.musicbrainz.client import MusicBrainz
+from stackroom.assembly.app import App
+from stackroom.errors import InputError, NotFoundError, UnavailableError
+from stackroom.model.principal import LOCAL_USER
+from stackroom.net.polite import Clock
+from stackroom.settings import Settings
+from stackroom_catalogues.music.musicbrainz import MusicBrainz
 from support.loopback import LoopbackServer
 
 pytestmark = pytest.mark.row("Z15")
@@ -120,7 +120,7 @@ def test_all_pages_are_read_one_request_a_second_with_a_contact_and_only_once(
     found = client.get_discography(["Erik Satie"])
     assert [(one.title, one.year) for one in found.albums] == [(f"Album {number}", 1999) for number in range(250)]
     assert [given.get("offset") for _, given, _ in server.requests] == [None, "0", "100", "200"]
-    assert {agent for _, _, agent in server.requests} == {"Pinakes/1 ( me@example.org )"}
+    assert {agent for _, _, agent in server.requests} == {"Stackroom/1 ( me@example.org )"}
     assert passing.slept == [1.0, 1.0, 1.0]
     assert client.get_discography(["Erik Satie"]) is found
     assert len(server.requests) == 4
@@ -211,7 +211,8 @@ def test_albums_that_the_catalogue_does_not_have_are_listed_with_what_enters_the
     entered = {"name": "Parade", "year": 1917, "artist_ids": [SATIE]}
     request = {"action": "create", "kind": "album", "fields": entered}
     assert missing_in(answer) == [{"name": "Parade", "year": 1917, "request": request}]
-    assert 'enter it with catalog.mutate {"action":"create","kind":"album"' in answer.text
+    assert 'request: {"action":"create","kind":"album"' in answer.text
+    assert "has the request by which catalog.mutate enters it" in answer.text
     assert "2 live albums, compilations and the like are left out" in answer.text
     with_live = missing_in(ask(reference=["MusicBrainz", "live", mbid(1)]))
     assert [one["name"] for one in with_live] == ["Parade", "Satie Live in Paris"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.backup_plan import plan_backup
-from pinakes.control.control import Control
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.settings import Settings
-from pinakes.tools.own_kinds import OwnStorage
+from stackroom.assembly.app import App
+from stackroom.assembly.backup_plan import plan_backup
+from stackroom.control.control import Control
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.settings import Settings
+from stackroom.tools.own_kinds import OwnStorage
 
 pytestmark = pytest.mark.row("Z15", "Z17")
 
@@ -79,27 +79,6 @@ def test_a_playlist_of_a_sentence_is_made_and_kept_in_one_call_as_it_is_shown(ow
     kept = keep(own, name="Two of them", **about)
     assert kept["changes"][0]["fields"][1]["after"] == ids_in(shown)
     assert kept["notes"] == shown["notes"]
-
-
-def test_a_playlist_with_a_rule_has_what_its_search_finds_at_the_time(own: Any) -> None:
-    rule = {"query": "gymnopédie", "exclude": {"artists": ["Somebody Else"]}}
-    assert "'rule': " in keep_refusal(own, name="Slow", rule=rule)
-    rule = {"query": "gymnopédie", "filters": {"genres": ["piano"]}}
-    kept = keep(own, name="Slow", rule=rule)
-    shown = own.ask("get", query_type="playlist", id="Slow")
-    assert (shown["item"]["rule"], SATIE in ids_in(shown)) == (rule, True)
-    assert own.ask("get", query_type="playlists")["playlists"]["items"][0]["rule"] == rule
-    found = own.ask("search", query="gymnopédie", kind="track", limit=100)
-    assert ids_in(shown) == [one for one in ids_in(found) if one in ids_in(shown)]
-    own.ask("mutate", action="update", kind="track", id=SATIE, fields={"genres": ["fado"]})
-    assert SATIE not in ids_in(own.ask("get", query_type="playlist", id="Slow"))
-    slow = kept["changes"][0]["id"]
-    own.ask("mutate", action="update", kind="playlist", id=slow, fields={"rule": {"filters": {"genres": ["fado"]}}})
-    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [SATIE]
-    listed = own.ask("mutate", action="update", kind="playlist", id=slow, fields={"tracks": [RAG]})
-    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [RAG]
-    own.ask("mutate", action="undo", id=listed["call_id"])
-    assert ids_in(own.ask("get", query_type="playlist", id="Slow")) == [SATIE]
 
 
 def test_nothing_is_kept_of_a_sentence_that_nothing_fits(own: Any) -> None:
@@ -176,10 +155,6 @@ def test_several_are_kept_in_one_call_and_undone_together_but_not_with_records(o
         ({"kind": "playlist", "fields": {"name": "x", "tracks": "all"}}, "must be a list of ids or names"),
         ({"kind": "playlist", "fields": {"name": "x", "minutes": 5}}, "give 'about' too"),
         ({"kind": "playlist", "fields": {"name": "x", "about": "piano", "minutes": -1}}, "'minutes' must be a number"),
-        ({"kind": "playlist", "fields": {"name": "x", "rule": {}}}, "'rule' is empty: give a 'query'"),
-        ({"kind": "playlist", "fields": {"name": "x", "rule": "piano"}}, "'rule' must be a search"),
-        ({"kind": "playlist", "fields": {"name": "x", "rule": {"filters": {"yaer": 1}}}}, "'rule': "),
-        ({"kind": "playlist", "fields": {"name": "x", "rule": {"query": "a"}, "tracks": []}}, "give either 'rule'"),
         ({"kind": "like"}, "'id' is missing: for a like it is the id or name of an artist, album or track"),
         ({"kind": "like", "id": SATIE, "fields": {"stars": 5}}, "a like has no 'stars'"),
         ({"kind": "like", "id": SATIE, "cascade": True}, "'cascade' is not for the kind 'like'"),

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.build import package_recipe
-from pinakes.errors import InputError
-from pinakes.ingest.mapping import require_valid
-from pinakes.model.record import Record, Tag
-from pinakes.model.scope import WHOLE
-from pinakes_catalogues.music.grouping import MOST_SECONDS, YEARS
-from pinakes_catalogues.music.rows import open_rows, records_of
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.build import package_recipe
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import require_valid
+from stackroom.model.record import Record, Tag
+from stackroom.model.scope import WHOLE
+from stackroom_catalogues.music.grouping import MOST_SECONDS, YEARS
+from stackroom_catalogues.music.rows import open_rows, records_of
 
-SPEC = package_recipe(get_package("music")).loaded.spec
+SPEC = package_recipe(PACKAGES.get("music")).loaded.spec
 
 
 def read(location: Path) -> list[Record]:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes_catalogues.music import synth
-from pinakes_catalogues.music.rows import SAMPLE
+from stackroom_catalogues.music import synth
+from stackroom_catalogues.music.rows import SAMPLE
 
 pytestmark = pytest.mark.row("Z4")
 

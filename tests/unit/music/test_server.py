@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.analytics.events import EventLog, EventRecorder
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.assembly.server_parts import build_context
-from pinakes.control.control import Control
-from pinakes.errors import StorageError
-from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes_catalogues.music.downloads.downloads import Downloads
-from pinakes_catalogues.music.downloads.items import Download, DownloadRequest, DownloadState
-from pinakes_catalogues.music.downloads.settings import DownloadsSettings
-from pinakes_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
-from pinakes_catalogues.music.tables import METADATA
+from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.server_parts import build_context
+from stackroom.control.control import Control
+from stackroom.errors import StorageError
+from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom_catalogues.music.downloads.downloads import Downloads
+from stackroom_catalogues.music.downloads.items import Download, DownloadRequest, DownloadState
+from stackroom_catalogues.music.downloads.settings import DownloadsSettings
+from stackroom_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
+from stackroom_catalogues.music.tables import METADATA
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -69,7 +69,7 @@ def app(tmp_path: Path, music: Path) -> Iterator[App]:
 def music_server(app: App, music: Path) -> Iterator[MusicServer]:
     with closing(Control.open(app.settings)) as control, closing(EventLog(control.database)) as log:
         control.database.create_missing(METADATA)
-        context = build_context(app, control, EventRecorder(log), get_package("music"))
+        context = build_context(app, control, EventRecorder(log), PACKAGES.get("music"))
         section = context.read_settings("downloads", DownloadsSettings)
         settings = download_settings(context, section)
         albums = AlbumCatalogue(context, settings.folder)
@@ -77,8 +77,8 @@ def music_server(app: App, music: Path) -> Iterator[MusicServer]:
 
 
 def add_music(app: App, location: Path, name: str) -> None:
-    rows = open_rows(get_package("music"), str(location))
-    recipe = package_recipe(get_package("music"))
+    rows = open_rows(PACKAGES.get("music"), str(location))
+    recipe = package_recipe(PACKAGES.get("music"))
     add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
 
 

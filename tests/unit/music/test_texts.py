@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.gate.answer import Answer
-from pinakes.tools.budget import DEFAULT_TOKENS
+from stackroom.gate.answer import Answer
+from stackroom.tools.budget import DEFAULT_TOKENS
 from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("N8")
@@ -139,11 +139,12 @@ def test_the_text_of_a_fix_can_be_applied(audio: Any, home: Any) -> None:
     audio.add("a/2.flac", title="Second", artist="Ann", album="One", tracknumber="2", date="1999")
     home.add(audio.path)
     text = home.call("catalog.get", query_type="fixes").text
-    requests = [json.loads(line.removeprefix("- ")) for line in text.splitlines() if line.startswith("- {")]
+    lines = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- {")]
+    requests = [json.JSONDecoder().raw_decode(line)[0] for line in lines]
     assert requests
     for request in requests:
         assert not home.call("catalog.mutate", **request).is_error
-    assert "fixes (0)" in home.call("catalog.get", query_type="fixes").text
+    assert "fixes (total: 0)" in home.call("catalog.get", query_type="fixes").text
 
 
 @pytest.mark.row("Z15")
@@ -152,4 +153,4 @@ def test_the_text_of_gaps_names_the_records_and_where_the_others_are(sample_musi
     structured = sample_music.ask("get", query_type="gaps")
     for gap in structured["gaps"]:
         assert all(one.get("id", one["name"]) in text for one in gap["items"])
-    assert re.search(r"\(\d+, has more with offset \d+\):", text)
+    assert re.search(r"\(total: \d+; has_more: true; gap: \w+\):", text)

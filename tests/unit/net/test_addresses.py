@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InputError, InvalidUrlError, UnavailableError
-from pinakes.net import addresses
-from pinakes.net.addresses import AddressGuard, AddressRules, is_public, resolve_name
+from stackroom.errors import InputError, InvalidUrlError, UnavailableError
+from stackroom.net import addresses
+from stackroom.net.addresses import AddressGuard, AddressRules, is_public, resolve_name
 
 pytestmark = pytest.mark.row("Z8")
 

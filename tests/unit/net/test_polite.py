@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pinakes.errors import UnavailableError
-from pinakes.net.http import read_retry_after
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s
+from stackroom.errors import UnavailableError
+from stackroom.net.http import read_retry_after
+from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s
 
 pytestmark = pytest.mark.row("P3")
 
@@ -123,7 +123,7 @@ def test_an_answer_is_given_to_its_reader_whole_with_its_status(server: Server, 
     assert getter(server, time).fetch({"q": "a b&c", "n": 5}, read=lambda answer: answer) == Fetched(404, b"later")
     asked, headers = server.requests[0]
     assert asked == {"q": ["a b&c"], "n": ["5"]}
-    assert headers["User-Agent"].startswith("pinakes/")
+    assert headers["User-Agent"].startswith("stackroom/")
 
 
 def test_headers_are_sent(server: Server, time: Timekeeper) -> None:

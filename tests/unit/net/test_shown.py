@@ -1,10 +1,8 @@
 """Addresses as others may read them."""
 
-import time
-
 import pytest
 
-from pinakes.net.shown import shown_address
+from stackroom.net.shown import shown_address
 
 SECRET = "hunter22"
 
@@ -39,17 +37,15 @@ def test_nothing_of_a_secret_is_left_in_an_address(address: str) -> None:
         "",
         "http://localhost:7997",
         "https://host/{artist}/{album}.json?page=2&country_code=it#top",
-        "sqlite:////srv/pinakes/control.sqlite",
-        "postgresql+psycopg://host/pinakes?sslmode=require",
+        "sqlite:////srv/stackroom/control.sqlite",
+        "postgresql+psycopg://host/stackroom?sslmode=require",
     ],
 )
 def test_an_address_without_secrets_is_shown_as_it_is(address: str) -> None:
     assert shown_address(address) == address
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("part", ["?", "?key", "://", "&a=b"])
-def test_a_text_of_nothing_but_beginnings_takes_no_time(part: str) -> None:
-    began = time.process_time()
-    shown_address(part * 20_000)
-    assert time.process_time() - began < 1.0
+def test_a_long_text_of_nothing_but_beginnings_is_shown(part: str) -> None:
+    """Work that grows with the square of the length would take hours, and the test would not end."""
+    assert shown_address(part * 200_000)

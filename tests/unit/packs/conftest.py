@@ -1,21 +1,28 @@
-"""A small catalogue with and without vectors, and packs of it."""
+"""A small catalogue and packs of it; a place with releases of an invented catalogue, and libraries that have them."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.model.record import Record
-from pinakes.packs.builder import PackLabel, build_pack
-from pinakes.packs.manifest import Manifest, PackCalibration, PackQuality
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.model.record import Record
+from stackroom.packs.build import PackLabel, build_pack
+from stackroom.packs.install import install_release
+from stackroom.packs.installed import InstalledPack, ReleaseSource
+from stackroom.packs.manifest import Manifest, PackCalibration, PackQuality
+from stackroom.settings import Settings
+from support.publisher import NAME, Publisher, make_stars, new_publisher
 
 QUALITY = PackQuality(questions=200, ndcg_10=0.8, ndcg_10_low=0.75, ndcg_10_high=0.85, recall_50=0.95, mrr_10=0.8)
 LABEL = PackLabel(
     catalogue="anime",
-    loaded=get_package("anime").loaded,
+    loaded=PACKAGES.get("anime").loaded,
     is_package=True,
     licence="CC0-1.0",
     calibration=PackCalibration(middle=0.2, spread=0.05),
@@ -32,16 +39,73 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., tuple[Path, Manifest]]:
-    """Build the pack of a shelf, with small blocks where a cut is given."""
+    """Build the pack of a shelf."""
 
     def make(shelved: Any, name: str = "pack", **members: Any) -> tuple[Path, Manifest]:
-        cut = members.pop("cut", None)
         label = replace(LABEL, **members)
-        return tmp_path / name, build_pack(shelved.shelf.reader(), label, tmp_path / name, cut=cut)
+        return tmp_path / name, build_pack(shelved.shelf.reader(), label, tmp_path / name)
 
     return make
 
 
 @pytest.fixture
 def pack(stories: Any, build: Callable[..., tuple[Path, Manifest]]) -> Path:
-    return build(stories, cut=4)[0]
+    return build(stories)[0]
+
+
+COUNT = 40
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Publisher:
+    """A place with the release 1.0 of the stars, and a library `home` beside it that has it."""
+    folder = tmp_path_factory.mktemp("released")
+    found = new_publisher(folder)
+    found.publish("1.0", make_stars(COUNT, "1.0").values())
+    app = App(Settings(home=folder / "home"))
+    install_release(app, NAME, str(found.folder))
+    app.close()
+    return found
+
+
+@pytest.fixture
+def publisher(released: Publisher, tmp_path: Path) -> Publisher:
+    """A place of one's own with the release 1.0 of the stars."""
+    for folder in (released.folder, released.packs):
+        shutil.copytree(folder, tmp_path / folder.name)
+    return replace(
+        released,
+        folder=tmp_path / released.folder.name,
+        packs=tmp_path / released.packs.name,
+        index=deepcopy(released.index),
+        versions=list(released.versions),
+    )
+
+
+@pytest.fixture
+def with_release(released: Publisher, publisher: Publisher, tmp_path: Path) -> Path:
+    """A library of one's own with release 1.0."""
+    home = tmp_path / "home"
+    shutil.copytree(released.folder.parent / "home", home)
+    InstalledPack(home / "catalogues" / NAME / "pack").save_source(ReleaseSource(place=str(publisher.folder)))
+    return home
+
+
+@pytest.fixture
+def open_library(tmp_path: Path) -> Iterator[Callable[..., App]]:
+    """Open a library as a new process does; it is closed in the end."""
+    apps: list[App] = []
+
+    def open_app(name: str = "home", *, offline: bool = False) -> App:
+        apps.append(App(Settings(home=tmp_path / name, offline=offline)))
+        return apps[-1]
+
+    yield open_app
+    for app in apps:
+        app.close()
+
+
+@pytest.fixture
+def app(open_library: Callable[..., App]) -> App:
+    """An empty library."""
+    return open_library()

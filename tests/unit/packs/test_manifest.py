@@ -1,27 +1,35 @@
 """The manifest of a pack: the same value is the same bytes, and no damaged or contradictory one is read."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
 import pytest
 
-from pinakes.errors import StorageError
-from pinakes.model.record import RecordId
-from pinakes.packs.blocks import PackedRecord, encode_block, encode_records
-from pinakes.packs.manifest import CHECKSUM, BlockKind, Manifest, PackQuality, PackSpec, content_of, parse_manifest
+from stackroom.errors import StorageError
+from stackroom.packs.manifest import (
+    CHECKSUM,
+    Manifest,
+    PackFile,
+    PackQuality,
+    PackSpec,
+    content_of,
+    parse_installed,
+    parse_manifest,
+)
 
 pytestmark = pytest.mark.row("N4")
 
-SPEC = encode_block(BlockKind.SPEC, b'name = "films"').block
-RECORDS = encode_records([PackedRecord(RecordId("a"), b'{"fields":{}}'), PackedRecord(RecordId("b"), b'{"fields":{}}')])
+SPEC = PackFile(name="catalogue.toml", sha256="1" * 64, size_bytes=10, content="1" * 64, raw_bytes=10)
+RECORDS = PackFile(name="records.jsonl.zst", sha256="2" * 64, size_bytes=20, content="3" * 64, raw_bytes=30)
+VECTORS = PackFile(name="embeddings.parquet", sha256="4" * 64, size_bytes=40, content="4" * 64, raw_bytes=40)
 QUALITY = PackQuality(questions=200, ndcg_10=0.8, ndcg_10_low=0.7, ndcg_10_high=0.9, recall_50=0.95, mrr_10=0.8)
 FILMS = Manifest(
     catalogue="films",
     version="1",
-    content=content_of(SPEC, [RECORDS.block]),
-    spec=PackSpec(name="films", is_package=False, block=SPEC),
+    content=content_of([SPEC, RECORDS]),
+    spec=PackSpec(name="films", is_package=False),
     records=2,
     embeddings=0,
     model=None,
@@ -30,8 +38,7 @@ FILMS = Manifest(
     licence="CC0-1.0",
     calibration=None,
     quality=QUALITY,
-    cut=512,
-    blocks=(RECORDS.block,),
+    files=(SPEC, RECORDS),
 )
 
 
@@ -50,7 +57,7 @@ def test_a_manifest_is_read_back_as_it_was_and_always_gives_the_same_bytes() -> 
 
 
 @pytest.mark.parametrize("depth", [255, 1_000])
-@pytest.mark.parametrize("start", ['{"format": 2, "a": ', '{"format": '])
+@pytest.mark.parametrize("start", ['{"format": 3, "a": ', '{"format": '])
 def test_a_manifest_that_is_nested_too_deep_is_refused(start: str, depth: int) -> None:
     with pytest.raises(StorageError, match="nested too deep"):
         parse_manifest(f"{start}{'[' * depth}{']' * depth}}}".encode())
@@ -79,12 +86,11 @@ def test_every_truncation_of_a_manifest_is_found() -> None:
         ({"version": ""}, "'version' is ''"),
         ({"records": "2"}, "'records' is '2'"),
         ({"records": -2}, "'records' is -2"),
-        ({"cut": 0}, "'cut' is 0"),
         ({"colour": "red"}, "'colour' is 'red'"),
-        ({"blocks": [{"kind": "records"}]}, "'blocks.0.first'"),
-        ({"format": 3}, "upgrade Pinakes"),
-        ({"format": 1}, "format 1"),
-        ({"format": "2"}, "'format' is '2'"),
+        ({"files": [{"name": "records.jsonl.zst"}]}, "'files.0.sha256'"),
+        ({"format": 4}, "'format' is 4; this version reads 3"),
+        ({"format": 2}, "'format' is 2"),
+        ({"format": "3"}, "'format' is '3'"),
     ],
 )
 def test_a_malformed_member_is_named_with_its_value(members: dict[str, Any], message: str) -> None:
@@ -96,9 +102,13 @@ def test_a_malformed_member_is_named_with_its_value(members: dict[str, Any], mes
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"records": 3}, "'records' is 3, its blocks have 2"),
-        ({"embeddings": 1}, "'embeddings' is 1, its blocks have 0"),
-        ({"content": "0" * 64}, "'content' is not the one of its blocks"),
+        ({"embeddings": 1}, "'embeddings' is 1"),
+        ({"content": "0" * 64}, "'content' is not the one of its files"),
+        ({"files": []}, "its files are not catalogue.toml, records.jsonl.zst"),
+        ({"files": [asdict(SPEC), asdict(RECORDS), asdict(VECTORS)]}, "its files are not"),
+        ({"files": [asdict(RECORDS), asdict(SPEC)]}, "its files are not"),
+        ({"files": [asdict(SPEC) | {"raw_bytes": 11}, asdict(RECORDS)]}, "catalogue.toml is not compressed"),
+        ({"model": "minilm", "dimension": 3}, "its files are not catalogue.toml, records.jsonl.zst, embeddings.parq"),
         ({"model": "minilm"}, "'model' and 'dimension'"),
     ],
 )
@@ -108,18 +118,22 @@ def test_members_that_contradict_each_other_are_refused(members: dict[str, Any],
     assert message in error.value.message
 
 
-def test_blocks_out_of_order_are_refused() -> None:
-    later = encode_records([PackedRecord(RecordId("0"), b'{"fields":{}}')]).block
-    blocks = (RECORDS.block, later)
-    wrong = replace(FILMS, blocks=blocks, records=3, content=content_of(SPEC, blocks))
-    with pytest.raises(StorageError, match="from '0' follows the one from 'a'"):
-        parse_manifest(wrong.dump())
+def test_the_files_of_a_release_of_the_former_format_are_left_aside() -> None:
+    block = {"content": "5" * 64, "kind": "spec"}
+    former = changed(
+        format=2, spec={"name": "films", "is_package": False, "block": block}, cut=512, blocks=[], index=[]
+    )
+
+    installed = parse_installed(former, origin="a test")
+
+    assert installed == replace(FILMS, files=(), format=2)
+    assert parse_installed(installed_again(installed), origin="a test") == installed
+    with pytest.raises(StorageError, match="'format' is 2; this version reads 3"):
+        parse_manifest(former)
+    with pytest.raises(StorageError, match="damaged"):
+        parse_installed(former.replace(b"CC0", b"CC1"), origin="a test")
 
 
-def test_vectors_without_their_records_before_them_are_refused() -> None:
-    vectors = encode_block(BlockKind.VECTORS, b"", first="b", count=1).block
-    blocks = (RECORDS.block, vectors)
-    content = content_of(SPEC, blocks)
-    wrong = replace(FILMS, blocks=blocks, embeddings=1, model="m", dimension=2, content=content)
-    with pytest.raises(StorageError, match="does not follow the records of its range"):
-        parse_manifest(wrong.dump())
+def installed_again(manifest: Manifest) -> bytes:
+    """Return such a release as it is noted when it is followed by another."""
+    return manifest.dump()

@@ -1,5 +1,6 @@
 """Verifying: any flipped bit and any lost byte of a pack is found. The long form is `python -m support.pack_faults`."""
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.packs.blocks import encode_block, load_block
-from pinakes.packs.manifest import MANIFEST_FILE, BlockKind, block_path, content_of, load_manifest
-from pinakes.packs.pack_files import save_block, save_manifest
-from pinakes.packs.verify import check_installed_pack, check_pack
+from stackroom.packs.build import files_folder
+from stackroom.packs.installed import InstalledPack
+from stackroom.packs.manifest import EMBEDDINGS_FILE, MANIFEST_FILE, RECORDS_FILE, SPEC_FILE, content_of, load_manifest
+from stackroom.packs.patches import read_content
+from stackroom.packs.verify import check_installed_pack, check_pack
+from stackroom.zstd import zstd
 from support.pack_faults import damage_everywhere
 
 pytestmark = pytest.mark.row("N4")
@@ -23,17 +26,16 @@ def test_a_sample_of_flipped_bits_and_lost_ends_is_found(pack: Path) -> None:
 
 
 def test_control_without_comparing_checksums_damage_goes_unnoticed(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pinakes.packs.verify.load_block", lambda *_arguments, **_named: b"")
-    monkeypatch.setattr("pinakes.packs.verify._Contents.check", lambda *_arguments: None)
+    monkeypatch.setattr("stackroom.packs.verify.check_file", lambda *_arguments, **_named: None)
+    monkeypatch.setattr("stackroom.packs.verify._check_entries", lambda *_arguments: ())
     assert damage_everywhere(pack, flips=40, truncations=10, seed=7).missed
 
 
-@pytest.mark.parametrize("kind", [BlockKind.SPEC, BlockKind.RECORDS, BlockKind.VECTORS])
-def test_a_missing_block_is_named(pack: Path, kind: BlockKind) -> None:
-    block = next(one for one in load_manifest(pack).all_blocks if one.kind is kind)
-    block_path(pack, block).unlink()
-    problems = list(check_pack(pack))
-    assert any(block.file_name in problem and "cannot be read" in problem for problem in problems)
+@pytest.mark.parametrize("name", [SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE])
+def test_a_missing_file_is_named(pack: Path, name: str) -> None:
+    (files_folder(pack, load_manifest(pack)) / name).unlink()
+    (problem,) = check_pack(pack)
+    assert f"{name}: cannot be read" in problem
 
 
 def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
@@ -42,39 +44,52 @@ def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
 
 
 def swapped(pack: Path, change: Callable[[bytes], bytes]) -> list[str]:
-    """Return the faults of a pack whose last block was replaced, by somebody who made the checksums fit."""
+    """Return the faults of a pack whose records were replaced, by somebody who made the checksums fit."""
     manifest = load_manifest(pack)
-    last = manifest.blocks[-1]
-    made = encode_block(last.kind, change(load_block(pack, last)), first=last.first, count=last.count)
-    save_block(pack, *made)
-    blocks = (*manifest.blocks[:-1], made.block)
-    save_manifest(pack, replace(manifest, blocks=blocks, content=content_of(manifest.spec.block, blocks)))
+    folder, file = files_folder(pack, manifest), manifest.get_file(RECORDS_FILE)
+    content = change(read_content(folder / RECORDS_FILE, file))
+    data = zstd.compress(content)
+    (folder / RECORDS_FILE).write_bytes(data)
+    fitting = replace(
+        file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        size_bytes=len(data),
+        content=hashlib.sha256(content).hexdigest(),
+        raw_bytes=len(content),
+    )
+    files = tuple(fitting if one == file else one for one in manifest.files)
+    forged = replace(manifest, files=files, content=content_of(files))
+    folder.rename(files_folder(pack, forged))
+    (pack / MANIFEST_FILE).write_bytes(forged.dump())
     return list(check_pack(pack))
 
 
-def test_content_that_does_not_belong_into_its_block_is_found_although_its_checksum_fits(pack: Path) -> None:
-    assert load_manifest(pack).blocks[-1].kind is BlockKind.VECTORS
-    (problem,) = swapped(pack, lambda content: content.replace(b"Title ", b"Titlf "))
-    assert "has vectors of other records" in problem
-    (problem,) = swapped(pack, lambda content: content[:-4])
-    assert "damaged" in problem
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: content.replace(b"Title 19", b"Title 1A"), "a vector of 'Title 19', which is not among"),
+        (lambda content: content[:-4], "its last line has no end"),
+        (lambda content: content.partition(b"\n")[2], "which is not among the records"),
+    ],
+)
+def test_content_that_does_not_belong_into_its_file_is_found_although_its_checksum_fits(
+    pack: Path, change: Callable[[bytes], bytes], message: str
+) -> None:
+    (problem,) = swapped(pack, change)
+    assert message in problem
 
 
-def test_an_installed_pack_is_checked_by_its_content_alone(pack: Path, tmp_path: Path) -> None:
-    manifest = load_manifest(pack)
-    block = manifest.blocks[0]
-    again = encode_block(block.kind, load_block(pack, block), level=1)
-    assert again.block.sha256 != block.sha256
-    block_path(pack, block).write_bytes(again.data)
-    assert list(check_installed_pack(pack)) == []
-    assert len(list(check_pack(pack))) == 1
-    block_path(pack, block).write_bytes(again.data[:-1])
-    assert len(list(check_installed_pack(pack))) == 1
-    shutil.rmtree(pack)
-    assert list(check_installed_pack(pack)) == []
-
-
-def test_what_an_earlier_version_left_in_the_place_of_a_pack_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / MANIFEST_FILE).write_text('{"format": 1}')
-    (tmp_path / "records.jsonl.zst").write_bytes(b"")
-    assert list(check_installed_pack(tmp_path)) == []
+def test_an_installed_release_is_checked_by_its_content_alone(pack: Path, tmp_path: Path) -> None:
+    manifest, installed = load_manifest(pack), InstalledPack(tmp_path / "installed")
+    for file in manifest.files:
+        installed.save_file(file, read_content(files_folder(pack, manifest) / file.name, file))
+    installed.settle(manifest)
+    assert list(check_installed_pack(installed.folder)) == []
+    for file in manifest.files:
+        path = installed.path_of(file)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1])
+        assert len(list(check_installed_pack(installed.folder))) == 1
+        path.write_bytes(whole)
+    shutil.rmtree(installed.folder)
+    assert list(check_installed_pack(installed.folder)) == []

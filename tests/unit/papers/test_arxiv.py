@@ -10,16 +10,16 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import InputError, UnavailableError
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.pipeline import Target, ingest
-from pinakes.model.scope import WHOLE
-from pinakes.net.polite import Clock, Pace
-from pinakes.settings import Settings
-from pinakes.sources.location import read_provider_query
-from pinakes_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed
-from pinakes_catalogues.papers.rows import MAPPING
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError, UnavailableError
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import Target, ingest
+from stackroom.model.scope import WHOLE
+from stackroom.net.polite import Clock, Pace
+from stackroom.settings import Settings
+from stackroom.sources.location import read_provider_query
+from stackroom_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed
+from stackroom_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P3")
@@ -331,7 +331,7 @@ def test_offline_arxiv_is_not_asked(server: Server) -> None:
 
 
 def test_an_interrupted_ingest_asks_on_from_where_it_stopped(server: Server) -> None:
-    spec = get_package("papers").spec
+    spec = PACKAGES.get("papers").spec
     shelf, ledger = MemoryShelf(spec), Ledger()
     target = Target(spec=spec, mapping=MAPPING, writer=shelf, ledger=ledger)
     server.total = 700

@@ -1,4 +1,4 @@
-"""`pinakes export`: a table of papers beside the library."""
+"""`stackroom export`: a table of papers beside the library."""
 
 import json
 import sqlite3
@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.ingest.batch import ListRows
-from pinakes.settings import Settings
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.ingest.batch import ListRows
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("P6")
 
@@ -30,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("library")
     app = App(Settings(home=home))
     for name, rows in (("papers", PAPERS), ("anime", ANIME)):
-        recipe = package_recipe(get_package(name))
+        recipe = package_recipe(PACKAGES.get(name))
         add_catalogue(app, ListRows(rows), recipe=recipe, name=name, progress=lambda _report: None, embed=False)
     app.close()
     return home
@@ -38,8 +38,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def export(home: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Run `pinakes export` in that library."""
-    monkeypatch.setenv("PINAKES_HOME", str(home))
+    """Run `stackroom export` in that library."""
+    monkeypatch.setenv("STACKROOM_HOME", str(home))
     return lambda *arguments: run(["export", *(str(argument) for argument in arguments)])
 
 

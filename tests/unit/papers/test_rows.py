@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import InputError
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import require_valid
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
-from pinakes.model.record import Tag
-from pinakes.sources.json_rows import JsonRows
-from pinakes_catalogues.papers.rows import MAPPING, normalised_title, record_of
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import require_valid
+from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.model.record import Tag
+from stackroom.sources.json_rows import JsonRows
+from stackroom_catalogues.papers.rows import MAPPING, normalised_title, record_of
 from support.memory_shelf import MemoryShelf
 
-SPEC = get_package("papers").spec
+SPEC = PACKAGES.get("papers").spec
 
 
 def test_a_row_of_a_provider_becomes_a_record_as_the_catalogue_declares_it() -> None:
@@ -138,7 +138,7 @@ def test_the_second_of_two_papers_of_one_title_is_left_out_and_listed(tmp_path: 
 
 
 def test_the_sample_is_of_papers_and_nothing_else() -> None:
-    sample = get_package("papers").samples[0].files
+    sample = PACKAGES.get("papers").samples[0].files
     target = Target(spec=SPEC, mapping=MAPPING, writer=MemoryShelf(SPEC), ledger=Ledger())
     report = ingest(JsonRows(sample), target, progress=lambda _report: None)  # type: ignore[arg-type]
     assert (report.rejected, report.duplicates) == (0, 0)

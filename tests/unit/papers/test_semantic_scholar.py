@@ -10,11 +10,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pinakes.errors import InputError, UnavailableError
-from pinakes.net.polite import Clock, Pace
-from pinakes.settings import Settings, load_settings, read_section
-from pinakes_catalogues.papers.semantic_scholar import SemanticScholarPapers, open_semantic_scholar
-from pinakes_catalogues.papers.settings import PapersSettings
+from stackroom.errors import InputError, UnavailableError
+from stackroom.net.polite import Clock, Pace
+from stackroom.settings import Settings, load_settings, read_section
+from stackroom_catalogues.papers.semantic_scholar import SemanticScholarPapers, open_semantic_scholar
+from stackroom_catalogues.papers.settings import PapersSettings
 
 pytestmark = pytest.mark.row("P3")
 
@@ -156,7 +156,7 @@ def test_pages_of_a_hundred_follow_next_a_second_apart(server: Server) -> None:
 
 @pytest.mark.parametrize(("key", "sent"), [("secret", "secret"), ("", None)])
 def test_the_key_is_sent_where_there_is_one(server: Server, key: str, sent: str | None) -> None:
-    server.source(api_key=key).count_rows()
+    server.source(headers={"x-api-key": key} if key else {}).count_rows()
     assert server.keys == [sent]
 
 
@@ -287,11 +287,11 @@ def test_a_question_may_say_how_many_results_are_wanted() -> None:
 
 
 def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "pinakes.toml").write_text('semantic_scholar_key = "from the file"')
-    environment = {"PINAKES_HOME": str(tmp_path)}
+    (tmp_path / "stackroom.toml").write_text('semantic_scholar_key = "from the file"')
+    environment = {"STACKROOM_HOME": str(tmp_path)}
     assert key_of(environment) == "from the file"
     assert key_of({**environment, "SEMANTIC_SCHOLAR_API_KEY": "from outside"}) == "from outside"
-    (tmp_path / "pinakes.toml").write_text("semantic_scholar_key = 3")
+    (tmp_path / "stackroom.toml").write_text("semantic_scholar_key = 3")
     with pytest.raises(InputError, match="setting 'semantic_scholar_key': 3 is not a text; write one in quotes"):
         key_of(environment)
 

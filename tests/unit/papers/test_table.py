@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import InputError, StorageError
-from pinakes.model.scope import WHOLE
-from pinakes.shelf import batches
-from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes_catalogues.papers.rows import record_of
-from pinakes_catalogues.papers.table import export_paper_table
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError, StorageError
+from stackroom.model.scope import WHOLE
+from stackroom.shelf import batches
+from stackroom.sources.sqlite_rows import SqliteRows
+from stackroom_catalogues.papers.rows import record_of
+from stackroom_catalogues.papers.table import export_paper_table
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")
 
-SPEC = get_package("papers").spec
+SPEC = PACKAGES.get("papers").spec
 ADA = {"name": "Ada", "affiliations": ["Analytical Engines", "Überall"]}
 
 
@@ -141,7 +141,7 @@ def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
     reader = papers.shelf.reader()
     with pytest.raises(InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"):
-        export_paper_table(reader, get_package("anime").spec, tmp_path / "p.sqlite")
+        export_paper_table(reader, PACKAGES.get("anime").spec, tmp_path / "p.sqlite")
     with pytest.raises(InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"):
         export_paper_table(reader, SPEC, tmp_path / "p.json")
     with pytest.raises(InputError, match="there is no such folder"):

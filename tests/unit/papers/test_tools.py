@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.embed.remote import RemoteEmbedder
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.ingest.batch import ingest_batch
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.pipeline import Target
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Visibility
-from pinakes.model.vectors import ModelId
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Put, Shelf
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.spec import NOTHING_ANSWERS
-from pinakes.tools.toolbox import Toolbox
-from pinakes_catalogues.papers.rows import MAPPING, record_of
-from pinakes_catalogues.papers.tools import tools
+from stackroom.api.registry import PACKAGES
+from stackroom.embed.remote import RemoteEmbedder
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.ingest.batch import ingest_batch
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import Target
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, Visibility
+from stackroom.model.vectors import ModelId
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Put, Shelf
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.toolbox import Toolbox
+from stackroom_catalogues.papers.rows import MAPPING, record_of
+from stackroom_catalogues.papers.tools import tools
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P1")
 
-SPEC = get_package("papers").spec
+SPEC = PACKAGES.get("papers").spec
 LARGEST_DECLARATION = 2_048
 
 
@@ -297,7 +297,7 @@ def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., 
 def test_the_text_beside_the_structure_names_the_papers(serve: Callable[..., Served]) -> None:
     told = serve().call(query="graph networks", paper_count=2).text
     assert "1. Graph networks [" in told
-    assert "] IDENTICAL, 1.0" in told
+    assert "relevance: IDENTICAL; score: 1.0" in told
     assert "Ada (X)" in told
 
 
@@ -339,7 +339,7 @@ def test_the_nearest_papers_are_those_that_every_vector_compared_gives(tmp_path:
 def openai(embedding_server: Any) -> Iterator[tuple[Any, RemoteEmbedder]]:
     """A server that answers as OpenAI's embeddings endpoint does, and the embedder that the settings make of it."""
     embedding_server.model = ModelId(name="text-embedding-3-small", dimension=1536)
-    settings = embedding_server.settings(kind="openai", path="/v1/embeddings", api_key="secret", timeout_s=10.0)
+    settings = embedding_server.settings(kind="openai", path="/v1/embeddings", api_key="secret", timeout_s=120)
     embedder = RemoteEmbedder(settings)
     yield embedding_server, embedder
     embedder.close()

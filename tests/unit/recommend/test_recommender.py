@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec
-from pinakes.errors import InputError
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Scope, Visibility
-from pinakes.model.vectors import ModelId
-from pinakes.recommend.recommender import Recommendations, Request
+from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec
+from stackroom.errors import InputError
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, Scope, Visibility
+from stackroom.model.vectors import ModelId
+from stackroom.recommend.recommender import Recommendations, Request
 from support.searching import recommend as recommend_from
 
 pytestmark = pytest.mark.row("A6")

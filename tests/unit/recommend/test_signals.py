@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec, RecommendSpec
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.recommend.signals import Signals, SignalTable, popularity, score_signals, taxonomy, temporal
+from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec, RecommendSpec
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.recommend.signals import Signals, SignalTable, popularity, score_signals, taxonomy, temporal
 
 pytestmark = pytest.mark.row("A6")
 

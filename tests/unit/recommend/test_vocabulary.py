@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.model.scope import WHOLE, Condition, Range
-from pinakes.recommend.vocabulary import preference_vocabulary
-from pinakes.text.preferences import Preferences, understand
+from stackroom.catalogue.compiler import compile_text
+from stackroom.model.scope import WHOLE, Condition, Range
+from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.text.preferences import Preferences, understand
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("N1")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, KnownSpec
-from pinakes.errors import ModelError
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.recommend.recommender import Recommendations, Recommender, Request
+from stackroom.catalogue.spec import CatalogueSpec, KnownSpec
+from stackroom.errors import ModelError
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.recommend.recommender import Recommendations, Recommender, Request
 from support.memory_shelf import MemoryShelf
 from support.searching import recommend as recommend_from
 

@@ -8,30 +8,22 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, package_recipe
-from pinakes.errors import StorageError
-from pinakes.library import CALIBRATION_FILE
-from pinakes.model.record import Record
-from pinakes.model.vectors import ModelId
-from pinakes.search.calibrate import Calibration, calibrate, find_calibration, load_probes, save_calibration
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.errors import StorageError
+from stackroom.library import CALIBRATION_FILE
+from stackroom.model.record import Record
+from stackroom.model.vectors import ModelId
+from stackroom.search.calibrate import Calibration, calibrate, find_calibration, load_probes, save_calibration
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P2")
 
 MODEL = ModelId(name="word-hash", dimension=64)
 KNOWN = Calibration(model=MODEL, middle=0.3, spread=0.1)
-FORMER = {
-    "model": asdict(MODEL),
-    "floor": 0.4,
-    "relevant": 0.55,
-    "similar": 0.65,
-    "highly_similar": 0.8,
-    "identical": 0.95,
-}
 WORDS = ("star", "bread", "sea", "robot", "garden", "king", "winter", "river")
 
 
@@ -123,15 +115,6 @@ def test_a_calibration_is_found_again_as_it_was_saved(tmp_path: Path) -> None:
         assert find_calibration(path) == calibration
 
 
-@pytest.mark.row("N2")
-def test_a_file_of_an_earlier_version_is_read_as_the_middle_and_the_spread_it_was_made_of(tmp_path: Path) -> None:
-    path = tmp_path / CALIBRATION_FILE
-    path.write_text(json.dumps(FORMER))
-    read = find_calibration(path)
-    assert read is not None
-    assert (read.model, read.middle, read.spread) == (MODEL, pytest.approx(0.3), pytest.approx(0.1))
-
-
 DAMAGED = {
     "empty": "",
     "cut": json.dumps(asdict(KNOWN))[:40],
@@ -142,7 +125,6 @@ DAMAGED = {
     "a model alone": json.dumps({"model": asdict(MODEL)}),
     "no model": json.dumps({**asdict(KNOWN), "model": None}),
     "a model without a name": json.dumps({**asdict(KNOWN), "model": {"dimension": 64}}),
-    "half of an earlier version's": json.dumps({"model": asdict(MODEL), "floor": 0.2}),
 }
 
 
@@ -161,8 +143,6 @@ WRONG = [
     {**asdict(KNOWN), "middle": 3.0},
     {**asdict(KNOWN), "spread": 0.0},
     {**asdict(KNOWN), "spread": -0.1},
-    {**FORMER, "floor": None},
-    {**FORMER, "floor": 0.9},
 ]
 
 
@@ -199,7 +179,7 @@ def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
         app = new_app()
         source = JsonRows(tmp_path / "rows.jsonl")
         add_catalogue(
-            app, source, recipe=package_recipe(get_package("anime")), name="anime", progress=lambda _report: None
+            app, source, recipe=package_recipe(PACKAGES.get("anime")), name="anime", progress=lambda _report: None
         )
         app.close()
         return app.library.get_installed("anime").folder

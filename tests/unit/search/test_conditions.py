@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import SEES_EVERYTHING, WHOLE, AllOf, AnyOf, Condition, NoneOf, Range, Visibility
-from pinakes.search.conditions import NamedConditions, resolve_conditions, without_adult
-from pinakes.shelf.port import ShelfReader
+from stackroom.errors import InputError
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import SEES_EVERYTHING, WHOLE, AllOf, AnyOf, Condition, NoneOf, Range, Visibility
+from stackroom.search.conditions import NamedConditions, resolve_conditions, without_adult
+from stackroom.shelf.port import ShelfReader
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import SearchSpec
-from pinakes.model.hits import build_ranking
-from pinakes.search.candidates import Candidates, line_up
-from pinakes.search.fuse import blend
+from stackroom.catalogue.spec import SearchSpec
+from stackroom.model.hits import build_ranking
+from stackroom.search.candidates import Candidates, line_up
+from stackroom.search.fuse import blend
 
 pytestmark = pytest.mark.row("T2")
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Range, Scope
-from pinakes.search.calibrate import Calibration, calibrate
+from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, Range, Scope
+from stackroom.search.calibrate import Calibration, calibrate
 from support.embedders import WORD_MODEL
 from support.searching import ShelfSearcher
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import build_ranking
-from pinakes.model.record import Key
-from pinakes.search.candidates import Candidates, candidate_keys, line_up
-from pinakes.search.fuse import FUSIONS, blend, reciprocal_rank
+from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.model.hits import build_ranking
+from stackroom.model.record import Key
+from stackroom.search.candidates import Candidates, candidate_keys, line_up
+from stackroom.search.fuse import FUSIONS, blend, reciprocal_rank
 
 SPEC = SearchSpec()
 QUERY = np.array([1.0, 0.0], dtype=np.float32)

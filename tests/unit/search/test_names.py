@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Scope, Visibility
-from pinakes.search.names import NameChoice, resolve_name
-from pinakes.text.names import MatchedBy
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, Scope, Visibility
+from stackroom.search.names import NameChoice, resolve_name
+from stackroom.text.names import MatchedBy
 
 pytestmark = pytest.mark.row("A8")
 
@@ -92,7 +92,7 @@ def test_a_suggestion_means_its_record_when_it_is_given_back(stories: Any) -> No
     assert (choice.record.id, choice.by) == ("remake", MatchedBy.ID)
 
 
-@pytest.mark.parametrize("asked", ["bebop", "pinakes://anime/bebop", "anime/bebop", " bebop "])
+@pytest.mark.parametrize("asked", ["bebop", "stackroom://anime/bebop", "anime/bebop", " bebop "])
 def test_an_id_in_any_form_in_which_it_was_shown_is_certain(stories: Any, asked: str) -> None:
     choice = resolve_name(stories.shelf.reader(), stories.spec, asked, scope=WHOLE, catalogue="anime")
     assert choice.record is not None

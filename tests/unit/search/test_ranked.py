@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.hits import Evidence
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.search.calibrate import calibrate
+from stackroom.model.hits import Evidence
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.search.calibrate import calibrate
 from support.searching import ShelfSearcher
 
 pytestmark = pytest.mark.row("A4")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import Evidence, MatchType, SearchMode
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Visibility
-from pinakes.model.vectors import ModelId
-from pinakes.search.calibrate import Calibration
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Embedding, Put
+from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.model.hits import Evidence, MatchType, SearchMode
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, AllOf, Range, Scope, Visibility
+from stackroom.model.vectors import ModelId
+from stackroom.search.calibrate import Calibration
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import Embedding, Put
 from support.memory_shelf import MemoryShelf
 from support.searching import ShelfSearcher
 

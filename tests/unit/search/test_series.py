@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.model.record import Record
-from pinakes.search.series import (
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.record import Record
+from stackroom.search.series import (
     MIN_INNER_CHARS,
     MIN_SHARED_CHARS,
     MIN_STEM_CHARS,
@@ -36,7 +36,7 @@ from pinakes.search.series import (
     ],
 )
 def test_the_stem_of_a_title_has_no_season_and_no_subtitle(title: str, stem: str) -> None:
-    recommend = get_package("anime").spec.recommend
+    recommend = PACKAGES.get("anime").spec.recommend
     assert recommend is not None
     assert title_stem(title, markers=recommend.series_markers) == stem
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.hits import FacetCount
-from pinakes.model.record import Record
-from pinakes.model.scope import Visibility
-from pinakes.search.values import FieldValues, field_values
+from stackroom.model.hits import FacetCount
+from stackroom.model.record import Record
+from stackroom.model.scope import Visibility
+from stackroom.search.values import FieldValues, field_values
 
 COUNTS = {"comedy": 50, "sci-fi": 30, "slice of life": 20, "shounen": 12, "historical": 9, "vampire": 5, "zombies": 3}
 SYNONYMS = {"sci-fi": ("science fiction",), "shounen": ("shonen",), "girls love": ("yuri",), "historical": ("history",)}

@@ -8,19 +8,19 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.errors import OverloadedError, RateLimitedError
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import Action, Cost, Principal, Quotas
-from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.caller import Caller
-from pinakes.serve.caller_limits import RefusalThrottle
-from pinakes.serve.workers import Workers
-from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.errors import OverloadedError, RateLimitedError
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.caller import Caller
+from stackroom.serve.caller_limits import RefusalThrottle
+from stackroom.serve.workers import Workers
+from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 TEMPLATE = "notes://{name}"
 READER = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp import types
 
-from pinakes.serve.frames import (
+from stackroom.serve.frames import (
     MAX_FRAME_BYTES,
     BadFrameError,
     UnaskedAnswerError,

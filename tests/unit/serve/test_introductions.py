@@ -8,13 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.serve import introductions
-from pinakes.serve.introductions import KEPT_S, Introductions
-from pinakes.tools.instructions import GENERAL, WITHOUT_CATALOGUES
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import InputError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.serve import introductions
+from stackroom.serve.introductions import KEPT_S, Introductions
+from stackroom.tools.instructions import GENERAL, WITHOUT_CATALOGUES
+from stackroom.tools.toolbox import Toolbox
 
 READER = replace(LOCAL_USER, name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 

@@ -9,15 +9,15 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import Principal, Quotas
-from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.caller import Caller
-from pinakes.serve.mcp_server import Handlers
-from pinakes.serve.workers import Workers
-from pinakes.tools.toolbox import Toolbox
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import Principal, Quotas
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.caller import Caller
+from stackroom.serve.mcp_server import Handlers
+from stackroom.serve.workers import Workers
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z13")
 

@@ -6,10 +6,10 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.model.principal import LOCAL_USER, Action, Identity
-from pinakes.serve.http import serve
-from pinakes.serve.http.streams import Streams
-from pinakes.serve.list_changes import ListChanges
+from stackroom.model.principal import LOCAL_USER, Action, Identity
+from stackroom.serve.http import serve
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.list_changes import ListChanges
 
 ADA = Identity(principal=replace(LOCAL_USER, name="ada"), credential_id="a", expires_at=None)
 BOB = Identity(principal=replace(LOCAL_USER, name="bob"), credential_id="b", expires_at=None)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pinakes.serve.logs import JSONLines, TextLines
+from stackroom.serve.logs import JSONLines, TextLines
 
 
 def line_of(message: str, *arguments: object, **fields: object) -> dict[str, object]:
-    record = logging.LogRecord("pinakes.test", logging.WARNING, "x.py", 1, message, arguments, None)
-    record.pinakes = fields
+    record = logging.LogRecord("stackroom.test", logging.WARNING, "x.py", 1, message, arguments, None)
+    record.stackroom = fields
     line = JSONLines().format(record)
     assert "\n" not in line
     return dict(json.loads(line))
@@ -21,7 +21,7 @@ def line_of(message: str, *arguments: object, **fields: object) -> dict[str, obj
 
 def test_a_line_has_its_message_and_its_fields() -> None:
     line = line_of("%s is söft", "snow", user="ada", ms=1.5)
-    assert (line["level"], line["logger"], line["message"]) == ("WARNING", "pinakes.test", "snow is söft")
+    assert (line["level"], line["logger"], line["message"]) == ("WARNING", "stackroom.test", "snow is söft")
     assert (line["user"], line["ms"]) == ("ada", 1.5)
 
 
@@ -42,13 +42,13 @@ EVIL = "\x1b[31mred\x1b[0m\n2026-01-01 INFO forged \u202etitle"
 
 
 def text_line_of(message: str, *arguments: object, exc_info: Any = None) -> str:
-    record = logging.LogRecord("pinakes.test", logging.WARNING, "x.py", 1, message, arguments, exc_info)
+    record = logging.LogRecord("stackroom.test", logging.WARNING, "x.py", 1, message, arguments, exc_info)
     return TextLines("%(levelname)s %(name)s: %(message)s").format(record)
 
 
 @pytest.mark.row("N10")
 def test_no_text_in_a_log_line_controls_the_terminal_or_forges_a_line() -> None:
-    assert text_line_of("row %s", EVIL) == "WARNING pinakes.test: row red 2026-01-01 INFO forged title"
+    assert text_line_of("row %s", EVIL) == "WARNING stackroom.test: row red 2026-01-01 INFO forged title"
     assert line_of("row %s", EVIL, target=EVIL)["target"] == "red\n2026-01-01 INFO forged title"
 
 
@@ -58,7 +58,7 @@ def test_the_lines_of_an_exception_are_indented() -> None:
     except RuntimeError:
         told = text_line_of("failed", exc_info=sys.exc_info())
     first, *others = told.splitlines()
-    assert first == "WARNING pinakes.test: failed"
+    assert first == "WARNING stackroom.test: failed"
     assert others
     assert all(line.startswith("  ") for line in others)
     assert "\x1b" not in told

@@ -4,9 +4,9 @@ import pytest
 from mcp import types
 from mcp_types import methods
 
-from pinakes.errors import InputError, RateLimitedError
-from pinakes.gate.answer import Answer
-from pinakes.serve.mcp_server import RETRY_AFTER, _result
+from stackroom.errors import InputError, RateLimitedError
+from stackroom.gate.answer import Answer
+from stackroom.serve.mcp_server import RETRY_AFTER, _result
 
 ANSWERS = {
     "found": Answer(structured={"results": [{"title": "Sea", "year": None}], "total": 1}, text="1 found"),

@@ -9,13 +9,13 @@ import anyio
 import pytest
 from mcp import types
 
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
-from pinakes.serve.caller import Caller, caller_of
-from pinakes.serve.mcp_server import build_server
-from pinakes.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.serve.caller import Caller, caller_of
+from stackroom.serve.mcp_server import build_server
+from stackroom.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 OPENING = [

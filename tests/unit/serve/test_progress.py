@@ -7,14 +7,14 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
-from pinakes.serve import progress
-from pinakes.serve.caller import Caller, caller_of
-from pinakes.serve.mcp_server import build_server
-from pinakes.serve.message_loop import serve_messages
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.serve import progress
+from stackroom.serve.caller import Caller, caller_of
+from stackroom.serve.mcp_server import build_server
+from stackroom.serve.message_loop import serve_messages
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 HEARD_BEATS = 2
@@ -45,7 +45,7 @@ class SlowCall:
             self._may_end.set()
 
     def run(self, _principal: Principal, _params: NoParams) -> Done:
-        assert self._may_end.wait(10)
+        assert self._may_end.wait(120)
         return Done()
 
     async def receive(self) -> str | None:

@@ -5,9 +5,9 @@ import sys
 
 QUICK = """
 import sys
-from pinakes.serve.quick_sdk import prepare_import
+from stackroom.serve.quick_sdk import prepare_import
 prepare_import()
-import pinakes.serve.stdio
+import stackroom.serve.stdio
 unused = [name for name in ("mcp.client", "mcp.server.mcpserver", "httpx2") if name in sys.modules]
 from mcp_types.methods import validate_client_request
 hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "one", "version": "1"}}
@@ -23,7 +23,7 @@ print(unused, ClientSession.__name__, MCPServer.__name__, "mcp.client" in sys.mo
 
 HEAVY_MODULES = """
 import sys
-import pinakes.cli.connect
+import stackroom.cli.connect
 print([name for name in ("mcp", "onnxruntime", "tokenizers", "sqlalchemy", "starlette") if name in sys.modules])
 """
 

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
-from pinakes.errors import InputError
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import AuditEntry
-from pinakes.model.principal import Action, Cost, Principal
-from pinakes.serve.caller import caller_of
-from pinakes.serve.http.app import build_app
-from pinakes.serve.http.authenticate import Authenticator
-from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.streams import Streams
-from pinakes.serve.mcp_server import build_server
-from pinakes.serve.tool_naming import ToolNaming, asked_names
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import InputError
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import AuditEntry
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.serve.caller import caller_of
+from stackroom.serve.http.app import build_app
+from stackroom.serve.http.authenticate import Authenticator
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.mcp_server import build_server
+from stackroom.serve.tool_naming import ToolNaming, asked_names
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("N17")
 

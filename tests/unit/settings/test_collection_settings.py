@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.settings import Settings, load_settings
+from stackroom.errors import InputError
+from stackroom.settings import Settings, load_settings
 
 
 def load(home: Path, file: str = "", **environment: str) -> Settings:
-    (home / "pinakes.toml").write_text(file, encoding="utf-8")
-    return load_settings({"PINAKES_HOME": str(home), **environment})
+    (home / "stackroom.toml").write_text(file, encoding="utf-8")
+    return load_settings({"STACKROOM_HOME": str(home), **environment})
 
 
 @pytest.mark.row("T7")
@@ -50,8 +50,8 @@ def test_the_file_names_the_collections_too(tmp_path: Path) -> None:
         ({"base_db_path": " "}, "is empty"),
         ({"GCS_BUCKET_NAME": "gs://bucket"}, "is not the name of a bucket; write it alone"),
         ({"GCS_BUCKET_NAME": "one", "base_db_path": "s3://two/x"}, "GCS_BUCKET_NAME is one; set one of them"),
-        ({"PINAKES_COLLECTIONS_REFRESH_S": "-1"}, "is less than 0"),
-        ({"PINAKES_MODELS": "s3://bucket/models"}, "is an address; a file or folder of this machine is needed"),
+        ({"STACKROOM_COLLECTIONS_REFRESH_S": "-1"}, "is less than 0"),
+        ({"STACKROOM_MODELS": "s3://bucket/models"}, "is an address; a file or folder of this machine is needed"),
     ],
 )
 def test_a_place_that_cannot_work_is_refused_with_what_would_be_right(
@@ -65,7 +65,7 @@ def test_a_place_that_cannot_work_is_refused_with_what_would_be_right(
 @pytest.mark.parametrize("address", ["s3://bucket/lib", "gs://bucket", "az://container/lib"])
 def test_a_library_at_an_address_is_refused_with_the_commands_that_work(address: str) -> None:
     with pytest.raises(InputError) as refused:
-        load_settings({"PINAKES_HOME": address})
-    assert f"pinakes publish NAME {address}" in refused.value.message
-    assert f"pinakes sync {address}" in refused.value.message
+        load_settings({"STACKROOM_HOME": address})
+    assert f"stackroom publish NAME {address}" in refused.value.message
+    assert f"stackroom sync {address}" in refused.value.message
     assert f"base_db_path={address}" in refused.value.message

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.setting_types import SettingsSection, setting
-from pinakes.settings import ENVIRONMENT, Settings, load_settings, read_section
+from stackroom.errors import InputError
+from stackroom.setting_types import SettingsSection, setting
+from stackroom.settings import ENVIRONMENT, Settings, load_settings, read_section
 
 
 def load(home: Path, file: str = "", **environment: str) -> Settings:
-    (home / "pinakes.toml").write_text(file, encoding="utf-8")
-    return load_settings({"PINAKES_HOME": str(home), **environment})
+    (home / "stackroom.toml").write_text(file, encoding="utf-8")
+    return load_settings({"STACKROOM_HOME": str(home), **environment})
 
 
 def test_without_a_file_or_variables_everything_is_local(tmp_path: Path) -> None:
-    settings = load_settings({"PINAKES_HOME": str(tmp_path)})
+    settings = load_settings({"STACKROOM_HOME": str(tmp_path)})
     assert settings == Settings(home=tmp_path)
     assert (settings.embedding.kind, settings.rerank.url) == ("local", "")
     assert settings.catalogues_folder == tmp_path / "catalogues"
@@ -26,12 +26,12 @@ def test_without_a_file_or_variables_everything_is_local(tmp_path: Path) -> None
 def test_without_a_home_the_library_is_in_the_platform_s_data_folder() -> None:
     home = load_settings({}).home
     assert home.is_absolute()
-    assert home.name == "pinakes"
+    assert home.name == "stackroom"
 
 
 def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_path: Path) -> None:
     file = '[embedding]\nkind = "ollama"\nmodel = "from-file"\ndimension = 768\n[rerank]\ntimeout_s = 1\n'
-    settings = load(tmp_path, file, PINAKES_EMBED_MODEL="from-environment")
+    settings = load(tmp_path, file, STACKROOM_EMBED_MODEL="from-environment")
     assert settings.embedding.kind == "ollama"
     assert settings.embedding.model == "from-environment"
     assert settings.embedding.dimension == 768
@@ -40,7 +40,7 @@ def test_the_file_changes_the_defaults_and_the_environment_changes_the_file(tmp_
 
 
 def test_an_empty_variable_is_as_good_as_none(tmp_path: Path) -> None:
-    assert load(tmp_path, '[embedding]\nkind = "tei"', PINAKES_EMBED_KIND="").embedding.kind == "tei"
+    assert load(tmp_path, '[embedding]\nkind = "tei"', STACKROOM_EMBED_KIND="").embedding.kind == "tei"
 
 
 @pytest.mark.row("A12")
@@ -56,20 +56,20 @@ def test_an_empty_variable_is_as_good_as_none(tmp_path: Path) -> None:
 def test_a_known_kind_of_server_is_looked_for_at_its_usual_place(
     tmp_path: Path, kind: str, url: str, path: str
 ) -> None:
-    embedding = load(tmp_path, PINAKES_EMBED_KIND=kind).embedding
+    embedding = load(tmp_path, STACKROOM_EMBED_KIND=kind).embedding
     assert (embedding.url, embedding.path) == (url, path)
 
 
 @pytest.mark.row("A12")
 def test_a_server_s_address_can_be_given(tmp_path: Path) -> None:
-    given = {"PINAKES_EMBED_KIND": "infinity", "PINAKES_EMBED_URL": "http://example.org:1/"}
+    given = {"STACKROOM_EMBED_KIND": "infinity", "STACKROOM_EMBED_URL": "http://example.org:1/"}
     assert load(tmp_path, **given).embedding.url == "http://example.org:1"
 
 
 ISSUER = {
-    "PINAKES_AUTH_ISSUER": "https://login.example",
-    "PINAKES_AUTH_AUDIENCE": "pinakes",
-    "PINAKES_AUTH_PUBLIC_KEY_FILE": "key.pem",
+    "STACKROOM_AUTH_ISSUER": "https://login.example",
+    "STACKROOM_AUTH_AUDIENCE": "stackroom",
+    "STACKROOM_AUTH_PUBLIC_KEY_FILE": "key.pem",
 }
 
 
@@ -78,7 +78,7 @@ def section_of(settings: Settings, section: str) -> Any:
     return getattr(settings, section.rpartition(".")[2]) if section else settings
 
 
-@pytest.mark.parametrize("variable", [name for name in ENVIRONMENT if name != "PINAKES_AUTH_JWKS_URL"])
+@pytest.mark.parametrize("variable", [name for name in ENVIRONMENT if name != "STACKROOM_AUTH_JWKS_URL"])
 def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: str) -> None:
     section, key = ENVIRONMENT[variable]
     default = getattr(section_of(Settings(home=tmp_path), section), key)
@@ -114,7 +114,7 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ("[server]\nport = 80.5", "'server.port': 80.5 is not a whole number"),
         ("[server]\nport = true", "'server.port': True is not a number"),
         ("[server]\nthreads = inf", "'server.threads': inf is not a finite number"),
-        ("[embedding", "pinakes.toml"),
+        ("[embedding", "stackroom.toml"),
         ("[server]\nport = 70000", "'server.port': 70000 is more than 65535"),
         ("[server]\nallowed_hosts = 7", "'server.allowed_hosts': 7 is not a list of texts"),
         ('[server]\nlog_format = "xml"', "'server.log_format': no 'xml'; known: text, json"),
@@ -129,8 +129,6 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
             '[auth]\nissuer = "https://a"\naudience = "p"\njwks_url = "https://a/k"\nalgorithms = ["HS256"]',
             "'auth.algorithms': no 'HS256' .*known: RS256",
         ),
-        ('[shelves]\nx = "lance"', "setting 'shelves.x': 'lance' is no longer a kind of shelf; .*pinakes publish NAME"),
-        ('[shelves]\nx = "papyrus"', "setting 'shelves.x': 'papyrus' is not a kind of shelf; known: embedded"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
@@ -138,20 +136,15 @@ def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Pa
         load(tmp_path, file)
 
 
-def test_the_embedded_shelf_can_be_named(tmp_path: Path) -> None:
-    (tmp_path / "pinakes.toml").write_text('[shelves]\nx = "embedded"')
-    assert load_settings({"PINAKES_HOME": str(tmp_path)}).shelves == {"x": "embedded"}
-
-
 def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "pinakes.toml").write_bytes(b'# caf\xe9\nlog_level = "INFO"\n')
-    with pytest.raises(InputError, match=r"pinakes\.toml: not UTF-8 text"):
-        load_settings({"PINAKES_HOME": str(tmp_path)})
+    (tmp_path / "stackroom.toml").write_bytes(b'# caf\xe9\nlog_level = "INFO"\n')
+    with pytest.raises(InputError, match=r"stackroom\.toml: not UTF-8 text"):
+        load_settings({"STACKROOM_HOME": str(tmp_path)})
 
 
 def test_a_variable_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"embedding.timeout_s.*'soon' is not a number"):
-        load(tmp_path, PINAKES_EMBED_TIMEOUT_S="soon")
+        load(tmp_path, STACKROOM_EMBED_TIMEOUT_S="soon")
 
 
 @pytest.mark.parametrize("file", ["embedding = 7", 'rerank = "x"', "[log_level]\na = 1"])
@@ -162,8 +155,8 @@ def test_a_section_that_is_a_value_and_a_value_that_is_a_section_are_refused(tmp
 
 @pytest.mark.row("Z14")
 def test_flags_win_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:
-    (tmp_path / "pinakes.toml").write_text("[server]\nport = 1\n[mcp]\nenabled = false\n", encoding="utf-8")
-    home = {"PINAKES_HOME": str(tmp_path)}
+    (tmp_path / "stackroom.toml").write_text("[server]\nport = 1\n[mcp]\nenabled = false\n", encoding="utf-8")
+    home = {"STACKROOM_HOME": str(tmp_path)}
     assert load_settings(home).server.port == 1
     assert load_settings({**home, "PORT": "2"}).server.port == 2
     flags = {("server", "port"): 3, ("mcp", "enabled"): True}
@@ -197,8 +190,8 @@ def test_a_number_is_no_text(tmp_path: Path, file: str, name: str) -> None:
 
 def test_a_library_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").touch()
-    with pytest.raises(InputError, match=r"PINAKES_HOME: .*home is not a folder; the library must be one"):
-        load_settings({"PINAKES_HOME": str(tmp_path / "home")})
+    with pytest.raises(InputError, match=r"STACKROOM_HOME: .*home is not a folder; the library must be one"):
+        load_settings({"STACKROOM_HOME": str(tmp_path / "home")})
 
 
 class Weather(SettingsSection):
@@ -210,8 +203,8 @@ class Weather(SettingsSection):
 
 
 def load_with_weather(home: Path, file: str, **environment: str) -> Settings:
-    (home / "pinakes.toml").write_text(file, encoding="utf-8")
-    return load_settings({"PINAKES_HOME": str(home), **environment}, find_sections=lambda: ["weather", "weather_key"])
+    (home / "stackroom.toml").write_text(file, encoding="utf-8")
+    return load_settings({"STACKROOM_HOME": str(home), **environment}, find_sections=lambda: ["weather", "weather_key"])
 
 
 @pytest.mark.row("Z14")

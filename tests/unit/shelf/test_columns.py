@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
-from pinakes.shelf.terms import Entry
+from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
+from stackroom.shelf.terms import Entry
 
 
 def build_term_column(entries_by_row: Sequence[Sequence[Entry]]) -> TermColumn:

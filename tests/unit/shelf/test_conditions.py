@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pinakes.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, Cause
+from stackroom.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, Cause
 
 pytestmark = pytest.mark.row("T8")
 

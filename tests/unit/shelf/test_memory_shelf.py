@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.port import Put
-from pinakes.text.query import TextQuery
+from stackroom.catalogue.compiler import compile_text
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Put
+from stackroom.text.query import TextQuery
 from support.memory_shelf import K1, B, MemoryShelf
 
 SPEC = compile_text(

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.errors import InputError
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, AnyOf, Range
-from pinakes.shelf.terms import (
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import AUDIENCE_FIELD, KIND_FIELD, AnyOf, Range
+from stackroom.shelf.terms import (
     asked_term,
     entries_of,
     number_of,
@@ -19,8 +19,8 @@ from pinakes.shelf.terms import (
     text_tokens,
 )
 
-SPEC = get_package("documents").spec
-MUSIC = get_package("music").spec
+SPEC = PACKAGES.get("documents").spec
+MUSIC = PACKAGES.get("music").spec
 
 
 def record(**fields: Any) -> Record:

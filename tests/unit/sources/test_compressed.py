@@ -6,22 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
-from pinakes.errors import InputError
-from pinakes.sources.compressed import (
+from stackroom.errors import InputError
+from stackroom.sources.compressed import (
     find_compressed,
     is_compressed,
     open_decompressed,
     require_file,
     without_compression,
 )
-from pinakes.sources.json_rows import JsonRows
+from stackroom.sources.json_rows import JsonRows
+from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
 
 CONTENT = "käse 日本\n".encode() * 20_000
-PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstandard.compress, ".gz": gzip.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstd.compress, ".gz": gzip.compress}
 
 
 def read(path: Path) -> bytes:
@@ -99,7 +99,7 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def zst_of_one_line(megabytes: int) -> bytes:
-    packer = zstandard.ZstdCompressor().compressobj()
+    packer = zstd.ZstdCompressor()
     return b"".join([*(packer.compress(b"a" * 1_000_000) for _ in range(megabytes)), packer.flush()])
 
 

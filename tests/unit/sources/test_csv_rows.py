@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
-from pinakes.errors import InputError
-from pinakes.sources import csv_rows
-from pinakes.sources.csv_rows import CsvRows
-from pinakes.sources.port import SourceRow
+from stackroom.errors import InputError
+from stackroom.sources import csv_rows
+from stackroom.sources.csv_rows import CsvRows
+from stackroom.sources.port import SourceRow
+from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
 
@@ -39,7 +39,7 @@ def values(folder: Path, content: bytes | str, name: str = "a.csv") -> list[Any]
 def test_the_delimiter_is_told_by_the_lines_whatever_the_name(tmp_path: Path, delimiter: str, name: str) -> None:
     text = "".join(f'{number}{delimiter}"a, b; c | d"{delimiter}x y\n' for number in range(300))
     content = f"id{delimiter}title{delimiter}note\n{text}".encode()
-    packed = {"gz": gzip.compress, "zst": zstandard.compress}.get(name.rpartition(".")[2], bytes)(content)
+    packed = {"gz": gzip.compress, "zst": zstd.compress}.get(name.rpartition(".")[2], bytes)(content)
     rows = values(tmp_path, packed, name)
     assert rows[7] == {"id": "7", "title": "a, b; c | d", "note": "x y"}
     assert len(rows) == 300
@@ -364,7 +364,7 @@ def test_the_source_is_whole_and_named_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_packed_table_cut_short_is_an_error_and_not_a_shorter_catalogue(tmp_path: Path) -> None:
-    packed = zstandard.compress(("id,text\n" + "".join(f"{number},x\n" for number in range(5_000))).encode())
+    packed = zstd.compress(("id,text\n" + "".join(f"{number},x\n" for number in range(5_000))).encode())
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path, packed[:-20], "a.csv.zst")
 

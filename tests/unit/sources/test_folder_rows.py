@@ -11,10 +11,10 @@ import pypdf
 import pytest
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from pinakes.errors import InputError
-from pinakes.sources import folder_rows
-from pinakes.sources.folder_rows import FolderRows
-from pinakes.sources.port import SourceRow
+from stackroom.errors import InputError
+from stackroom.sources import folder_rows
+from stackroom.sources.folder_rows import FolderRows
+from stackroom.sources.port import SourceRow
 
 pytestmark = pytest.mark.row("T10")
 

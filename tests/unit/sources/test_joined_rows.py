@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.sources.joined_rows import has_telling_names
-from pinakes.sources.location import join_locations, stem_of
-from pinakes.sources.opener import holds_tables, open_source
-from pinakes.sources.options import ReadOptions
-from pinakes.sources.port import notes_of
+from stackroom.errors import InputError
+from stackroom.sources.joined_rows import has_telling_names
+from stackroom.sources.location import ReadOptions, join_locations, stem_of
+from stackroom.sources.opener import holds_tables, open_source
+from stackroom.sources.port import notes_of
 from support.spreadsheets import write_xlsx
 
 pytestmark = pytest.mark.row("N1")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
-from pinakes.errors import InputError
-from pinakes.ingest.paths import has_path, value_at
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import SourceRow
+from stackroom.errors import InputError
+from stackroom.ingest.values import has_path, value_at
+from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.port import SourceRow
+from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("A10")
 
@@ -23,7 +23,7 @@ LIST = json.dumps(ROWS).encode()
 NESTED = json.dumps({"license": "x", "data": ROWS}).encode()
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": lambda content: content,
-    ".zst": zstandard.compress,
+    ".zst": zstd.compress,
     ".gz": gzip.compress,
 }
 
@@ -63,7 +63,7 @@ def test_rows_come_out_as_they_went_in_with_their_places(
 
 
 def test_a_file_of_several_zstd_frames_is_read_to_its_end(tmp_path: Path) -> None:
-    packed = zstandard.compress(LINES) + zstandard.compress(LINES)
+    packed = zstd.compress(LINES) + zstd.compress(LINES)
     assert len(read(tmp_path, "a.jsonl.zst", packed)) == 1_000
 
 

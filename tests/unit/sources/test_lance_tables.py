@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import Recipe, add_catalogue, open_provider, own_recipe, package_recipe
-from pinakes.assembly.published import publish_catalogue
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError, InputError, StorageError
-from pinakes.ingest.pipeline import IngestReport
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import RowSource
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import Recipe, add_catalogue, open_provider, own_recipe, package_recipe
+from stackroom.assembly.published import publish_catalogue
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import ExpectedError, InputError, StorageError
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.port import RowSource
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
+lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 pa = importlib.import_module("pyarrow")
 
 SPEC = """
@@ -75,7 +75,7 @@ class Site:
         self.folder = folder
         self.server = embedding_server
         self.database = folder / "lancedb"
-        settings = embedding_server.settings(timeout_s=5)
+        settings = embedding_server.settings(timeout_s=120)
         self.here = App(Settings(home=folder / "here", embedding=settings))
         self.there = App(Settings(home=folder / "there", embedding=settings))
         self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
@@ -157,7 +157,7 @@ def test_a_published_table_has_columns_that_others_can_read(published: Site) -> 
     assert catan["vector"] == pytest.approx(vectors_of(published.here)["g1"])
     nearest = table.search(catan["vector"]).limit(1).to_list()
     assert [row["id"] for row in nearest] == ["g1"]
-    described = json.loads(table.schema.metadata[b"pinakes"])
+    described = json.loads(table.schema.metadata[b"stackroom"])
     assert (described["catalogue"], described["model"]) == ("games", published.server.model.name)
 
 
@@ -243,8 +243,8 @@ def test_a_restricted_record_stays_restricted(published: Site) -> None:
 
 def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site) -> None:
     table = published.table()
-    described = json.loads(table.schema.metadata[b"pinakes"]) | {"model": "other"}
-    renamed = table.to_arrow().replace_schema_metadata({b"pinakes": json.dumps(described).encode()})
+    described = json.loads(table.schema.metadata[b"stackroom"]) | {"model": "other"}
+    renamed = table.to_arrow().replace_schema_metadata({b"stackroom": json.dumps(described).encode()})
     published.write("games_documents", renamed, mode="overwrite")
     report = published.sync()
     assert (report.written, report.embedded) == (3, 3)
@@ -254,7 +254,7 @@ def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site)
 def test_documents_come_back_with_their_passages(site: Site, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n\n## Baking\n\nAn hour.\n")
-    documents = get_package("documents")
+    documents = PACKAGES.get("documents")
     source = documents.open_rows(str(tmp_path / "notes"))
     assert source is not None
     site.add(site.here, source, name="notes", recipe=package_recipe(documents))
@@ -293,7 +293,7 @@ def foreign_table(dimension: int) -> Any:
 def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(site: Site) -> None:
     dimension = site.server.model.dimension
     site.write("theirs", foreign_table(dimension))
-    recipe = package_recipe(get_package("documents"))
+    recipe = package_recipe(PACKAGES.get("documents"))
     report = site.sync(f"theirs?model={site.server.model.name}", name="theirs", recipe=recipe)
     assert (report.written, report.embedded, report.rejected) == (2, 0, 0)
     found = sorted(records_of(site.there, "theirs").values(), key=lambda one: str(one.get("path")))
@@ -306,7 +306,7 @@ def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(
 
 def test_vectors_of_an_unnamed_model_are_made_anew(site: Site) -> None:
     site.write("theirs", foreign_table(site.server.model.dimension))
-    report = site.sync("theirs", name="theirs", recipe=package_recipe(get_package("documents")))
+    report = site.sync("theirs", name="theirs", recipe=package_recipe(PACKAGES.get("documents")))
     assert (report.written, report.embedded) == (2, 2)
 
 
@@ -326,7 +326,7 @@ def test_the_model_that_lancedb_embeds_with_is_understood(site: Site) -> None:
     function = embeddings.register("words-of-a-test")(Words).create(name=site.server.model.name)
     config = embeddings.EmbeddingFunctionConfig(vector_column="vector", source_column="text", function=function)
     site.write("theirs", pa.table({"text": ["one", "two"]}), embedding_functions=[config])
-    report = site.sync("theirs", name="theirs", recipe=package_recipe(get_package("documents")))
+    report = site.sync("theirs", name="theirs", recipe=package_recipe(PACKAGES.get("documents")))
     assert (report.written, report.embedded) == (2, 0)
 
 
@@ -391,7 +391,7 @@ def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
 def test_without_lancedb_the_way_to_install_it_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     known = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else known(name))
-    for module in [name for name in sys.modules if name.startswith("pinakes.sources.lance")]:
+    for module in [name for name in sys.modules if name.startswith("stackroom.sources.lance")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(ExpectedError, match=r"pip install 'pinakes\[lance\]'"):
+    with pytest.raises(ExpectedError, match=r"pip install lancedb"):
         site.publish()

@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.sources.location import SourceLocation, join_locations, shown_name, split_locations, without_settings
-from pinakes.sources.opener import open_source
-from pinakes.sources.options import ReadOptions
+from stackroom.sources.location import (
+    ReadOptions,
+    SourceLocation,
+    join_locations,
+    shown_name,
+    split_locations,
+    without_settings,
+)
+from stackroom.sources.opener import open_source
 
 pytestmark = pytest.mark.row("N1")
 

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import apsw
 import pytest
-import zstandard
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.build import open_rows
-from pinakes.errors import InputError
-from pinakes.sources import unpacked
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.opener import ENDINGS, JSON, SHEET, SQLITE, open_source
-from pinakes.sources.options import ReadOptions
-from pinakes.sources.port import RowSource, TableSource, notes_of
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.build import open_rows
+from stackroom.errors import InputError
+from stackroom.sources import compressed
+from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.location import ReadOptions
+from stackroom.sources.opener import ENDINGS, JSON, SHEET, SQLITE, open_source
+from stackroom.sources.port import RowSource, TableSource, notes_of
+from stackroom.zstd import zstd
 from support.spreadsheets import write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.row("N1")
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,
-    ".zst": zstandard.compress,
+    ".zst": zstd.compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
 }
@@ -149,7 +149,7 @@ def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_o
     spec_name: str, location: str
 ) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        open_rows(get_package(spec_name), location)
+        open_rows(PACKAGES.get(spec_name), location)
 
 
 @pytest.mark.parametrize("packing", [one for one in PACKERS if one])
@@ -162,7 +162,7 @@ def test_a_compressed_file_is_bounded_by_what_it_unpacks_to(tmp_path: Path, name
 
 
 def test_the_limit_can_be_raised_and_is_part_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacked, "UNPACKED_MB", 1)
+    monkeypatch.setattr(compressed, "UNPACKED_MB", 1)
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"title\n" + b"Bread\n" * 500_000))
     with pytest.raises(InputError, match="it unpacks to more than 1 MB"):

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-import zstandard
 from arro3.core import Array, DataType, Field, Table, list_array, struct_array
 from arro3.io import write_parquet
 
-from pinakes.errors import InputError
-from pinakes.sources.parquet_rows import BATCH_ROWS, ParquetRows
+from stackroom.errors import InputError
+from stackroom.sources.parquet_rows import BATCH_ROWS, ParquetRows
+from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
 
 ROWS = BATCH_ROWS * 2 + 100
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
-    ".zst": zstandard.compress,
+    ".zst": zstd.compress,
     ".gz": gzip.compress,
 }
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.sources.opener import open_source
-from pinakes.sources.options import ReadOptions
-from pinakes.sources.sheet_rows import SheetRows
+from stackroom.errors import InputError
+from stackroom.sources.location import ReadOptions
+from stackroom.sources.opener import open_source
+from stackroom.sources.sheet_rows import SheetRows
 from support.spreadsheets import with_cached_values, write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
@@ -71,30 +71,6 @@ def test_a_value_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
     rows = [["region", "wine", "note"], ["Piedmont", "Barolo", "x"], [None, "Barbera", None], ["Rioja", "Reserva", "y"]]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3"]})
     assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
-
-
-def test_cells_of_opendocument_are_merged_in_the_same_way(tmp_path: Path) -> None:
-    covered = b"<table:covered-table-cell/>"
-
-    def merged(text: str, *, rows: int = 1, columns: int = 1) -> bytes:
-        spans = f'table:number-rows-spanned="{rows}" table:number-columns-spanned="{columns}"'
-        cell = f'<table:table-cell office:value-type="string" {spans}><text:p>{text}</text:p></table:table-cell>'
-        return cell.encode()
-
-    rows = [
-        ["region", "wine", "note"],
-        [merged("Italy", columns=3), covered, covered],
-        [merged("Piedmont", rows=2), "Barolo", "x"],
-        [covered, "Barbera", "y"],
-        [merged("Spain", columns=3), covered, covered],
-        ["Rioja", "Reserva", "z"],
-    ]
-    path = write_ods(tmp_path / "a.ods", {"A & B": rows})
-    assert [(row["region"], row["wine"], row["section"]) for row in values(path)] == [
-        ("Piedmont", "Barolo", "Italy"),
-        ("Piedmont", "Barbera", "Italy"),
-        ("Rioja", "Reserva", "Spain"),
-    ]
 
 
 def test_a_value_merged_over_columns_is_in_the_first_of_them(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import apsw
 import pytest
-import zstandard
 
-from pinakes.errors import InputError
-from pinakes.sources.database.joins import DEEPEST, MOST_JOINED, MOST_VALUES
-from pinakes.sources.sqlite_rows import SqliteRows
+from stackroom.errors import InputError
+from stackroom.sources.relations import DEEPEST, MOST_JOINED, MOST_VALUES
+from stackroom.sources.sqlite_rows import SqliteRows
+from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
 
@@ -28,7 +28,7 @@ INSERT INTO book VALUES (10, 'On engines and their many uses', 1, 9.5),
                         (12, 'Nobody wrote this long title', 99, 1), (13, 'Nor this, which is as long', NULL, 1);
 INSERT INTO book_author SELECT value, value FROM generate_series(1, 500);
 """
-PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstandard.compress, ".gz": gzip.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstd.compress, ".gz": gzip.compress}
 
 
 def made(folder: Path, sql: str, name: str = "a.sqlite") -> Path:

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import open_provider
-from pinakes.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
-from pinakes.settings import Settings, SourcesSettings
-from pinakes.sources.location import SourceLocation
-from pinakes.sources.options import ReadOptions
-from pinakes.sources.port import RowSource, notes_of
-from pinakes.sources.web_file import open_web_file
+from stackroom.assembly.app import App
+from stackroom.assembly.build import open_provider
+from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
+from stackroom.settings import Settings, SourcesSettings
+from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.port import RowSource, notes_of
+from stackroom.sources.web_file import open_web_file
 from support.loopback import FileServer
 from support.spreadsheets import write_xlsx
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
+from stackroom.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from pinakes.text.chunks import MOST_CHARS, READ_TOKENS, Passage, first_heading, split_passages
-from pinakes.text.tokens import MeasuredText, estimate_tokens
+from stackroom.text.chunks import MOST_CHARS, READ_TOKENS, Passage, first_heading, split_passages
+from stackroom.text.tokens import MeasuredText, estimate_tokens
 
 pytestmark = pytest.mark.row("T10")
 

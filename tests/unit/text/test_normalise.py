@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinakes.text.normalise import clean, fold, fold_name
+from stackroom.text.normalise import clean, fold, fold_name
 
 
 @pytest.mark.parametrize("unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])

@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 import pytest
 
-from pinakes.text.places import hide_places, hider_of
+from stackroom.text.places import hide_places, hider_of
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from pinakes.text.places import hide_places, hider_of
         ("see '/var/lib/x/y'; then", "see 'y'; then"),
         ("POST /v1/me/password with JSON; /openapi.json lists the paths", None),
         ("dnd/records.sqlite: cannot be opened; km/h and/or 3/4", None),
-        ("no record 'pinakes://anime/5'", None),
+        ("no record 'stackroom://anime/5'", None),
     ],
 )
 def test_paths_are_cut_to_their_last_part_and_addresses_of_services_left_out(message: str, shown: str | None) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pinakes.text.plain import plain_text
-from pinakes.text.tokens import MeasuredText
+from stackroom.text.plain import plain_text
+from stackroom.text.tokens import MeasuredText
 
 pytestmark = pytest.mark.row("T10")
 

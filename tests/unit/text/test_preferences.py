@@ -7,18 +7,18 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import process_time
 from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.text.preference_effects import Checks, Nudge
-from pinakes.text.preference_pieces import Leaning, Tone
-from pinakes.text.preference_vocabulary import PreferenceVocabulary
-from pinakes.text.preferences import Preferences, Understood, understand
+from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.text.preference_effects import Checks, Nudge
+from stackroom.text.preference_pieces import Leaning, Tone
+from stackroom.text.preference_vocabulary import PreferenceVocabulary
+from stackroom.text.preferences import Preferences, Understood, understand
+from support.work import count_calls
 
 SENTENCES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))["sentence"]
 TAGS: Final = (
@@ -78,6 +78,8 @@ HARD_SENTENCES: Final = (
     *(" ", "'", '"', "-", ",", ".,/", "x", "x-", "🙂", "\0", "between 2010 and ", "the last ", "only comedy or "),
 )
 
+MOST_CALLS: Final = 100_000
+
 
 def condition(written: Mapping[str, Any]) -> Condition:
     """Return the condition that a table of the file spells."""
@@ -87,16 +89,6 @@ def condition(written: Mapping[str, Any]) -> Condition:
     name = next(name for name in kinds if name in written)
     made: Condition = kinds[name](written[name], tuple(written["of"]))
     return made
-
-
-def best_time_s(sentence: str, tries: int = 7) -> float:
-    """Return the least processor time that understanding the sentence took: others may be using the machine."""
-    times = []
-    for _ in range(tries):
-        start = process_time()
-        understand(sentence, ANIME)
-        times.append(process_time() - start)
-    return min(times)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES, ids=[sentence["say"] for sentence in SENTENCES])
@@ -246,14 +238,14 @@ def test_there_is_never_more_than_one_condition_of_a_kind_on_a_field(sentence: s
 
 
 @pytest.mark.parametrize("unit", HARD_SENTENCES)
-def test_ten_thousand_characters_made_to_be_slow_are_understood_within_twenty_milliseconds(unit: str) -> None:
+def test_ten_thousand_characters_made_to_be_slow_are_understood_with_little_work(unit: str) -> None:
     sentence = (unit * 10_000)[:10_000]
-    assert best_time_s(sentence) < 0.020
+    assert count_calls(lambda: understand(sentence, ANIME)) < MOST_CALLS
 
 
-def test_ten_thousand_characters_of_prose_are_understood_within_twenty_milliseconds() -> None:
+def test_ten_thousand_characters_of_prose_are_understood_with_little_work() -> None:
     prose = "Something like Mushishi but darker, set in space, after 2015 and under 26 episodes; no harem or zorbly. "
-    assert best_time_s((prose * 100)[:10_000]) < 0.020
+    assert count_calls(lambda: understand((prose * 100)[:10_000], ANIME)) < MOST_CALLS
 
 
 def test_a_word_for_a_fixed_number_is_the_catalogue_s_own() -> None:

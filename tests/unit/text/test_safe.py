@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from pinakes.text.safe import is_safe, safe_line, safe_text, safe_value
-from pinakes.text.safe_json import safe_json
+from stackroom.text.safe import is_safe, safe_json, safe_line, safe_text, safe_value
 
 HARMLESS = [
     "plain text, with\ttabs\nand lines",

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from pinakes.text.normalise import fold_name
-from pinakes.text.titles import MAX_NAME_CHARS, TitleIndex, array_fields, build_title_arrays
+from stackroom.text.normalise import fold_name
+from stackroom.text.titles import MAX_NAME_CHARS, TitleIndex, array_fields
+from support.titles import build_title_arrays
 
 NAMES = [
     ["Neon Genesis Evangelion", "新世紀エヴァンゲリオン"],

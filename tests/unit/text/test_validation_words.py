@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from pinakes.text.validation_words import plain_words, shown_value
+from stackroom.text.validation_words import plain_words, shown_value
 
 
 class Form(BaseModel):

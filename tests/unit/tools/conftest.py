@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Principal
-from pinakes.model.record import Record, RecordId
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Delete
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.spec import ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.model.record import Record, RecordId
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import Delete
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import Toolbox
 from support.texts import values_missing_from_text
 
 SONGS = """

@@ -11,17 +11,16 @@ from typing import Any
 import orjson
 import pytest
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.errors import UnknownResourceError, UnknownToolError
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.jobs.board import JobBoard
-from pinakes.jobs.context import JobContext
-from pinakes.jobs.runs import RunEnd, RunReport, RunState
-from pinakes.jobs.spec import JobSpec
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.admin.jobs import jobs_resources, jobs_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.errors import UnknownResourceError, UnknownToolError
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.job import JobContext, JobSpec
+from stackroom.jobs.runs import RunEnd, RunReport, RunState
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
+from stackroom.tools.toolbox import Toolbox
 from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z9")
@@ -152,7 +151,7 @@ def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, boar
             "jobs.action",
             {"action": "trigger", "job_id": "backup", "schedule": "1h"},
             "invalid_input",
-            "'schedule' is for the action 'schedule' only",
+            "'schedule' is for 'schedule', not for 'trigger'",
         ),
     ],
 )

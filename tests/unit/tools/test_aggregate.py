@@ -9,20 +9,20 @@ import jsonschema
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import FieldSpec, FieldType, FilterKind
-from pinakes.errors import InputError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Record, RecordId
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Put
-from pinakes.tools.aggregate.buckets import bucket_numbers, parse_bucketing
-from pinakes.tools.aggregate.figures import NumberColumn
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
+from stackroom.errors import InputError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.port import Put
+from stackroom.tools.aggregate.buckets import bucket_numbers, parse_bucketing
+from stackroom.tools.aggregate.figures import NumberColumn
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.texts import values_missing_from_text
 

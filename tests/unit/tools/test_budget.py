@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pinakes.errors import InputError
-from pinakes.tools.budget import (
+from stackroom.errors import InputError
+from stackroom.tools.budget import (
     DEFAULT_TOKENS,
     Forms,
     OffsetParams,
@@ -18,7 +18,7 @@ from pinakes.tools.budget import (
     shorten,
     shorten_list,
 )
-from pinakes.tools.spec import ToolResult
+from stackroom.tools.spec import ToolResult
 
 pytestmark = pytest.mark.row("N8")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pinakes.errors import StorageError, UnknownResourceError
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.endpoint import BodyParams, Endpoint, PageParams
-from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
+from stackroom.errors import StorageError, UnknownResourceError
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.tools.endpoint import BodyParams, Endpoint, PageParams
+from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
 
 
 class NamedBody(BodyParams):
@@ -27,9 +27,7 @@ def media_of(catalogue: str, *ids: str, action: Action = Action.ACCESS_CATALOG) 
         catalogue=catalogue,
         action=action,
         find=find,
-        kind_of=lambda _principal, record_id: "song" if record_id in ids else None,
         known_among=lambda _principal, wanted: set(ids) & set(wanted),
-        length_s_of=lambda _principal, _record_id: float(len(catalogue)),
     )
 
 
@@ -56,8 +54,6 @@ def test_a_body_with_an_undeclared_field_is_refused_without_its_value() -> None:
 def test_media_come_from_the_first_catalogue_that_has_the_record() -> None:
     media = CallerMedia(LOCAL_USER, [media_of("a", "one"), media_of("bb", "one", "two")])
     assert media.get_file("one", MediaKind.AUDIO).path == Path("a")
-    assert (media.get_location("two").catalogue, media.get_location("two").kind) == ("bb", "song")
-    assert (media.find_length_s("one"), media.find_length_s("two"), media.find_length_s("three")) == (1, 2, None)
     assert media.missing_among(["three", "two", "zero", "three", "one"]) == ["three", "zero"]
 
 
@@ -65,9 +61,8 @@ def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> N
     reader = Principal(name="ann", actions=frozenset({Action.ACCESS_CATALOG}))
     media = CallerMedia(reader, [media_of("a", "one", action=Action.SERVER_ADMIN)])
     assert media.missing_among(["one"]) == ["one"]
-    for ask in (lambda: media.get_file("one", MediaKind.AUDIO), lambda: media.get_location("one")):
-        with pytest.raises(UnknownResourceError, match="'one'"):
-            ask()
+    with pytest.raises(UnknownResourceError, match="'one'"):
+        media.get_file("one", MediaKind.AUDIO)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +77,8 @@ def test_media_of_other_catalogues_are_found_where_the_storage_of_one_fails() ->
     def fail(*_arguments: object) -> None:
         raise StorageError("the disk is away")
 
-    failing = replace(media_of("a", "one"), find=fail, kind_of=fail)
+    failing = replace(media_of("a", "one"), find=fail)
     media = CallerMedia(LOCAL_USER, [failing, media_of("bb", "two")])
     assert media.get_file("two", MediaKind.AUDIO).path == Path("bb")
-    assert (media.get_location("two").catalogue, media.find_length_s("two")) == ("bb", 2)
     with pytest.raises(StorageError):
         media.get_file("one", MediaKind.AUDIO)
-    with pytest.raises(StorageError):
-        media.get_location("one")

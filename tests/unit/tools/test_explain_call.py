@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
-from pinakes.tools.admin.inspect import Inspector, inspect_tools
-from pinakes.tools.explain.call import Question, explain_call
+from stackroom.errors import InputError
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
+from stackroom.tools.admin.inspect import Inspector, inspect_tools
+from stackroom.tools.explain.call import Question, explain_call
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.hits import SearchMode
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, NoneOf, Scope, Visibility
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.calibrate import calibrate
-from pinakes.search.conditions import adult_conditions
-from pinakes.search.searcher import Searcher
-from pinakes.search.trace import KeyedRecord
-from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
-from pinakes.tools.explain.explanation import Cut, Explanation, explain_record
-from pinakes.tools.explain.search_path import usual_path
+from stackroom.model.hits import SearchMode
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE, NoneOf, Scope, Visibility
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.calibrate import calibrate
+from stackroom.search.conditions import adult_conditions
+from stackroom.search.searcher import Searcher
+from stackroom.search.trace import KeyedRecord
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
+from stackroom.tools.explain.explanation import Cut, Explanation, explain_record
+from stackroom.tools.explain.search_path import usual_path
 
 pytestmark = pytest.mark.row("N3")
 

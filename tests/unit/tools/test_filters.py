@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
-from pinakes.tools.filters import (
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
+from stackroom.tools.filters import (
     filter_schema,
     filterable,
     parse_exclusions,
     parse_filters,
     require_excludable,
 )
-from pinakes.tools.generic.filter_guide import MOST_CHARS, filter_guide
+from stackroom.tools.generic.filter_guide import MOST_CHARS, filter_guide
 
 SHOP = """
 name = "shop"
@@ -345,4 +345,4 @@ def test_a_catalogue_without_filters_allows_only_no_filter() -> None:
 
 @pytest.mark.parametrize("name", ["anime", "music"])
 def test_the_filters_of_built_in_catalogues_have_a_valid_schema(name: str) -> None:
-    validator(get_package(name).spec)
+    validator(PACKAGES.get(name).spec)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
-from pinakes.tools.instructions import MOST_BYTES, instructions_for
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
+from stackroom.tools.instructions import MOST_BYTES, instructions_for
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.assembly.toolboxes import ToolChoice
-from pinakes.errors import StorageError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Record, RecordId
-from pinakes.settings import Settings
-from pinakes.shelf.port import Put
-from pinakes_catalogues.music.library import MusicLibrary
-from pinakes_catalogues.music.search import search_kinds
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.errors import StorageError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId
+from stackroom.settings import Settings
+from stackroom.shelf.port import Put
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.search import search_kinds
 
 OTHER = "other"
 OWN_RECORDS = {
@@ -40,7 +40,7 @@ class Twins:
 
     def __init__(self, app: App, layout: str) -> None:
         self.layout = layout
-        package = get_package(layout)
+        package = PACKAGES.get(layout)
         for name in (layout, OTHER):
             with importlib.resources.as_file(package.samples[0].files) as path:
                 add_catalogue(
@@ -201,7 +201,7 @@ def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the
 
     music = twins("music")
     expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")["tracks"]["items"]
-    monkeypatch.setattr("pinakes_catalogues.music.tools.search_kinds", fail_in_other)
+    monkeypatch.setattr("stackroom_catalogues.music.tools.search_kinds", fail_in_other)
     assert music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
     assert len(expected) == 3
 
@@ -223,7 +223,7 @@ def test_an_artist_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -
 @pytest.mark.parametrize("layout", ["papers", "anime", "judoka", "music"])
 def test_a_single_catalogue_says_nothing_of_catalogues(tmp_path: Path, layout: str) -> None:
     app = App(Settings(home=tmp_path))
-    package = get_package(layout)
+    package = PACKAGES.get(layout)
     with importlib.resources.as_file(package.samples[0].files) as path:
         add_catalogue(
             app,

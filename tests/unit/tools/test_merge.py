@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
-from pinakes.model.record import Key, Record, RecordId
-from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge
+from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge
 
 pytestmark = [pytest.mark.row("N9"), pytest.mark.row("N2")]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.serve.mcp_server import prompt_entry
+from stackroom.errors import InputError
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.serve.mcp_server import prompt_entry
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 NOBODY = Principal(name="nobody", actions=frozenset())

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import Settings
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import Settings
 from support.libraries import Library, opened
 
 pytestmark = pytest.mark.row("N10")
@@ -39,7 +39,7 @@ def test_a_row_of_a_table_is_found_with_its_file_and_line(library: Library) -> N
 def test_the_line_is_that_of_the_record(library: Library) -> None:
     (found,) = call(library, "search", query="Cowboy Bebop", catalogue="anime", limit=1).structured["results"]
     number = int(found["origin"].rpartition(" ")[2])
-    sample = Path(__file__).resolve().parents[3] / "src" / "pinakes_catalogues" / "anime" / "sample.jsonl"
+    sample = Path(__file__).resolve().parents[3] / "src" / "stackroom_catalogues" / "anime" / "sample.jsonl"
     assert f'"{found["title"]}"' in sample.read_text("utf-8").splitlines()[number - 1]
 
 

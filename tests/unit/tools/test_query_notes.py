@@ -2,9 +2,9 @@
 
 import pytest
 
-from pinakes.text.query import MAX_CHARS
-from pinakes.tools.query_notes import BLANK, find_query_note, with_query_notes
-from pinakes.tools.spec import FoundResult, NotedResult
+from stackroom.text.query import MAX_CHARS
+from stackroom.tools.query_notes import BLANK, find_query_note, with_query_notes
+from stackroom.tools.spec import FoundResult, NotedResult
 
 
 @pytest.mark.parametrize("query", ["", " ", "   ", "\t\n\r", "\u00a0", "\u3000"])

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.tools.record_text import (
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.tools.record_text import (
     field_line,
     find_page,
     plain_fields,

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.model.record import Record, RecordId
-from pinakes.shelf.port import Delete, Put
-from pinakes.tools.relations import check_relations
+from stackroom.api.registry import PACKAGES
+from stackroom.model.record import Record, RecordId
+from stackroom.shelf.port import Delete, Put
+from stackroom.tools.relations import check_relations
 from support.memory_shelf import MemoryShelf
 
-SPEC = get_package("music").spec
+SPEC = PACKAGES.get("music").spec
 
 
 def record(record_id: str, kind: str, **fields: Any) -> Put:

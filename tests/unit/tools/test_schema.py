@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 from pydantic import WithJsonSchema
 
-from pinakes.tools.schema import bare_common, brief_input, brief_output, compact_schema
-from pinakes.tools.spec import NotedResult, ToolResult
-from pinakes_catalogues.anime.tools import (
+from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema
+from stackroom.tools.spec import NotedResult, ToolResult
+from stackroom_catalogues.anime.tools import (
     BrowseParams,
     BrowseResult,
     DetailsParams,

@@ -5,12 +5,12 @@ from typing import Any, Literal
 import pytest
 from pydantic import ValidationError
 
-from pinakes.model.principal import Cost
-from pinakes.text.query import MAX_CHARS
-from pinakes.tools.generic import tools as generic
-from pinakes.tools.spec import ToolParams
-from pinakes_catalogues.music import shapes as music
-from pinakes_catalogues.papers import tools as papers
+from stackroom.model.principal import Cost
+from stackroom.text.query import MAX_CHARS
+from stackroom.tools.generic import tools as generic
+from stackroom.tools.spec import ToolParams
+from stackroom_catalogues.music import shapes as music
+from stackroom_catalogues.papers import tools as papers
 
 
 class Params(ToolParams):

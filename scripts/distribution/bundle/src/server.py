@@ -10,7 +10,7 @@ from pathlib import Path
 
 import platformdirs
 
-from pinakes.cli.main import main
+from stackroom.cli.main import main
 
 PENDING = ".samples-pending"
 """A file in the library while its samples lack what needs the embedding model."""
@@ -23,9 +23,9 @@ def option(name: str) -> str:
     return "" if "${" in value else value
 
 
-def run_pinakes(*arguments: str) -> int:
+def run_stackroom(*arguments: str) -> int:
     """Run a command in a process of its own, apart from the messages of the protocol."""
-    command = [sys.executable, "-m", "pinakes", *arguments]
+    command = [sys.executable, "-m", "stackroom", *arguments]
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
 
 
@@ -34,7 +34,7 @@ def fill(library: Path) -> None:
     if not any((library / "catalogues").glob("*")):
         library.mkdir(parents=True, exist_ok=True)
         (library / PENDING).touch()
-        run_pinakes("init", "--no-model")
+        run_stackroom("init", "--no-model")
     if (library / PENDING).exists():
         command = [sys.executable, __file__, FINISH]
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
@@ -42,7 +42,7 @@ def fill(library: Path) -> None:
 
 def finish(library: Path) -> int:
     """Complete the samples; what is interrupted, or needs a network that is away, is completed at another start."""
-    code = run_pinakes("init") or run_pinakes("model", "check")
+    code = run_stackroom("init") or run_stackroom("model", "check")
     if code == 0:
         (library / PENDING).unlink(missing_ok=True)
     return code
@@ -50,15 +50,15 @@ def finish(library: Path) -> int:
 
 def start(arguments: list[str]) -> int:
     """Serve, or do what the process in the background does."""
-    home = option("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")
+    home = option("STACKROOM_HOME") or platformdirs.user_data_dir("stackroom")
     library = Path(home).expanduser().absolute()
-    os.environ["PINAKES_HOME"] = str(library)
+    os.environ["STACKROOM_HOME"] = str(library)
     if FINISH in arguments:
         return finish(library)
-    if option("PINAKES_BUNDLE_SAMPLES") != "false":
+    if option("STACKROOM_BUNDLE_SAMPLES") != "false":
         fill(library)
-    names = [name.strip() for name in option("PINAKES_BUNDLE_CATALOGUES").split(",")]
-    sys.argv = ["pinakes", "serve", *filter(None, names)]
+    names = [name.strip() for name in option("STACKROOM_BUNDLE_CATALOGUES").split(",")]
+    sys.argv = ["stackroom", "serve", *filter(None, names)]
     return int(main() or 0)
 
 

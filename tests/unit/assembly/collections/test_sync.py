@@ -11,27 +11,27 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
-from pinakes.assembly.collections.state import PlaceState, load_state
-from pinakes.assembly.collections.sync import sync_place
-from pinakes.assembly.published import publish_catalogue
-from pinakes.assembly.server_health import ServerHealth
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.collection_settings import CollectionSettings
-from pinakes.errors import BusyError, StorageError
-from pinakes.ingest import pipeline
-from pinakes.ingest.ledger import Ledger
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
+from stackroom.assembly.collections.state import PlaceState, load_state
+from stackroom.assembly.collections.sync import sync_place
+from stackroom.assembly.published import publish_catalogue
+from stackroom.assembly.server_health import ServerHealth
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.collection_settings import CollectionSettings
+from stackroom.errors import BusyError, StorageError
+from stackroom.ingest import pipeline
+from stackroom.ingest.ledger import Ledger
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.sources.json_rows import JsonRows
 from support.games import GAMES_SPEC
 
-lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
+lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 pa = importlib.import_module("pyarrow")
-LanceRows = importlib.import_module("pinakes.sources.lance.rows").LanceRows
-LanceDatabase = importlib.import_module("pinakes.sources.lance.database").LanceDatabase
+LanceRows = importlib.import_module("stackroom.sources.lance.rows").LanceRows
+LanceDatabase = importlib.import_module("stackroom.sources.lance.database").LanceDatabase
 
 
 class Site:
@@ -58,7 +58,7 @@ class Site:
     def publish_notes(self, name: str = "notes") -> None:
         (self.folder / "notes").mkdir(exist_ok=True)
         (self.folder / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
-        package = get_package("documents")
+        package = PACKAGES.get("documents")
         source = package.open_rows(str(self.folder / "notes"))
         self.build(self.here, source, package_recipe(package), name)
         self.publish(name)
@@ -151,7 +151,7 @@ def test_a_table_of_others_becomes_a_collection_of_passages(site: Site) -> None:
     ("description", "reason"),
     [
         ({"layout": 2, "catalogue": "chess", "digest": "x-y"}, "follow the catalogue package 'chess', which is not"),
-        ({"layout": 99, "catalogue": "games"}, r"written by a newer version \(layout 99\); update Pinakes"),
+        ({"layout": 99, "catalogue": "games"}, r"written by a newer version \(layout 99\); update Stackroom"),
         ({"layout": 2, "catalogue": "g", "declaration": "name = 1", "digest": "x"}, "games_documents"),
         ({"layout": 2, "digest": "x-y"}, "its description has no valid 'catalogue'; publish the catalogue again"),
         ({"layout": 2, "catalogue": "games"}, "its description has no valid 'digest'; publish the catalogue again"),
@@ -167,7 +167,7 @@ def test_a_table_that_cannot_be_taken_in_is_skipped_with_the_reason(
     site.publish_notes()
     database = lancedb.connect(site.place)
     rows = database.open_table("games_documents").to_arrow()
-    changed = rows.replace_schema_metadata({b"pinakes": json.dumps(description).encode()})
+    changed = rows.replace_schema_metadata({b"stackroom": json.dumps(description).encode()})
     database.create_table("games_documents", data=changed, mode="overwrite")
     games, notes = site.sync().collections
     assert notes.outcome == "synced"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.assembly.collections.state import load_state, note_problem
-from pinakes.assembly.collections.watch import CollectionWatch, RunSync
-from pinakes.collection_settings import CollectionSettings
-from pinakes.errors import BusyError, StorageError
-from pinakes.settings import Settings
+from stackroom.assembly.collections.state import load_state, note_problem
+from stackroom.assembly.collections.sync_task import RunSync, sync_tasks
+from stackroom.background.background import Background
+from stackroom.background.task import TaskContext
+from stackroom.collection_settings import CollectionSettings
+from stackroom.errors import BusyError, StorageError
+from stackroom.settings import Settings
 from support.processes import wait_until
 
 
@@ -19,12 +21,13 @@ from support.processes import wait_until
 def watching(place: Path, home: Path, run_sync: RunSync) -> Iterator[None]:
     """Watch a folder of this machine, which is looked at once unless that fails."""
     settings = Settings(home=home, collections=CollectionSettings(base_db_path=str(place), refresh_s=0))
-    watch = CollectionWatch(settings, first_look_s=0, first_pause_s=0.01, jitter=lambda: 0, run_sync=run_sync)
-    watch.start()
+    background = Background()
+    background.add(*sync_tasks(settings, first_s=0.0, retry_s=0.01, run_sync=run_sync))
+    background.start()
     try:
         yield
     finally:
-        watch.stop()
+        background.stop()
 
 
 def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothing_changes(tmp_path: Path) -> None:
@@ -32,8 +35,8 @@ def test_a_look_that_another_sync_kept_from_starting_is_made_up_for_though_nothi
     codes = [BusyError.exit_code, BusyError.exit_code, 0]
     place, home = tmp_path / "vector_dbs", tmp_path / "home"
     place.mkdir()
-    with watching(place, home, lambda _place: codes.pop(0)):
-        wait_until(lambda: not codes, timeout_s=2)
+    with watching(place, home, lambda _place, _context: codes.pop(0)):
+        wait_until(lambda: not codes, timeout_s=120)
     assert load_state(home, str(place)).problem is None
 
 
@@ -46,11 +49,13 @@ def test_a_place_that_cannot_be_read_is_logged_and_looked_at_again_though_nothin
     home.mkdir()
     looks: list[str] = []
 
-    def fail(looked_at: str) -> int:
+    def fail(looked_at: str, _context: TaskContext) -> int:
         looks.append(looked_at)
         note_problem(home, looked_at, "it cannot be reached", now=datetime.now(UTC))
         return StorageError.exit_code
 
     with watching(place, home, fail):
-        wait_until(lambda: len(looks) >= 2, timeout_s=2)
-    assert [one.getMessage() for one in caplog.records] == ["collections: it cannot be reached"]
+        wait_until(lambda: len(looks) >= 2, timeout_s=120)
+    assert [one.getMessage() for one in caplog.records] == [
+        "background task 'sync collections' failed: it cannot be reached"
+    ]

@@ -1,7 +1,6 @@
 """Uploaded tables when something goes wrong: others with the same name, disks, several servers, odd files."""
 
 import shutil
-import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
@@ -10,54 +9,39 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.proposal import propose
-from pinakes.assembly.tables import removal
-from pinakes.assembly.tables.forms import PieceParams, ProposalBody, TableState
-from pinakes.assembly.tables.process import TableProcess
-from pinakes.assembly.tables.tables import Tables
-from pinakes.assembly.tables.uploads import DAY_S, FOLDER, make_upload, remove_left_over
-from pinakes.assembly.tables.worker import TableWorker
-from pinakes.errors import BusyError, ConflictError, StorageError
-from pinakes.model.scope import WHOLE
-from pinakes.settings import Settings
-from pinakes.shelf.lock import CatalogueLock
-from pinakes.sources.opener import open_file
-from pinakes.sources.options import NO_OPTIONS
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.proposal import propose
+from stackroom.assembly.tables import uploads, worker
+from stackroom.assembly.tables.forms import PieceParams, ProposalBody, TableState
+from stackroom.assembly.tables.tables import Tables
+from stackroom.assembly.tables.uploads import FOLDER, make_upload, remove_left_over
+from stackroom.errors import BusyError, ConflictError, StorageError
+from stackroom.model.scope import WHOLE
+from stackroom.settings import Settings
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.sources.location import NO_OPTIONS
+from stackroom.sources.opener import open_file
 
 pytestmark = [pytest.mark.row("N13"), pytest.mark.row("A11")]
 
 OWNER = "ada"
-WAIT_S = 30.0
+WAIT_S = 120.0
 PLAYS = b"code,play,year\np1,Hamlet,1603\np2,Macbeth,1606\np3,The Tempest,1611\n"
 OTHERS = b"code,play,year\nq1,Faust,1808\n"
 
 
-class HereProcess(TableProcess):
-    """A worker in the process of the tests, which starts faster than one of its own."""
+class Here:
+    """Runs workers in the process of the tests, which starts faster than one of its own."""
 
     before: Callable[[str], None] = staticmethod(lambda _do: None)
     """What happens before a request is carried out."""
 
-    def __init__(self) -> None:
-        self._worker = TableWorker(lambda _message: None)
-        self.is_ended = False
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it has not ended."""
-        return not self.is_ended
-
-    def ask(self, message: Mapping[str, Any], **_more: Any) -> Mapping[str, Any]:
+    @classmethod
+    def run(cls, request: Mapping[str, Any], **_more: Any) -> Mapping[str, Any]:
         """Carry out a request."""
-        type(self).before(message["do"])
-        return self._worker.answer(message)
-
-    def end(self) -> None:
-        """End it."""
-        self.is_ended = True
-        self._worker.close()
+        cls.before(request["do"])
+        return worker.answer(request, lambda _message: None)
 
 
 @pytest.fixture
@@ -69,7 +53,7 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 @pytest.fixture
 def tables(app: App, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tables]:
-    monkeypatch.setattr("pinakes.assembly.tables.tables.TableProcess", HereProcess)
+    monkeypatch.setattr("stackroom.assembly.tables.tables.run_worker", Here.run)
     tables = Tables(app, monotonic=lambda: 0.0)
     yield tables
     tables.stop()
@@ -89,7 +73,7 @@ def build(tables: Tables, table_id: str) -> tuple[TableState, str]:
 
 
 def add_others(app: App, *, name: str = "plays") -> None:
-    """Add a table as `pinakes add` does."""
+    """Add a table as `stackroom add` does."""
     file = app.settings.home / "others.csv"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(OTHERS)
@@ -124,7 +108,7 @@ def test_a_catalogue_that_others_have_added_to_is_not_removed_with_the_table(app
 def test_a_catalogue_that_is_being_written_to_is_not_removed_until_that_is_done(
     app: App, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "LOCK_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(uploads, "LOCK_TIMEOUT_S", 0.0)
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("plays.csv", PLAYS)
@@ -155,7 +139,7 @@ def test_a_build_neither_takes_nor_removes_a_catalogue_that_somebody_has_made_me
             declaration = tables.get_proposal(OWNER, table_id).declaration
             app.library.reserve("plays", "plays", declaration=declaration)
 
-    monkeypatch.setattr(HereProcess, "before", be_overtaken)
+    monkeypatch.setattr(Here, "before", be_overtaken)
     state, problem = build(tables, table_id)
     assert state is TableState.FAILED
     assert problem == "'name': there is a catalogue 'plays' already; choose another name"
@@ -182,10 +166,10 @@ def test_a_build_that_ends_early_removes_its_own_catalogue_and_none_that_somebod
         finally:
             app.library.reserve("plays", "plays", declaration=declaration)
 
-    monkeypatch.setattr(HereProcess, "before", be_killed)
+    monkeypatch.setattr(Here, "before", be_killed)
     assert build(tables, table_id) == (TableState.FAILED, "killed")
     assert not (app.library.folder / "plays").exists()
-    monkeypatch.setattr(HereProcess, "before", be_killed_later)
+    monkeypatch.setattr(Here, "before", be_killed_later)
     assert build(tables, table_id) == (TableState.FAILED, "killed")
     assert app.library.list_unfinished() == ["plays"]
 
@@ -207,7 +191,7 @@ def test_what_cannot_be_deleted_is_said_and_no_table_stays_as_being_built(
     whole, half = send(tables, file="whole.csv"), send(tables)
     with monkeypatch.context() as broken:
         broken.setattr(shutil, "rmtree", refuse)
-        broken.setattr(HereProcess, "before", be_killed)
+        broken.setattr(Here, "before", be_killed)
         state, problem = build(tables, half)
         assert (state, problem.startswith("killed; what there is of it is not deleted: ")) == (TableState.FAILED, True)
     tables.change(OWNER, whole, ProposalBody(name="stage"))
@@ -239,53 +223,6 @@ def test_the_place_of_a_piece_may_be_beyond_a_gigabyte() -> None:
     assert PieceParams.model_validate({"offset": "1000000000"}).offset == 10**9
     with pytest.raises(ValueError, match="must be a whole number of at most 15 digits"):
         PieceParams.model_validate({"offset": "1e9"})
-
-
-def test_a_proposal_that_is_being_changed_keeps_its_process_and_nobody_waits_for_the_end_of_another(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changing, go_on, was_free = threading.Event(), threading.Event(), []
-    first, second = send(tables), send(tables)
-    mine, idle = (tables._tables[one].process for one in (first, second))
-    caller = threading.Thread(target=lambda: tables.change(OWNER, first, ProposalBody(title="Changed")))
-
-    def wait(_do: str) -> None:
-        if threading.current_thread() is caller:
-            changing.set()
-            assert go_on.wait(WAIT_S)
-
-    def end(process: HereProcess) -> None:
-        process.is_ended = True
-        asking = threading.Thread(target=lambda: tables.list_of(OWNER))
-        asking.start()
-        asking.join(1.0)
-        was_free.append(not asking.is_alive())
-
-    monkeypatch.setattr(HereProcess, "before", wait)
-    monkeypatch.setattr(HereProcess, "end", end)
-    caller.start()
-    assert changing.wait(WAIT_S)
-    send(tables)
-    assert isinstance(mine, HereProcess)
-    assert isinstance(idle, HereProcess)
-    assert (mine.is_ended, idle.is_ended, was_free) == (False, True, [True])
-    go_on.set()
-    caller.join(WAIT_S)
-    assert tables.get_proposal(OWNER, first).title == "Changed"
-
-
-def test_one_table_that_cannot_be_looked_after_keeps_no_other_from_it(
-    app: App, tables: Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken, old = send(tables), send(tables)
-
-    def fail() -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(tables._tables[broken].process, "end", fail)
-    monkeypatch.setattr(tables, "_monotonic", lambda: DAY_S)
-    tables.look()
-    assert not file_of(app, old).exists()
 
 
 def test_files_that_another_server_deletes_at_the_same_time_are_no_hindrance(app: App, tables: Tables) -> None:

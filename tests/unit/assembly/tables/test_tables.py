@@ -2,20 +2,23 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, own_recipe
-from pinakes.assembly.proposal import propose
-from pinakes.assembly.tables import uploads
-from pinakes.assembly.tables.forms import ProposalBody, ProposalResult, TableState
-from pinakes.assembly.tables.process import TableProcess
-from pinakes.assembly.tables.tables import MOST_TABLES, Tables
-from pinakes.assembly.tables.uploads import DAY_S, FOLDER, UPLOAD_FILE, remove_left_over
-from pinakes.errors import (
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.proposal import propose
+from stackroom.assembly.tables import uploads
+from stackroom.assembly.tables.forms import ProposalBody, ProposalResult, TableState
+from stackroom.assembly.tables.process import run_worker
+from stackroom.assembly.tables.tables import MOST_TABLES, Tables
+from stackroom.assembly.tables.uploads import DAY_S, FOLDER, UPLOAD_FILE, remove_left_over
+from stackroom.background.identity import identity_of_this_process
+from stackroom.background.processes import ChildProcess
+from stackroom.errors import (
     ConflictError,
     ExpectedError,
     ForbiddenError,
@@ -24,16 +27,15 @@ from pinakes.errors import (
     StorageError,
     TooLargeError,
 )
-from pinakes.gate.gate import Gate
-from pinakes.jobs.process import identity_of_this_process
-from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import ServerSettings, Settings
-from pinakes.sources.json_rows import JsonRows
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import ServerSettings, Settings
+from stackroom.sources.json_rows import JsonRows
 
 pytestmark = pytest.mark.row("N13")
 
 OWNER = "ada"
-WAIT_S = 60.0
+WAIT_S = 120.0
 PLAYS = b"""code,play,year,note
 p1,Hamlet,1603,a prince who waits
 p2,Macbeth,1606,a thane who does not
@@ -95,7 +97,7 @@ def test_a_table_is_proposed_changed_built_found_and_undone(opened: tuple[App, T
     proposal = tables.get_proposal(OWNER, table_id)
     assert (proposal.name, proposal.title, proposal.record_title, proposal.id) == ("plays", "Plays", "play", "code")
     assert column(proposal, "year")["examples"] == ["1603", "1606", "1611"]
-    assert [hit["title"] for hit in proposal.hits] == ["Hamlet", "Macbeth", "The Tempest"]
+    assert [hit["title"] for hit in proposal.results] == ["Hamlet", "Macbeth", "The Tempest"]
 
     changed = ProposalBody.model_validate(
         {"name": "stage", "title": "On stage", "columns": {"note": {"role": "body"}, "year": {"filter": False}}}
@@ -149,20 +151,18 @@ def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App,
 
 
 @pytest.mark.row("A11")
-def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Tables]) -> None:
+def test_a_build_that_is_cancelled_leaves_nothing_behind(
+    opened: tuple[App, Tables], monkeypatch: pytest.MonkeyPatch
+) -> None:
     app, tables = opened
     rows = b"".join(b"r%d,play number %d\n" % (number, number) for number in range(20_000))
     table_id = send(tables, b"code,play\n" + rows, "many.csv")
     has_begun = threading.Event()
-    process = tables._tables[table_id].process
-    assert process is not None
-    ask = process.ask
 
-    def watched(message: object, **more: object) -> object:
-        note = more.pop("on_progress")
-        return ask(message, on_progress=lambda told: (note(told), has_begun.set()), **more)  # type: ignore
+    def watched(request: Mapping[str, Any], *, on_progress: Any, **more: Any) -> Mapping[str, Any]:
+        return run_worker(request, on_progress=lambda told: (on_progress(told), has_begun.set()), **more)
 
-    process.ask = watched  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr("stackroom.assembly.tables.tables.run_worker", watched)
     tables.build(OWNER, table_id, embed=False)
     assert has_begun.wait(WAIT_S)
     assert app.library.list_unfinished() == ["many"]
@@ -177,13 +177,13 @@ def test_a_process_ends_with_the_server_that_started_it_and_imports_nothing_from
 ) -> None:
     (tmp_path / "orjson.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    process = TableProcess()
-    assert process._process.stdin is not None
-    process._process.stdin.close()
-    assert process._process.wait(WAIT_S) == 0
+
+    def lose(child: ChildProcess) -> None:
+        child.input.close()
+        assert child.wait(WAIT_S)
+
     with pytest.raises(StorageError, match="ended with exit code 0"):
-        process.ask({}, timeout_s=WAIT_S)
-    process.end()
+        run_worker({}, timeout_s=WAIT_S, on_start=lose)
 
 
 def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Path) -> None:

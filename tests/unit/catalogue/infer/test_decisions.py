@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.infer.choices import Choices
-from pinakes.catalogue.infer.declare import Inferred, infer_declaration
-from pinakes.catalogue.infer.names import catalogue_title
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.profile import profile_columns
-from pinakes.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldType, Role
-from pinakes.ingest.mapping import build_mapping
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.infer.choices import Choices
+from stackroom.catalogue.infer.declare import Inferred, infer_declaration
+from stackroom.catalogue.infer.words import catalogue_title
+from stackroom.catalogue.profile import profile_columns
+from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldType, Role
+from stackroom.ingest.mapping import build_mapping
 
 pytestmark = pytest.mark.row("N1")
 
@@ -339,11 +339,6 @@ def reasons(rows: Sequence[Row], **options: Any) -> dict[str, str]:
 def test_a_column_without_a_name_that_counts_the_rows_is_left_out(name: str) -> None:
     rows = [{name: number, "title": f"T{number}"} for number in range(12)]
     assert reasons(rows) == {name: "it only counts the rows"}
-
-
-def test_numbers_that_repeat_another_column_by_a_factor_are_left_out() -> None:
-    rows = [{"title": f"T{n}", "share": n * n / 1000, "percent": n * n / 10, "other": n % 17} for n in range(30)]
-    assert reasons(rows) == {"percent": "it holds the same as 'share' in another unit"}
 
 
 def test_several_columns_with_one_value_are_left_out_and_one_is_kept() -> None:

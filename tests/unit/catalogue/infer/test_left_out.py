@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.infer.declare import infer_declaration
-from pinakes.catalogue.profile import profile_columns
+from stackroom.catalogue.infer.declare import infer_declaration
+from stackroom.catalogue.profile import profile_columns
 
 pytestmark = pytest.mark.row("N1")
 
@@ -45,16 +45,13 @@ def book(number: int) -> dict[str, Any]:
         "site_book_id": 7000 + 13 * number,
         "title": f"Tale {number} of the wood",
         "isbn13": f"9.78{100 + number}e+12",
-        "image_url": f"https://covers.example/m/{number}.jpg",
-        "small_image_url": f"https://covers.example/s/{number}.jpg",
     }
 
 
-def test_other_numbers_of_the_rows_rounded_codes_and_smaller_pictures_are_left_out() -> None:
+def test_other_numbers_of_the_rows_and_rounded_codes_are_left_out() -> None:
     assert left_out([book(number) for number in range(24)]) == {
         "site_book_id": "it numbers the rows, as 'book_id' does",
         "isbn13": "its codes were rounded by a spreadsheet, as '9.78100e+12'",
-        "small_image_url": "it is another size of 'image_url'",
     }
 
 
@@ -62,11 +59,15 @@ def test_the_key_that_a_source_declares_is_never_left_out() -> None:
     assert "site_book_id" not in left_out([book(number) for number in range(24)], id_column="site_book_id")
 
 
-def test_fields_of_a_header_of_two_lines_are_named_by_what_a_question_is_asked_about() -> None:
+def test_fields_with_long_names_are_named_by_their_first_and_last_words() -> None:
     question = "Please say how much you like each of the following instruments when you hear them."
     rows = [
         {"name": f"Person {number}", f"{question} Violin": number % 5, f"{question} Bagpipes": number % 3}
         for number in range(24)
     ]
     fields = infer_declaration(profile_columns(rows), name="table").fields
-    assert [field.name for field in fields] == ["name", "please_say_violin", "please_say_bagpipes"]
+    assert [field.name for field in fields] == [
+        "name",
+        "please_say_following_instruments_when_you_hear_them_violin",
+        "please_say_following_instruments_when_you_hear_them_bagpipes",
+    ]

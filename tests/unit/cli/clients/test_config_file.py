@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.cli.clients import config_file
-from pinakes.cli.clients.config_file import ATTEMPTS, backup_of, read_text, update_file
-from pinakes.errors import ConflictError, InputError
+from stackroom.cli.clients import config_file
+from stackroom.cli.clients.config_file import ATTEMPTS, backup_of, read_text, update_file
+from stackroom.errors import ConflictError, InputError
 
 pytestmark = pytest.mark.row("N17")
 

@@ -7,21 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.cli.clients.config_text import ConfigFormat, ConfigTextError, EntryPlace
-from pinakes.cli.clients.entry_edit import add_entry, find_entry, remove_entry
-from pinakes.cli.clients.jsonc import JSONC
-from pinakes.cli.clients.toml_tables import TOML
-from pinakes.cli.clients.yaml_blocks import YAML
+from stackroom.cli.clients.config_text import (
+    ConfigFormat,
+    ConfigTextError,
+    EntryPlace,
+    add_entry,
+    find_entry,
+    remove_entry,
+)
+from stackroom.cli.clients.jsonc import JSONC
+from stackroom.cli.clients.round_trip import TOML, YAML
 
 pytestmark = pytest.mark.row("N17")
 
-SERVERS = EntryPlace(section="servers", name="pinakes")
+SERVERS = EntryPlace(section="servers", name="stackroom")
 ENTRY: dict[str, Any] = {
-    "command": r'C:\Program Files\ü "x"\pinakes.exe',
+    "command": r'C:\Program Files\ü "x"\stackroom.exe',
     "args": ["serve", "films", "#no comment"],
-    "env": {"PINAKES_HOME": "/home/me/a: b", "PINAKES_TOOL_NAMES": "plain"},
+    "env": {"STACKROOM_HOME": "/home/me/a: b", "STACKROOM_TOOL_NAMES": "plain"},
 }
-OTHER_ENTRY = {"command": "/opt/pinakes", "args": ["serve"], "env": {}}
+OTHER_ENTRY = {"command": "/opt/stackroom", "args": ["serve"], "env": {}}
 
 JSON_TEXTS = [
     "",
@@ -38,7 +43,7 @@ JSON_TEXTS = [
     '{\r\n  "servers": {\r\n    "other": {}\r\n  }\r\n}\r\n',
     '\ufeff{\n  "servers": {"other": {}}\n}\n',
     '// my servers\n{\n  // none yet\n  "servers": {\n    // add here\n  }, // end\n}\n',
-    '{\n    "servers": {\n        "other": {"k": "x"}, // first\n        /* more, "pinakes": 1 */\n    },\n}\n',
+    '{\n    "servers": {\n        "other": {"k": "x"}, // first\n        /* more, "stackroom": 1 */\n    },\n}\n',
     '{\n  "servers": {\n    "other": {} // the last\n  },\n  "url": "http://x/*y*/", "n": -1.5e3, "k": null\n}\n',
     '{\n  "theme": "dark" // no comma\n}\n',
     '{\n  "theme": "dark", // a comma\n}\n',
@@ -51,9 +56,10 @@ TOML_TEXTS = [
     'model = "x"  # mine\n',
     'model = "x"\r\n\r\n[servers.other]\r\ncommand = "y"\r\n',
     '# head\n[servers.other]\ncommand = "y"\n\n\n',
-    '[servers]\n\n[servers.pinakes_too]\ncommand = "y"\n# tail\n',
-    'text = """\n[servers.pinakes]\n"""\n',
+    '[servers]\n\n[servers.stackroom_too]\ncommand = "y"\n# tail\n',
+    'text = """\n[servers.stackroom]\n"""\n',
     '[[profiles]]\nname = "a"\nlist = [\n  [1],\n  [2],\n]\n',
+    "\ufeffservers = {other = {}} # inline\n",
 ]
 YAML_TEXTS = [
     "",
@@ -63,9 +69,10 @@ YAML_TEXTS = [
     "servers:\n    other:\n        cmd: x\n\nGOOSE_MODEL: x",
     "servers:\n  # note\n  other: {cmd: x}",
     "servers: {}\nGOOSE_MODEL: x\n",
+    "\ufeffservers: {other: {cmd: x}}\n# flow\nb: 'x'\n",
     "servers:\nGOOSE_MODEL: x\n",
     "a: 1\r\nservers:\r\n  other:\r\n    cmd: x\r\n",
-    "---\nservers:\n  other:\n    text: |\n      pinakes:\n        no entry\n\n    cmd: x\n\n\nz: [1]\n",
+    "---\nservers:\n  other:\n    text: |\n      stackroom:\n        no entry\n\n    cmd: x\n\n\nz: [1]\n",
 ]
 TEXTS = [
     (form, text) for form, texts in ((JSONC, JSON_TEXTS), (TOML, TOML_TEXTS), (YAML, YAML_TEXTS)) for text in texts
@@ -98,18 +105,18 @@ def test_lines_keep_their_comments_their_order_and_their_commas() -> None:
     added = add_entry(JSONC, text, SERVERS, {"command": "p"})
     assert added == (
         '{\n  // mine\n  "servers": {\n    "other": {"command": "x"}, // first\n'
-        '    "pinakes": {\n      "command": "p"\n    },\n  },\n  "last": 1\n}\n'
+        '    "stackroom": {\n      "command": "p"\n    },\n  },\n  "last": 1\n}\n'
     )
 
 
 def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone() -> None:
-    text = '{"servers": {"pinakes": {"command": "p", /* mine */ "x": 1}, "later": {}}}'
+    text = '{"servers": {"stackroom": {"command": "p", /* mine */ "x": 1}, "later": {}}}'
     assert remove_entry(JSONC, text, SERVERS, backup=None) == '{"servers": {"later": {}}}'
     tables = (
-        '[servers.pinakes]\ncommand = "p" # mine\n\n[servers.pinakes.env]\nA = "1"\n\n# of later\n[servers.later]\n'
+        '[servers.stackroom]\ncommand = "p" # mine\n\n[servers.stackroom.env]\nA = "1"\n\n# of later\n[servers.later]\n'
     )
     assert remove_entry(TOML, tables, SERVERS, backup=None) == "\n# of later\n[servers.later]\n"
-    blocks = "servers:\n  pinakes:\n    cmd: p # mine\n\n    args: []\n  later:\n    cmd: x\n"
+    blocks = "servers:\n  stackroom:\n    cmd: p # mine\n\n    args: []\n  later:\n    cmd: x\n"
     assert remove_entry(YAML, blocks, SERVERS, backup=None) == "servers:\n  later:\n    cmd: x\n"
 
 
@@ -127,14 +134,12 @@ def test_an_entry_of_ours_that_somebody_edited_and_wrote_below_is_removed_alone(
         (JSONC, "[" * 5_000, "nested too deeply"),
         (JSONC, '{"a": ' + "9" * 5_000 + "}", "a number in it has too many digits"),
         (TOML, "\na b = 1", "line 2"),
-        (TOML, "servers = {other = {}}", "cannot be edited safely|line 3"),
         (YAML, "a: [", "line 1, column 5"),
         (YAML, "- a", "its root is a list"),
-        (YAML, "a: 2024-13-45", "a date or number in it is malformed: month must be in 1..12"),
-        (YAML, "a: !!timestamp x", "a value in it is not of the type of its tag"),
-        (YAML, "a: !!bool x", "a value in it is not of the type of its tag"),
+        (YAML, "a: 2024-13-45", "a value in it is malformed: month must be in 1..12"),
+        (YAML, "a: !!timestamp x", "line 1, column 4: failed to construct timestamp"),
+        (YAML, "a: !!bool x", "a value in it is malformed"),
         (YAML, "servers: [1]", "'servers' is not a mapping"),
-        (YAML, "servers: {other: {cmd: x}}", "not laid out as a block of lines"),
     ],
 )
 def test_a_text_that_cannot_be_edited_is_refused_with_its_place(form: ConfigFormat, text: str, problem: str) -> None:
@@ -145,7 +150,7 @@ def test_a_text_that_cannot_be_edited_is_refused_with_its_place(form: ConfigForm
 def test_an_edit_that_would_change_anything_else_is_refused() -> None:
     """The control of the reading back: an insertion that loses another entry."""
     careless = ConfigFormat(
-        parse=JSONC.parse, insert=lambda *_: json.dumps({"servers": {"pinakes": ENTRY}}), removals=JSONC.removals
+        parse=JSONC.parse, insert=lambda *_: json.dumps({"servers": {"stackroom": ENTRY}}), remove=JSONC.remove
     )
     assert add_entry(careless, "{}", SERVERS, ENTRY)
     with pytest.raises(ConfigTextError, match="cannot be edited safely"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.cli.clients.client_specs import CLIENTS
+from stackroom.cli.clients.client_specs import CLIENTS
 
 pytestmark = pytest.mark.row("N17")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.cli.clients.server_entry import find_command, holds_token, local_server, remote_server
-from pinakes.errors import InputError
+from stackroom.cli.clients.server_entry import find_command, holds_token, local_server, remote_server
+from stackroom.errors import InputError
 
 pytestmark = pytest.mark.row("N17")
 
@@ -18,37 +18,26 @@ def make_program(path: Path) -> Path:
     return path
 
 
-def test_the_entry_starts_this_pinakes_on_this_library(tmp_path: Path) -> None:
+def test_the_entry_starts_this_stackroom_on_this_library(tmp_path: Path) -> None:
     server = local_server(tmp_path, ["anime"])
     assert Path(server.command).is_absolute()
     assert Path(server.command).is_file()
     assert server.args[-2:] == ["serve", "anime"]
-    assert server.env == {"PINAKES_HOME": str(tmp_path)}
-    assert local_server(tmp_path, [], plain_names=True).env["PINAKES_TOOL_NAMES"] == "plain"
+    assert server.env == {"STACKROOM_HOME": str(tmp_path)}
+    assert local_server(tmp_path, [], plain_names=True).env["STACKROOM_TOOL_NAMES"] == "plain"
 
 
 def test_the_command_is_the_one_beside_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As pipx and `uv tool` install it: an environment of its own, which is not on the search path."""
-    program = make_program(tmp_path / "venvs/pinakes/bin/pinakes")
+    program = make_program(tmp_path / "venvs/stackroom/bin/stackroom")
     monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
-    monkeypatch.setenv("PATH", str(make_program(tmp_path / "other/pinakes").parent))
+    monkeypatch.setenv("PATH", str(make_program(tmp_path / "other/stackroom").parent))
     assert find_command() == [str(program)]
 
 
 def test_without_a_command_the_module_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python"))
-    assert find_command() == [str(tmp_path / "bin/python"), "-m", "pinakes"]
-
-
-def test_an_environment_of_uvx_is_not_named_since_it_does_not_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cached = make_program(tmp_path / ".cache/uv/archive-v0/x1/bin/pinakes")
-    uvx = make_program(tmp_path / "bin/uvx")
-    monkeypatch.setattr(sys, "prefix", str(cached.parent.parent))
-    monkeypatch.setattr(sys, "executable", str(cached.with_name("python")))
-    monkeypatch.setenv("PATH", str(uvx.parent))
-    assert find_command() == [str(uvx), "pinakes"]
+    assert find_command() == [str(tmp_path / "bin/python"), "-m", "stackroom"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +45,7 @@ def test_an_environment_of_uvx_is_not_named_since_it_does_not_last(
     [
         ("http://127.0.0.1:8080", False, "http://127.0.0.1:8080/mcp"),
         ("https://x.example/", True, "https://x.example/mcp?tool_names=plain"),
-        ("https://x.example/pinakes/mcp?a=1", True, "https://x.example/pinakes/mcp?a=1&tool_names=plain"),
+        ("https://x.example/stackroom/mcp?a=1", True, "https://x.example/stackroom/mcp?a=1&tool_names=plain"),
     ],
 )
 def test_an_address_leads_to_mcp(url: str, plain: bool, whole: str) -> None:
@@ -76,9 +65,9 @@ def test_a_malformed_address_is_refused(url: str) -> None:
 
 
 def test_a_token_is_a_header_and_not_shown() -> None:
-    server = remote_server("https://x.example", "pnk_t_1")
-    assert server.headers == {"headers": {"Authorization": "Bearer pnk_t_1"}}
-    assert "pnk_t_1" not in repr(server)
+    server = remote_server("https://x.example", "stk_t_1")
+    assert server.headers == {"headers": {"Authorization": "Bearer stk_t_1"}}
+    assert "stk_t_1" not in repr(server)
     assert holds_token({"url": "x", **server.headers})
     assert not holds_token({"url": "x"})
     with pytest.raises(InputError, match="--token: a token has no blanks"):

@@ -6,9 +6,9 @@ from itertools import chain, combinations
 
 import pytest
 
-from pinakes.control.accounts.restrictions import Restriction
-from pinakes.control.accounts.rights import Rights
-from pinakes.control.accounts.rules import (
+from stackroom.control.accounts.identity_cache import Rights
+from stackroom.control.accounts.restrictions import Restriction
+from stackroom.control.accounts.rules import (
     EVERYTHING,
     Reach,
     reach_of_roles,
@@ -18,10 +18,10 @@ from pinakes.control.accounts.rules import (
     require_may_give,
     require_may_set_quotas,
 )
-from pinakes.control.accounts.users import Role, User
-from pinakes.errors import ForbiddenError
-from pinakes.model.principal import Action, Principal, Quotas
-from pinakes.model.scope import Visibility
+from stackroom.control.accounts.users import Role, User
+from stackroom.errors import ForbiddenError
+from stackroom.model.principal import Action, Principal, Quotas
+from stackroom.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z3")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pinakes.control.audit.chain import FIRST_HASH, HASHED_COLUMNS, ChainCheck, Head, hash_of, parse_head
-from pinakes.control.database.tables import audit
-from pinakes.errors import InputError
+from stackroom.control.audit.chain import FIRST_HASH, HASHED_COLUMNS, ChainCheck, Head, hash_of, parse_head
+from stackroom.control.database.tables import audit
+from stackroom.errors import InputError
 
 pytestmark = pytest.mark.row("Z13")
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
-from pinakes.ingest.edits import draft
-from pinakes.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
-from pinakes.ingest.edits.draft import EditAction, EditPlan, EditRequest
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import WHOLE, Visibility
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import LOCAL, Author, Delete, Op, Put
-from pinakes.text.query import analyse_query
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from stackroom.ingest.edits import draft
+from stackroom.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
+from stackroom.ingest.edits.draft import EditAction, EditPlan, EditRequest
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import WHOLE, Visibility
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
+from stackroom.text.query import analyse_query
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -383,12 +383,12 @@ def test_an_id_that_is_taken_is_refused(filled: Bench) -> None:
 
 
 def test_a_catalogue_that_does_not_say_so_cannot_be_edited(embedder: Any) -> None:
-    bench = new_bench(get_package("anime").spec, embedder)
+    bench = new_bench(PACKAGES.get("anime").spec, embedder)
     assert "'anime' cannot be edited" in refusal(lambda: bench.create(None, title="x"))
 
 
 def test_where_there_is_one_kind_it_need_not_be_named(embedder: Any) -> None:
-    text = get_package("anime").loaded.declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
+    text = PACKAGES.get("anime").loaded.declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
     bench = new_bench(compile_text(text, origin="test"), embedder)
     assert bench.create(None, title="Undine") == "record-undine"
 
@@ -947,7 +947,7 @@ def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monk
 
 
 def test_music_follows_its_relations(embedder: Any) -> None:
-    bench = new_bench(get_package("music").spec, embedder)
+    bench = new_bench(PACKAGES.get("music").spec, embedder)
     artist = bench.create("artist", name="Clara Schumann")
     album = bench.create("album", name="Lieder", artist_ids=[artist], year=1843)
     track = bench.create("track", name="Liebst du um Schönheit", artist_ids=[artist], album_id=album, position=1)
@@ -982,6 +982,6 @@ def test_music_follows_its_relations(embedder: Any) -> None:
 def test_music_has_no_numbers_and_no_files_that_cannot_be(
     embedder: Any, kind: str, field: str, value: Any, right: str
 ) -> None:
-    bench = new_bench(get_package("music").spec, embedder)
+    bench = new_bench(PACKAGES.get("music").spec, embedder)
     message = refusal(lambda: bench.create(kind, name="Liebst du um Schönheit", **{field: value}))
     assert message == f"'{field}' is {str(value)!r}; expected {right}"

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import Visibility
-from pinakes.shelf.port import Put
+from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import Visibility
+from stackroom.shelf.port import Put
 from support.editing import MusicBench, batch_of, request_of
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
@@ -161,7 +161,7 @@ def test_a_renamed_record_of_a_batch_is_named_by_its_new_name() -> None:
         {"artistIds": ["artist-the-tin-foxes"]},
         {"artists": ["artist-the-tin-foxes"]},
         {"artist_ids": ["music/artist-the-tin-foxes"]},
-        {"artist_ids": ["pinakes://music/artist-the-tin-foxes"]},
+        {"artist_ids": ["stackroom://music/artist-the-tin-foxes"]},
         {"artists": ["The Tin Foxes (artist, artist-the-tin-foxes)"]},
         {"artists": ["Foxes, The Tin"]},
     ],

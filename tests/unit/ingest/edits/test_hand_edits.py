@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text
-from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.draft import EditAction, EditRequest
-from pinakes.ingest.edits.hand_edits import reconciled
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import build_mapping
-from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Target, ingest
-from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import WHOLE
-from pinakes.shelf.port import Author
-from pinakes.sources.port import SourceRow
+from stackroom.catalogue.compiler import compile_text
+from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.draft import EditAction, EditRequest
+from stackroom.ingest.edits.hand_edits import reconciled
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import build_mapping
+from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Target, ingest
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Author
+from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z5")

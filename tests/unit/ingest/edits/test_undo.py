@@ -2,8 +2,8 @@
 
 import pytest
 
-from pinakes.errors import ConflictError
-from pinakes.ingest.edits.draft import EditAction, EditRequest
+from stackroom.errors import ConflictError
+from stackroom.ingest.edits.draft import EditAction, EditRequest
 from support.editing import MusicBench
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15"), pytest.mark.row("N5")]

@@ -11,19 +11,20 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.net.addresses import AddressRules
-from pinakes.net.fetch import FetchLimits
-from pinakes.net.polite import Clock
-from pinakes_catalogues.music.downloads.downloads import Downloads
-from pinakes_catalogues.music.downloads.items import Download, DownloadState
-from pinakes_catalogues.music.downloads.providers import HttpProviderSpec, Outside
-from pinakes_catalogues.music.downloads.queue import QueueRules
-from pinakes_catalogues.music.downloads.settings import DownloadSettings
-from pinakes_catalogues.music.downloads.worker import DownloadHooks
+from stackroom.background.background import Background
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.net.addresses import AddressRules
+from stackroom.net.fetch import FetchLimits
+from stackroom.net.polite import Clock
+from stackroom_catalogues.music.downloads.downloads import Downloads
+from stackroom_catalogues.music.downloads.items import Download, DownloadState
+from stackroom_catalogues.music.downloads.providers import HttpProviderSpec, Outside
+from stackroom_catalogues.music.downloads.queue import QueueRules
+from stackroom_catalogues.music.downloads.settings import DownloadSettings
+from stackroom_catalogues.music.downloads.worker import DownloadHooks
 
 TRACKS = {"01.mp3": b"first" * 20_000, "02.flac": b"second" * 20_000, "cover.jpg": b"cover" * 1_000}
-RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3, lease_s=60)
+RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3)
 
 
 @dataclass(kw_only=True)
@@ -41,6 +42,7 @@ class ResolvedUrl:
     find_problem: Callable[[Path], str | None] = lambda _file: None
     find_refusal: Callable[[Download], str | None] = lambda _download: None
     desks: list[Downloads] = field(default_factory=list)
+    running: list[Background] = field(default_factory=list)
 
     @property
     def music(self) -> Path:
@@ -82,6 +84,14 @@ class ResolvedUrl:
         )
         self.desks.append(downloads)
         return downloads
+
+    def start(self, downloads: Downloads) -> Background:
+        """Let a process work on downloads in the background."""
+        background = Background()
+        background.add(*downloads.tasks)
+        background.start()
+        self.running.append(background)
+        return background
 
     def serve_album(self, path: str = "/Handel/Water%20Music.json", **changes: Any) -> dict[str, Any]:
         """Put an album on the server, with its manifest; return the manifest."""
@@ -126,8 +136,8 @@ def place(file_server: Any, tmp_path: Path) -> Iterator[ResolvedUrl]:
     made = ResolvedUrl(server=file_server, folder=tmp_path, database=database)
     made.serve_album()
     yield made
-    for downloads in made.desks:
-        downloads.stop()
+    for background in made.running:
+        background.stop()
     database.close()
 
 

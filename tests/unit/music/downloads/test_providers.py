@@ -2,11 +2,11 @@
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.net.fetch import FetchLimits
-from pinakes_catalogues.music.downloads.items import DownloadRequest
-from pinakes_catalogues.music.downloads.names import component, iter_variants
-from pinakes_catalogues.music.downloads.providers import HttpProvider, HttpProviderSpec, Outside
+from stackroom.errors import InputError
+from stackroom.net.fetch import FetchLimits
+from stackroom_catalogues.music.downloads.items import DownloadRequest
+from stackroom_catalogues.music.downloads.names import component, iter_variants
+from stackroom_catalogues.music.downloads.providers import HttpProvider, HttpProviderSpec, Outside
 
 pytestmark = pytest.mark.row("Z8")
 

@@ -10,26 +10,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import filelock
 import pytest
 
-from pinakes.errors import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError
-from pinakes_catalogues.music.downloads import staging
-from pinakes_catalogues.music.downloads.items import DownloadState
-from pinakes_catalogues.music.downloads.worker import LONGEST_RETRY_AFTER_S
+from stackroom.errors import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError
+from stackroom_catalogues.music.downloads import staging
+from stackroom_catalogues.music.downloads.items import DownloadState
+from stackroom_catalogues.music.downloads.worker import LONGEST_RETRY_AFTER_S
+from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z8")
 
 
 def request(downloads: Any, **request: Any) -> Any:
     return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[0]
-
-
-def wait_until(is_so: Any, timeout_s: float = 20.0) -> None:
-    ends_at = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < ends_at, "it did not become so in time"
-        time.sleep(0.01)
 
 
 def cut(body: bytes, size: int) -> Any:
@@ -53,7 +46,7 @@ def test_an_album_lands_whole_and_is_taken_up_and_nothing_is_left_over(place, tr
     done = downloads.queue.get(download.id)
     assert (done.state, done.folder, done.error) == (DownloadState.DONE, "Handel/Water Music", None)
     assert done.received_bytes == done.total_bytes == sum(map(len, tracks.values()))
-    assert [path.name for path in (place.music / ".downloads").iterdir()] == ["install.lock"]
+    assert list((place.music / ".downloads").iterdir()) == []
     assert not downloads.worker.work_once()
 
 
@@ -482,19 +475,6 @@ def test_an_album_on_another_filesystem_lands_by_copying(place, tracks, monkeypa
     assert place.landed() == tracks
 
 
-def test_a_download_that_another_process_still_holds_is_put_off(place):
-    downloads = place.downloads()
-    download = request(downloads)
-    folder = place.music / ".downloads" / download.key
-    folder.mkdir(parents=True)
-
-    with filelock.FileLock(folder / "lock"):
-        downloads.worker.work_once()
-
-    put_off = downloads.queue.get(download.id)
-    assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "busy")
-
-
 def test_a_provider_that_is_gone_fails_the_download(place):
     download = request(place.downloads())
     downloads = place.downloads(providers={})
@@ -504,11 +484,11 @@ def test_a_provider_that_is_gone_fails_the_download(place):
     assert place.state(download) is DownloadState.FAILED
 
 
-def test_the_workers_do_what_is_queued_and_what_is_cancelled_stops(place, tracks):
+def test_the_worker_does_what_is_queued_and_what_is_cancelled_stops(place, tracks):
     place.server.on_block = lambda sent: time.sleep(0.01) if sent > 32_000 else None
     downloads = place.downloads()
     first = request(downloads)
-    downloads.start()
+    place.start(downloads)
     wait_until(place.staged)
     downloads.cancel(first.id, user="ann")
     wait_until(lambda: not place.staged())
@@ -522,7 +502,7 @@ def test_the_workers_do_what_is_queued_and_what_is_cancelled_stops(place, tracks
     assert place.state(first) is DownloadState.CANCELLED
 
 
-def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
+def test_a_worker_that_stops_gives_back_what_it_was_at(place, tracks):
     def hold(handler: Any) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", "100000")
@@ -534,10 +514,9 @@ def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
     place.server.replies["/Handel/01.mp3"] = [hold]
     downloads = place.downloads()
     download = request(downloads)
-    downloads.start()
-    downloads.start()
+    background = place.start(downloads)
     wait_until(lambda: "01.mp3.part" in place.staged())
-    downloads.stop()
+    background.stop()
 
     assert place.state(download) is DownloadState.QUEUED
     assert downloads.queue.get(download.id).attempts == 0
@@ -546,65 +525,36 @@ def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=50000-"
 
 
-@pytest.mark.alone
-def test_workers_that_cannot_be_left_do_not_keep_the_queue_from_stopping(place):
+def test_a_worker_that_cannot_be_left_does_not_keep_the_server_from_stopping(place):
     begun, goes_on = threading.Event(), threading.Event()
 
     def take_up(_folder: Any) -> None:
         begun.set()
-        goes_on.wait(30)
+        goes_on.wait()
 
     place.on_album = take_up
     downloads = place.downloads()
     download = request(downloads)
-    downloads.start()
-    assert begun.wait(10)
-    started = time.monotonic()
-    downloads.stop()
-    stopped_s = time.monotonic() - started
+    background = place.start(downloads)
+    assert begun.wait(120)
+    background.stop(1)
     goes_on.set()
 
-    assert stopped_s < 4
     wait_until(lambda: place.state(download) is DownloadState.DONE)
 
 
-def test_several_workers_bring_each_album_once(place, tracks):
+def test_two_processes_bring_each_album_once(place, tracks):
     for number in range(5):
         place.serve_album(f"/Handel/Album%20{number}.json", album=f"Album {number}")
     pools = [place.downloads(), place.downloads()]
     downloads = [request(pools[0], album=f"Album {number}") for number in range(5)]
     for pool in pools:
-        pool.start()
+        place.start(pool)
     wait_until(lambda: len(place.finished) == 5)
 
     assert sorted(one.id for one in place.finished) == [one.id for one in downloads]
     for number in range(5):
         assert place.landed(f"Handel/Album {number}") == tracks
-
-
-def test_a_claim_that_is_lost_ends_the_transfer(place, monkeypatch):
-    is_held = threading.Event()
-
-    def hold(handler: Any) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", "100000")
-        handler.end_headers()
-        is_held.set()
-        handler.released.wait(30)
-
-    place.server.replies["/Handel/01.mp3"] = [hold]
-    downloads = place.downloads()
-    download = request(downloads)
-    working = threading.Thread(target=downloads.worker.work_once)
-    working.start()
-    assert is_held.wait(10)
-    place.passed_s += 120
-    other = downloads.queue.claim()
-    working.join(10)
-
-    assert not working.is_alive()
-    assert other is not None
-    assert downloads.queue.get(download.id) == other.download
 
 
 def test_what_is_over_is_swept_and_what_is_open_or_unknown_stays(place):
@@ -719,7 +669,7 @@ def test_offline_not_even_a_name_is_asked_for(place, monkeypatch):
 def test_offline_nothing_is_queued_and_no_worker_runs(place):
     download = request(place.downloads())
     downloads = place.downloads(offline=True)
-    downloads.start()
+    assert downloads.tasks == []
 
     with pytest.raises(UnavailableError, match="offline"):
         request(downloads, album="Other")
@@ -737,42 +687,44 @@ def test_a_server_may_ask_for_a_longer_wait_within_a_bound(place, asked, waited_
     assert downloads.queue.get(download.id).next_attempt_at == place.now() + timedelta(seconds=waited_s)
 
 
-def test_a_failure_of_the_database_ends_no_worker(place, monkeypatch, caplog):
+def test_a_failure_of_the_database_does_not_end_the_worker(place, monkeypatch, caplog):
     downloads = place.downloads()
-    real = downloads.queue.claim
+    real = downloads.queue.take_next
     failures: list[Exception] = [StorageError("the database is away"), ZeroDivisionError()]
 
-    def claim() -> Any:
+    def take_next() -> Any:
         if failures:
             raise failures.pop(0)
         return real()
 
-    monkeypatch.setattr(downloads.queue, "claim", claim)
+    monkeypatch.setattr(downloads.queue, "take_next", take_next)
     download = request(downloads)
-    downloads.start()
+    background = place.start(downloads)
+    for runs in (1, 2):
+        assert background.wait_for("downloads", runs=runs, timeout_s=20)
+        background.wake("downloads")
     wait_until(lambda: place.state(download) is DownloadState.DONE)
 
     assert "the database is away" in caplog.text
-    assert "unexpected error" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_heartbeat_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):
+def test_a_transfer_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):
     downloads = place.downloads(poll_s=0.01)
-    real = downloads.queue.renew
+    real = downloads.queue.note_progress
     failures = [StorageError("the database is away")] * 3
-    renewed = threading.Event()
 
-    def renew(*arguments: Any, **named: Any) -> None:
+    def note_progress(*arguments: Any, **named: Any) -> None:
         if failures:
             raise failures.pop(0)
-        renewed.set()
         real(*arguments, **named)
 
-    monkeypatch.setattr(downloads.queue, "renew", renew)
-    place.server.on_block = lambda _sent: renewed.wait(5)
+    monkeypatch.setattr(downloads.queue, "note_progress", note_progress)
+    place.server.on_block = lambda _sent: time.sleep(0.02)
     download = request(downloads)
     downloads.worker.work_once()
 
+    assert failures == []
     assert place.state(download) is DownloadState.DONE
     assert place.landed() == tracks
 

@@ -12,33 +12,31 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from pinakes.analytics.events import EventLog, EventRecorder
-from pinakes.control.control import Control
-from pinakes.control.database.local import open_local
-from pinakes.errors import StorageError
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import AuditEntry
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
-from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.http.app import build_rest_app
-from pinakes.serve.http.authenticate import Authenticator
-from pinakes.serve.http.endpoints import TOOL_PATH, base_url
-from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.metrics import Metrics
-from pinakes.serve.http.openapi import build_document
-from pinakes.serve.http.routes import build_routes, list_endpoints
-from pinakes.serve.http.service import Phase, Service
-from pinakes.serve.http.streams import Streams
-from pinakes.serve.workers import Workers
-from pinakes.settings import Settings
-from pinakes.tools.endpoint import Endpoint
-from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
-from pinakes.tools.own_kinds import OwnStorage
-from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox, Toolboxes
-from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints, media_endpoints
+from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.control.control import Control
+from stackroom.errors import StorageError
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import AuditEntry
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.http.app import build_rest_app
+from stackroom.serve.http.authenticate import Authenticator
+from stackroom.serve.http.endpoints import TOOL_PATH, base_url
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.metrics import Metrics
+from stackroom.serve.http.openapi import build_document
+from stackroom.serve.http.routes import build_routes, list_endpoints
+from stackroom.serve.http.service import Phase, Service
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.workers import Workers
+from stackroom.settings import Settings
+from stackroom.tools.endpoint import Endpoint
+from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox, Toolboxes
+from stackroom_catalogues.music.player import endpoints as player_endpoints
 from support.health import GivenHealth
 from support.rest_answers import watch_answers
 
@@ -132,9 +130,7 @@ def _songs(folder: Path) -> MediaSpec:
         catalogue="songs",
         action=Action.ACCESS_CATALOG,
         find=find,
-        kind_of=lambda _principal, record_id: "track" if record_id == "song" else None,
         known_among=lambda _principal, ids: {"song"} & set(ids),
-        length_s_of=lambda _principal, _record_id: None,
     )
 
 
@@ -150,19 +146,6 @@ def _document(service: Service, gate: Gate) -> dict[str, Any]:
     offered = [one for one in list_endpoints(service) if has_accounts or not one.needs_accounts]
     documented = [one for one in offered if one.path != TOOL_PATH]
     return build_document(documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts)
-
-
-def _listener_endpoints(
-    control: Control | None, recorder: EventRecorder | None, home: Path, opened: ExitStack
-) -> list[Endpoint]:
-    """Return the endpoints of likes, playlists and plays: in the control database, or in the local user's."""
-    if control is None or recorder is None:
-        local = open_local(home)
-        opened.callback(local.close)
-        storage = OwnStorage(database=local)
-    else:
-        storage = OwnStorage(database=control.database, record_play=recorder.record_play)
-    return listener_endpoints(PlayerEndpoints(lambda _request: storage))
 
 
 @dataclass(kw_only=True)
@@ -255,7 +238,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
-            endpoints=[*media_endpoints(), *_listener_endpoints(control, recorder, tmp_path, opened), *endpoints],
+            endpoints=[*player_endpoints.list_endpoints(), *endpoints],
             health=health,
             phase=stage,
         )

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import Action
-from pinakes.serve.http.health import LiveResult
-from pinakes.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, PageParams
+from stackroom.model.principal import Action
+from stackroom.serve.http.health import LiveResult
+from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, PageParams
 from support.rest_answers import AnswerCheck
 
 DOCUMENT = {

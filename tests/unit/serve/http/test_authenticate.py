@@ -8,19 +8,19 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
-from pinakes.errors import StorageError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER, Identity
-from pinakes.serve.caller import caller_of
-from pinakes.serve.caller_limits import RefusalThrottle
-from pinakes.serve.http.app import build_rest_app
-from pinakes.serve.http.authenticate import Authenticated, Authenticator
-from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.replies import JSONReply
-from pinakes.serve.http.streams import Streams
-from pinakes.serve.http.websocket import WebSocketEndpoint
-from pinakes.serve.mcp_server import build_server
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import StorageError
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER, Identity
+from stackroom.serve.caller import caller_of
+from stackroom.serve.caller_limits import RefusalThrottle
+from stackroom.serve.http.app import build_rest_app
+from stackroom.serve.http.authenticate import Authenticated, Authenticator
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.replies import JSONReply
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.http.websocket import WebSocketEndpoint
+from stackroom.serve.mcp_server import build_server
+from stackroom.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
 ENDLESS_S = 60.0

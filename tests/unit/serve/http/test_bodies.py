@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.errors import OverloadedError
-from pinakes.serve.http.bodies import SMALL, Bodies, Share, WithBody
+from stackroom.errors import OverloadedError
+from stackroom.serve.http.bodies import SMALL, Bodies, MemoryBudget, WithBody
 
 pytestmark = pytest.mark.row("T6")
 
@@ -21,7 +21,7 @@ class Recorder:
         self.media_type = media_type
         self.bodies: list[bytes] = []
         self.held_meanwhile: list[int] = []
-        self.watched: list[Share] = []
+        self.watched: list[MemoryBudget] = []
 
     async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
         self.bodies.append((await receive())["body"])
@@ -118,7 +118,7 @@ def test_unauthenticated_callers_cannot_take_the_room_of_others() -> None:
 
 
 def test_a_share_gives_no_more_than_it_has() -> None:
-    share = Share(10)
+    share = MemoryBudget(10)
     share.take(10)
     with pytest.raises(OverloadedError):
         share.take(1)

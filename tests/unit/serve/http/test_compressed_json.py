@@ -8,7 +8,7 @@ import pytest
 from starlette.responses import Response
 from starlette.types import Message
 
-from pinakes.serve.http.compressed_json import LONG, CompressedJson
+from stackroom.serve.http.compressed_json import LONG, CompressedJson
 
 pytestmark = pytest.mark.row("T6")
 

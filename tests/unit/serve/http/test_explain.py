@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import LOCAL_USER
-from pinakes.tools.toolbox import Toolbox
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.toolbox import Toolbox
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")

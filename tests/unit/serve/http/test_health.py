@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from pinakes.serve.http.service import Phase
+from stackroom.background.background import Background
+from stackroom.background.task import Task
+from stackroom.serve.http.service import Phase
 
 REASON = "/home/x/secret.sqlite: file is not a database"
 
@@ -109,13 +111,13 @@ def test_prometheus_has_a_gauge_for_each_part(site: Any) -> None:
     site.problems["embedding"] = REASON
     site.add_user("root", "admin")
     text = site.client.get("/metrics", headers=site.token("root")).text
-    assert 'pinakes_part_ok{part="disk"} 1.0' in text
-    assert 'pinakes_part_ok{part="embedding"} 0.0' in text
+    assert 'stackroom_part_ok{part="disk"} 1.0' in text
+    assert 'stackroom_part_ok{part="embedding"} 0.0' in text
 
 
 def test_a_token_that_is_not_valid_sees_what_strangers_see(site: Any) -> None:
     site.problems["catalogue anime"] = REASON
-    reply = site.client.get("/health", headers={"Authorization": "Bearer pnk_t_wrong"})
+    reply = site.client.get("/health", headers={"Authorization": "Bearer stk_t_wrong"})
     assert reply.status_code == 200
     assert "anime" not in reply.text
 
@@ -150,3 +152,17 @@ def test_while_the_control_database_fails_every_account_path_is_503_and_tells_no
     for reply in asked:
         assert place not in reply.text
         assert place.rpartition("/")[2] not in reply.text
+
+
+def test_the_tasks_of_the_server_are_listed_for_those_who_run_it(site: Any) -> None:
+    background = Background()
+    background.add(Task(name="look", description="Looks.", run=lambda _context: None, period_s=60.0))
+    site.health.in_background = background.list_tasks()
+    site.add_user("root", "admin")
+    site.add_user("ada")
+    report = site.client.get("/status", headers=site.token("root")).json()
+    (task,) = report["tasks"]
+    assert (task["name"], task["state"], task["runs"], task["last_error"]) == ("look", "waiting", 0, "")
+    assert "MainThread" in report["threads"]
+    assert site.client.get("/status", headers=site.token("ada")).status_code == 403
+    assert site.client.get("/status").status_code == 401

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.audit import Outcome
-from pinakes.settings import RateLimitSettings
+from stackroom.model.audit import Outcome
+from stackroom.settings import RateLimitSettings
 
 pytestmark = pytest.mark.row("Z13")
 

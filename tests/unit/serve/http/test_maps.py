@@ -1,4 +1,4 @@
-"""`/v1/map/CATALOGUE`: a map of the records that the caller may see, and of no others."""
+"""`map`, for pages: a map of the records that the caller may see, and of no others."""
 
 import base64
 import json
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.maps import following, labels
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.maps import visible
-from pinakes.tools.maps.resource import map_resources
-from pinakes.tools.toolbox import Toolbox
+from stackroom.maps import following, labels
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.maps import visible
+from stackroom.tools.maps.resource import map_resources
+from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories
 
@@ -35,8 +35,12 @@ def stories(make_site: Callable[..., Any]) -> Any:
     return site
 
 
-def get_map(site: Any, user: str = "ada", **query: str) -> Any:
-    return site.client.get("/v1/map/stories", params=query, headers=site.token(user))
+def call(site: Any, tool: str, user: str = "ada", **given: Any) -> Any:
+    return site.client.post(f"/v1/tools/{tool}", json=given, headers=site.token(user))
+
+
+def get_map(site: Any, user: str = "ada", **given: Any) -> Any:
+    return call(site, "map", user, catalogue="stories", **given)
 
 
 def decoded(text: str, kind: str) -> np.ndarray:
@@ -55,29 +59,26 @@ def test_a_map_has_a_place_and_a_colour_for_each_record_that_the_caller_sees(sto
     names = [colour["values"][code - 1]["value"] for code in decoded(colour["codes"], "u1")]
     assert names == ["cold" if one else "wild" for one in is_snow]
     assert {label["text"] for label in shown["labels"]} == {"cold", "wild"}
-    assert stories.last_note().operation == "page/map"
+    assert (stories.last_note().operation, stories.last_note().target) == ("tools/call", "map")
 
 
 def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_its_colours_or_its_resource(stories: Any) -> None:
     reply = get_map(stories)
     assert "secret" not in reply.text
     assert "hidden mood" not in reply.text
-    years = get_map(stories, colour="year", parts="colour").json()["colour"]
+    years = get_map(stories, colour="year", colours_only=True).json()["colour"]
     assert years["ordered"]
     assert "1700" not in json.dumps(years)
     read = stories.client.get(
-        "/v1/resources/read", params={"uri": "pinakes-map://stories"}, headers=stories.token("ada")
+        "/v1/resources/read", params={"uri": "stackroom-map://stories"}, headers=stories.token("ada")
     )
     assert "cold" in read.text
     assert "secret" not in read.text
-    near = stories.client.get("/v1/map/stories/near", params={"id": "snow 1"}, headers=stories.token("ada")).json()
-    assert {hit["id"].split()[0] for hit in near["hits"][:19]} == {"snow"}
-    found = stories.client.post(
-        "/v1/map/stories/records", json={"ids": ["fire 2", "secret", "snow 3"]}, headers=stories.token("ada")
-    )
-    assert [hit["id"] for hit in found.json()["hits"]] == ["fire 2", "snow 3"]
-    hidden = stories.client.get("/v1/map/stories/near", params={"id": "secret"}, headers=stories.token("ada"))
-    assert hidden.status_code == 404
+    near = call(stories, "similar", id="stories/snow 1", limit=19).json()
+    assert {one["title"].split()[0] for one in near["results"]} == {"snow"}
+    found = call(stories, "search", query="*", ids=["fire 2", "secret", "snow 3"]).json()
+    assert [one["id"] for one in found["results"]] == ["stories/fire 2", "stories/snow 3"]
+    assert call(stories, "similar", id="stories/secret").status_code == 404
 
 
 def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes(
@@ -113,7 +114,7 @@ def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> 
 
 def test_the_resource_names_the_parts_of_a_map_with_examples(stories: Any) -> None:
     read = stories.client.get(
-        "/v1/resources/read", params={"uri": "pinakes-map://stories"}, headers=stories.token("ada")
+        "/v1/resources/read", params={"uri": "stackroom-map://stories"}, headers=stories.token("ada")
     ).json()
     regions = {one["label"]: one for one in read["regions"]}
     assert regions["cold"]["records"] >= 10
@@ -123,4 +124,4 @@ def test_the_resource_names_the_parts_of_a_map_with_examples(stories: Any) -> No
 
 def test_a_catalogue_says_that_its_map_is_still_being_made(stories: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "SMALL", 10)
-    assert get_map(stories).json() == {"catalogue": "stories", "state": "being made"}
+    assert get_map(stories).json()["state"] == "being made"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.principal import Action
-from pinakes.serve.http.page import build_metadata
-from pinakes.settings import AuthSettings, ServerSettings
+from stackroom.model.principal import Action
+from stackroom.serve.http.page import build_metadata
+from stackroom.settings import AuthSettings, ServerSettings
 
 PATHS = ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
 
@@ -17,7 +17,7 @@ def test_clients_learn_which_resource_it_is_and_how_to_show_a_token(site: Any, p
         "resource": "http://localhost:8080/mcp",
         "bearer_methods_supported": ["header"],
         "scopes_supported": sorted(Action),
-        "resource_name": "Pinakes",
+        "resource_name": "Stackroom",
     }
 
 

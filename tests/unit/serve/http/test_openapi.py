@@ -149,7 +149,7 @@ def test_a_tool_s_schemas_are_its_own(site: Any) -> None:
 
 
 def test_a_token_that_is_not_valid_is_refused_rather_than_ignored(site: Any) -> None:
-    assert site.client.get("/openapi.json", headers={"Authorization": "Bearer pnk_t_wrong"}).status_code == 401
+    assert site.client.get("/openapi.json", headers={"Authorization": "Bearer stk_t_wrong"}).status_code == 401
 
 
 def test_without_accounts_nothing_of_them_is_told_and_no_token_is_asked_for(local: Any) -> None:
@@ -178,7 +178,7 @@ def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, ac
 
 def _status(site: Any, path: str, method: str) -> int:
     """Return 404 for what is only there to say that there are no accounts."""
-    if site.service.control is not None or "{name}" in path:
+    if site.service.control is not None or path == "/v1/tools/{name}":
         return 200
     reply = site.client.request(method, path.replace("{id}", "song"))
     return 404 if reply.status_code == 404 and "no accounts" in reply.text else 200

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pinakes import __version__
-from pinakes.serve.http.site_files import load_site_files
-from pinakes.settings import McpSettings, ServerSettings
+from stackroom import __version__
+from stackroom.serve.http.site_files import load_site_files
+from stackroom.settings import McpSettings, ServerSettings
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 WRITES_HTML = (
@@ -31,7 +31,7 @@ def test_programs_are_told_where_everything_is(site: Any, accept: str) -> None:
     reply = site.client.get("/", headers={"Accept": accept})
     assert reply.status_code == 200
     assert reply.json() == {
-        "name": "pinakes",
+        "name": "stackroom",
         "version": __version__,
         "mcp": {
             "streamable_http": "http://localhost:8080/mcp",
@@ -52,10 +52,10 @@ def test_programs_are_told_where_everything_is(site: Any, accept: str) -> None:
 
 
 def test_addresses_are_what_clients_call_the_server_by(make_site: Any) -> None:
-    site = make_site(server=ServerSettings(public_url="https://catalogue.example.org/pinakes"))
+    site = make_site(server=ServerSettings(public_url="https://catalogue.example.org/stackroom"))
     mcp = site.client.get("/").json()["mcp"]
-    assert mcp["streamable_http"] == "https://catalogue.example.org/pinakes/mcp"
-    assert mcp["websocket"] == "wss://catalogue.example.org/pinakes/v1/mcp"
+    assert mcp["streamable_http"] == "https://catalogue.example.org/stackroom/mcp"
+    assert mcp["websocket"] == "wss://catalogue.example.org/stackroom/v1/mcp"
 
 
 def test_without_mcp_it_is_not_offered(make_site: Any) -> None:

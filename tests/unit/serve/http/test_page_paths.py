@@ -10,13 +10,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from pinakes.serve.http.app import build_router
-from pinakes.serve.http.error_pages import ErrorPages
-from pinakes.serve.http.guard import Guard
-from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.page_paths import PagePaths
-from pinakes.serve.http.site_files import ENCODINGS, SiteFiles
-from pinakes.settings import WebSettings, load_settings
+from stackroom.serve.http.app import build_router
+from stackroom.serve.http.error_pages import ErrorPages
+from stackroom.serve.http.guard import Guard
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.page_paths import PagePaths
+from stackroom.serve.http.site_files import ENCODINGS, SiteFiles
+from stackroom.settings import WebSettings, load_settings
 
 pytestmark = pytest.mark.row("T6")
 
@@ -128,7 +128,7 @@ def test_opening_the_page_has_its_files_compressed_beside(
     client.get("/", headers=BROWSER)
     client.get("/search", headers=BROWSER)
     assert files._compressing is not None
-    files._compressing.join(10)
+    files._compressing.join(120)
     assert len(begun) == 1
 
 
@@ -157,7 +157,7 @@ def test_the_page_runs_its_own_files_and_calls_the_models_that_the_chat_knows(fi
 @pytest.mark.parametrize("wrong", ["models.example.org", "https://a.example; script-src *", "https://a b", "ftp://a.b"])
 def test_an_address_that_is_no_origin_is_refused_with_its_name(tmp_path: Any, wrong: str) -> None:
     with pytest.raises(Exception, match=r"setting 'web\.connect'.*is not a scheme, a host and a port"):
-        load_settings({"PINAKES_HOME": str(tmp_path), "PINAKES_WEB_CONNECT": wrong})
+        load_settings({"STACKROOM_HOME": str(tmp_path), "STACKROOM_WEB_CONNECT": wrong})
 
 
 def test_without_the_page_there_is_json_for_everybody(files: SiteFiles) -> None:

@@ -1,13 +1,13 @@
-"""`GET /c/CATALOGUE/ID` and `POST /v1/taste`: records and recommendations as the page shows them."""
+"""Records and recommendations as the page shows them: `fetch`, `similar` and `recommend` with parts for pages."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from pinakes.tools.edits.tool import edit_tools
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.toolbox import Toolbox
 from support.stories import open_stories
 
 
@@ -22,90 +22,85 @@ def stories(make_site: Callable[..., Any]) -> Any:
     return site
 
 
-def show(site: Any, record_id: str, user: str = "ada", **query: str) -> Any:
-    return site.client.get(f"/c/stories/{record_id}", params=query, headers=site.token(user))
+def call(site: Any, tool: str, user: str, **given: Any) -> Any:
+    return site.client.post(f"/v1/tools/{tool}", json=given, headers=site.token(user))
 
 
-def taste(site: Any, user: str = "ada", **body: Any) -> Any:
-    return site.client.post("/v1/taste", json={"catalogue": "stories", **body}, headers=site.token(user))
+def show(site: Any, record_id: str, user: str = "ada") -> Any:
+    return call(site, "fetch", user, id=f"stories/{record_id}", include=["fields"], max_tokens=100_000)
+
+
+def taste(site: Any, user: str = "ada", **given: Any) -> Any:
+    return call(site, "recommend", user, **{"catalogue": "stories", "include": ["tiles"], **given})
 
 
 def titles(reply: Any) -> list[str]:
     assert reply.status_code == 200, reply.text
-    return [hit["title"] for hit in reply.json()["hits"]]
+    return [one["title"] for one in reply.json()["results"]]
 
 
-def test_a_record_is_shown_with_its_fields_by_role_and_the_call_that_fetches_it(stories: Any) -> None:
-    shown = show(stories, "Winter Road").json()
-    assert (shown["hit"]["title"], shown["hit"]["subtitle"]) == ("Winter Road", "Story · Ida · 1998")
-    fields = {field["field"]: field for field in shown["fields"]}
+def shown_fields(reply: Any) -> dict[str, Any]:
+    return {field["field"]: field for field in reply.json()["fields"] if field["is_shown"]}
+
+
+def test_a_record_is_shown_with_its_fields_by_role(stories: Any) -> None:
+    reply = show(stories, "Winter Road")
+    shown = reply.json()
+    assert (shown["title"], shown["tile"]["line"]) == ("Winter Road", "Story · Ida · 1998")
+    fields = shown_fields(reply)
     assert fields["text"]["role"] == "body"
     assert (fields["moods"]["filter"], fields["moods"]["text"]) == ("values", "cold, calm")
     assert fields["year"]["filter"] == "range"
     assert "author_ids" not in fields, "the records that it names are shown themselves"
-    assert shown["call"] == {"name": "fetch", "arguments": {"id": "stories/Winter Road"}}
-    assert stories.last_note().operation == "page/record"
 
 
 def test_relations_are_shown_from_both_sides_without_what_the_caller_may_not_see(stories: Any) -> None:
     (wrote,) = show(stories, "Winter Road").json()["relations"]
-    assert (wrote["name"], [hit["id"] for hit in wrote["hits"]]) == ("Authors", ["ida"])
+    assert (wrote["name"], [one["id"] for one in wrote["results"]]) == ("Authors", ["stories/ida"])
     (by,) = show(stories, "ida").json()["relations"]
-    assert (by["name"], [hit["id"] for hit in by["hits"]], by["total"]) == ("Stories", ["Snow House", "Winter Road"], 2)
+    assert by["name"] == "Stories"
+    assert ([one["title"] for one in by["results"]], by["total"]) == (["Snow House", "Winter Road"], 2)
     assert show(stories, "Secret Snow").status_code == 404
 
 
 def test_a_name_without_a_record_of_its_own_stays_a_field(stories: Any) -> None:
-    def names_of(record_id: str) -> list[str]:
-        return [field["text"] for field in show(stories, record_id).json()["fields"] if field["field"] == "authors"]
-
-    assert names_of("Fire Island") == ["Nobody"]
-    assert names_of("Winter Road") == [], "its author is shown as a record"
+    assert shown_fields(show(stories, "Fire Island"))["authors"]["text"] == "Nobody"
+    assert "authors" not in shown_fields(show(stories, "Winter Road")), "its author is shown as a record"
 
 
-def test_similar_records_are_those_of_the_tool_that_is_named(stories: Any) -> None:
-    shown = show(stories, "Winter Road", parts="similar")
-    call = shown.json()["call"]
-    asked = stories.client.post(f"/v1/tools/{call['name']}", json=call["arguments"], headers=stories.token("ada"))
-    assert [hit["key"] for hit in shown.json()["hits"]] == [one["id"] for one in asked.json()["results"]]
-    assert "Secret Snow" not in titles(shown)
-
-
-def test_an_edit_form_is_for_those_who_may_edit_and_its_call_previews_applies_and_undoes(stories: Any) -> None:
-    assert show(stories, "Ice Lake").json()["edit"] is None
-    form = show(stories, "Ice Lake", "ed").json()["edit"]
-    assert {"field": "year", "value": 2012}.items() <= next(
-        one for one in form["fields"] if one["field"] == "year"
-    ).items()
+def test_the_fields_of_a_record_are_those_of_a_form_whose_call_previews_applies_and_undoes(stories: Any) -> None:
+    shown = show(stories, "Ice Lake").json()
+    year = next(field for field in shown["fields"] if field["field"] == "year")
+    assert (shown["editable"], year["is_edited"], year["value"]) == (True, True, 2012)
 
     def mutate(**arguments: Any) -> Any:
-        return stories.client.post(f"/v1/tools/{form['name']}", json=arguments, headers=stories.token("ed")).json()
+        return call(stories, "catalog.mutate", "ed", **arguments).json()
 
-    change = {**form["arguments"], "action": "update", "fields": {"year": 2013}}
+    change = {"id": "Ice Lake", "kind": "story", "action": "update", "fields": {"year": 2013}}
     preview = mutate(**change, preview=True)
     assert preview["changes"][0]["fields"] == [{"field": "year", "before": 2012, "after": 2013}]
     applied = mutate(**change, plan=preview["plan"])
-    assert show(stories, "Ice Lake").json()["hit"]["subtitle"] == "Story · 2013"
+    assert show(stories, "Ice Lake").json()["tile"]["line"] == "Story · 2013"
     mutate(action="undo", id=applied["call_id"])
-    assert show(stories, "Ice Lake").json()["hit"]["subtitle"] == "Story · 2012"
+    assert show(stories, "Ice Lake").json()["tile"]["line"] == "Story · 2012"
 
 
 def test_likes_find_more_of_the_kind_and_say_what_each_signal_says(stories: Any) -> None:
     reply = taste(stories, likes=["Winter Road"])
     assert titles(reply)[:2] == ["Snow House", "Ice Lake"]
     answer = reply.json()
-    assert {hit["kind"] for hit in answer["hits"]} == {"story"}
+    assert {one["tile"]["kind"] for one in answer["results"]} == {"story"}
     assert "Secret Snow" not in titles(reply)
     signals = {one["name"]: one["weight"] for one in answer["signals"]}
     assert signals == {"semantic": 0.5, "taxonomy": 0.0, "temporal": 0.0, "wish": 0.5}
-    assert answer["hits"][0]["signals"]["taxonomy"] == 0.5
+    assert answer["results"][0]["signals"]["taxonomy"] == 0.5
     assert answer["call"] == {"name": "similar", "arguments": {"id": "stories/Winter Road", "limit": 12}}
 
 
 def test_a_record_counts_once_however_it_is_named(stories: Any) -> None:
     named_twice = taste(stories, likes=["Winter Road", "stories/Winter Road", "River of Fire"]).json()
-    assert [hit["id"] for hit in named_twice["likes"]] == ["Winter Road", "River of Fire"]
-    assert named_twice["hits"] == taste(stories, likes=["Winter Road", "River of Fire"]).json()["hits"]
+    assert [one["title"] for one in named_twice["likes"]] == ["Winter Road", "River of Fire"]
+    assert named_twice["results"] == taste(stories, likes=["Winter Road", "River of Fire"]).json()["results"]
 
 
 def test_weights_change_the_order_by_name(stories: Any) -> None:
@@ -158,5 +153,5 @@ def test_a_taste_that_cannot_be_answered_says_why(stories: Any, body: dict[str, 
 
 def test_a_record_that_is_gone_from_a_tray_is_noted_and_the_rest_counts(stories: Any) -> None:
     answer = taste(stories, likes=["Winter Road", "Gone"]).json()
-    assert answer["hits"]
+    assert answer["results"]
     assert answer["notes"] == ["'Gone' is not in the catalogue any more"]

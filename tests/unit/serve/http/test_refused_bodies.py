@@ -8,8 +8,8 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.types import Message
 
-from pinakes.errors import InputError
-from pinakes.serve.http.endpoints import DECODED_AT_ONCE, read_object
+from stackroom.errors import InputError
+from stackroom.serve.http.endpoints import DECODED_AT_ONCE, read_object
 
 HEADERS = [(b"content-type", b"application/json")]
 

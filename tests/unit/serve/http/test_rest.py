@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.model.audit import Outcome
-from pinakes.settings import RateLimitSettings
+from stackroom.model.audit import Outcome
+from stackroom.settings import RateLimitSettings
 
 
 def test_a_tool_is_called_with_its_arguments_as_the_body_and_answers_with_its_structured_content(local: Any) -> None:
@@ -162,7 +162,7 @@ def test_tools_are_listed_as_over_mcp_and_only_those_that_may_be_called(site: An
 
 def test_nothing_is_for_callers_who_are_not_known(site: Any) -> None:
     for method, path in (("GET", "/v1/tools"), ("POST", "/v1/tools/ping"), ("GET", "/v1/resources")):
-        for headers in ({}, {"Authorization": "Bearer pnk_t_wrong"}, {"Authorization": "Basic YTpi"}):
+        for headers in ({}, {"Authorization": "Bearer stk_t_wrong"}, {"Authorization": "Basic YTpi"}):
             reply = site.client.request(method, path, headers=headers)
             assert reply.status_code == 401
             assert reply.headers["www-authenticate"].startswith("Bearer ")
@@ -221,9 +221,9 @@ def test_a_long_text_is_read_in_parts(local: Any) -> None:
     for query in ("?uri=notes://long&max_tokens=100", "?uri=notes://long%3Fmax_tokens%3D100"):
         reply = local.client.get(f"/v1/resources/read{query}")
         assert len(reply.content) <= 400
-        assert reply.text.startswith("[pinakes: characters 1–")
+        assert reply.text.startswith("[stackroom: characters 1–")
     rest = local.client.get("/v1/resources/read?uri=notes://long&cursor=4990").text
-    assert rest == "[pinakes: characters 4991–5000 of 5000 follow]\n\nline line "
+    assert rest == "[stackroom: characters 4991–5000 of 5000 follow]\n\nline line "
     wrong = local.client.get("/v1/resources/read?uri=notes://long&max_tokens=1")
     assert wrong.status_code == 400
     assert "'max_tokens' must be a whole number from 100 to 100000 (given: '1')" in wrong.text

@@ -11,12 +11,12 @@ from importlib.resources import files as package_files
 import brotli
 import pytest
 
-from pinakes.serve.http.page_paths import DOCUMENT, PATHS
-from pinakes.serve.http.site_files import MEDIA_TYPES, load_site_files, without_layout
+from stackroom.serve.http.page_paths import DOCUMENT, PATHS
+from stackroom.serve.http.site_files import MEDIA_TYPES, load_site_files, without_layout
 
 pytestmark = pytest.mark.row("Z16")
 
-SITE = package_files("pinakes.serve.http") / "site"
+SITE = package_files("stackroom.serve.http") / "site"
 FIRST_VIEW_BYTES = 30_000
 """The most that the first view may have, with gzip."""
 ALL_BYTES = 120_000

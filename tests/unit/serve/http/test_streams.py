@@ -6,12 +6,12 @@ import anyio
 import pytest
 from starlette.testclient import TestClient
 
-from pinakes.serve.http import serve
-from pinakes.serve.http.app import build_rest_app
-from pinakes.serve.http.authenticate import LOCAL_IDENTITY
-from pinakes.serve.http.hosts import KnownHosts
-from pinakes.serve.http.streams import Stream, Streams
-from pinakes.serve.list_changes import ListChanges
+from stackroom.serve.http import serve
+from stackroom.serve.http.app import build_rest_app
+from stackroom.serve.http.authenticate import LOCAL_IDENTITY
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.streams import Stream, Streams
+from stackroom.serve.list_changes import ListChanges
 
 
 class Restless(Stream):

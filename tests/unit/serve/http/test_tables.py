@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.app import App
-from pinakes.assembly.tables.endpoints import table_endpoints
-from pinakes.assembly.tables.tables import Tables
-from pinakes.settings import Settings
+from stackroom.assembly.app import App
+from stackroom.assembly.tables.endpoints import table_endpoints
+from stackroom.assembly.tables.tables import Tables
+from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N13")
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.model.record import Key, Record, RecordId, Tag
-from pinakes.model.vectors import ModelId, centre
-from pinakes.shelf.embedded.segment import (
+from stackroom.api.registry import PACKAGES
+from stackroom.model.record import Key, Record, RecordId, Tag
+from stackroom.model.vectors import ModelId, centre
+from stackroom.shelf.embedded.segment import (
     DamagedIndexError,
     Segment,
     SegmentRow,
@@ -18,7 +18,7 @@ from pinakes.shelf.embedded.segment import (
     save_segment,
 )
 
-SPEC = get_package("anime").spec
+SPEC = PACKAGES.get("anime").spec
 MODEL = ModelId(name="m", dimension=4)
 CENTRED = ModelId(name="m", dimension=4, is_centred=True)
 

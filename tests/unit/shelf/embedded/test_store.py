@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.model.record import Record, RecordId
-from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded.store import Store
-from pinakes.shelf.port import LOCAL, Embedding, Put
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.record import Record, RecordId
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.port import LOCAL, Embedding, Put
 
 OPEN_FILES = Path("/proc/self/fd")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import StorageError
-from pinakes.model.record import Key, Record, RecordId
-from pinakes.shelf.embedded.segment import SegmentRow
-from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.text.query import analyse_query
+from stackroom.errors import StorageError
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.shelf.embedded.segment import SegmentRow
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.text.query import analyse_query
 
 
 def rows(*titles: str) -> list[SegmentRow]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pinakes.shelf.embedded.vectors import build_vector_table
+from stackroom.shelf.embedded.vectors import build_vector_table
 
 DIMENSION = 384
 

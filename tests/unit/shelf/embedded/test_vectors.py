@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pinakes.model.vectors import Vector
-from pinakes.shelf.columns import Mask
-from pinakes.shelf.embedded import vectors as module
-from pinakes.shelf.embedded.sketches import build_sketches
-from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
+from stackroom.model.vectors import Vector
+from stackroom.shelf.columns import Mask
+from stackroom.shelf.embedded import vectors as module
+from stackroom.shelf.embedded.sketches import build_sketches
+from stackroom.shelf.embedded.vectors import VectorTable, build_vector_table
 
 ROWS = 6_000
 DIMENSION = 64

@@ -63,7 +63,7 @@ def on_postgresql(postgresql: postgres.PostgresServer) -> Site:
     def guarded() -> str:
         postgresql.require_password("guarded", PASSWORD)
         execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO guarded")
-        return url.replace("pinakes@", "guarded@")
+        return url.replace("stackroom@", "guarded@")
 
     return Site(kind="postgresql", url=url, execute=execute, guarded=guarded)
 

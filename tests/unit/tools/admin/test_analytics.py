@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
-from pinakes.analytics.reports import EventReports
-from pinakes.catalogue.loader import compile_text
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
-from pinakes.search.searcher import Searcher
-from pinakes.tools.admin.analytics import analytics_tools
-from pinakes.tools.generic.tools import generic_tools
+from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
+from stackroom.analytics.reports import EventReports
+from stackroom.catalogue.compiler import compile_text
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
+from stackroom.search.searcher import Searcher
+from stackroom.tools.admin.analytics import analytics_tools
+from stackroom.tools.generic.tools import generic_tools
 
 pytestmark = pytest.mark.row("Z7")
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.audit import reading
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Visibility
-from pinakes.settings import Settings
-from pinakes.tools.admin import audit as audit_module
-from pinakes.tools.admin.server import ServerState, server_tools
+from stackroom.control.audit import reading
+from stackroom.control.audit.log import AuditLog
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.scope import Visibility
+from stackroom.settings import Settings
+from stackroom.tools.admin import audit as audit_module
+from stackroom.tools.admin.server import ServerState, server_tools
 
 pytestmark = pytest.mark.row("Z13")
 

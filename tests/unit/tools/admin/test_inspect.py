@@ -11,18 +11,18 @@ from typing import Any
 import apsw
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.gate.redact import redacted
-from pinakes.grading.figures import build_figure
-from pinakes.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
-from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, Visibility
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Put
-from pinakes.tools.admin.inspect import Inspector, inspect_tools
-from pinakes.tools.admin.logs import LogRing
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.gate.redact import redacted
+from stackroom.grading.figures import build_figure
+from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
+from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE, Visibility
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Put
+from stackroom.tools.admin.inspect import Inspector, inspect_tools
+from stackroom.tools.admin.logs import LogRing
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
@@ -83,19 +83,17 @@ def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Calla
 
 
 @pytest.mark.row("N6")
-def test_the_last_grade_of_a_catalogue_is_told_with_its_weights_and_drift(
-    on_disk: Any, behind_gate: Callable[..., Any]
-) -> None:
+def test_the_last_grade_of_a_catalogue_is_told_with_its_weights(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
     assert rows(on_disk, behind_gate, query_type="index")[0]["grade"] is None
     half = build_figure([0.0, 1.0])
     kind = KindGrade(ndcg_10=half, recall_50=half, mrr_10=half)
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    grade = Grade(at=at, records=50, model="None", questions="", kinds={"all": kind}, drift=("it moved",))
+    grade = Grade(at=at, records=50, model="None", questions="", kinds={"all": kind})
     save_grade(grade, on_disk.folder / GRADE_FILE)
     (on_disk.folder / "tuned.toml").write_text("[search]\nsmoothing_weight = 0.3\n", encoding="utf-8")
     (row,) = rows(on_disk, behind_gate, query_type="index")
     assert (row["grade"], row["grade_questions"], row["graded_at"]) == (0.5, 2, "2026-03-01T00:00:00+00:00")
-    assert (row["tuned"], row["drift"]) == ({"smoothing_weight": 0.3}, ["it moved"])
+    assert row["tuned"] == {"smoothing_weight": 0.3}
 
 
 def test_what_changed_since_the_base_was_built_is_in_the_tail(
@@ -115,7 +113,7 @@ def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callabl
 def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
     songs: Any, behind_gate: Callable[..., Any]
 ) -> None:
-    spec = get_package("music").spec
+    spec = PACKAGES.get("music").spec
     shelf = MemoryShelf(spec, model=None)
     track = Record(id=RecordId("air"), kind="track", fields={"name": "Air", "album_id": "gone"})
     shelf.apply([Put(record=track)])
@@ -152,11 +150,11 @@ def test_records_that_the_text_index_does_not_have_are_noticed(on_disk: Any, beh
     assert not found["index"]["ok"]
     rows_of_index = [row for row in rows(on_disk, behind_gate, query_type="integrity") if row["check"] == "index"]
     assert any("the text index has 49 records" in row["detail"] for row in rows_of_index)
-    assert all("run: pinakes job run rebuild_indexes" in row["detail"] for row in rows_of_index)
+    assert all("run: stackroom job run rebuild_indexes" in row["detail"] for row in rows_of_index)
 
 
 def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
-    monkeypatch.setattr("pinakes.shelf.sqlite_check.STEPS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr("stackroom.shelf.sqlite_check.STEPS_BETWEEN_CHECKPOINTS", 1)
     times = iter([0.0, *range(10, 10_000)])
     inspector = {"monotonic": lambda: next(times)}
     found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
@@ -185,8 +183,8 @@ def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[...,
 
 def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
     for number in range(30):
-        ring.handle(logging.LogRecord("pinakes", logging.ERROR, "", 0, f"problem {number}", (), None))
-    ring.handle(logging.LogRecord("pinakes", logging.INFO, "", 0, "all is well", (), None))
+        ring.handle(logging.LogRecord("stackroom", logging.ERROR, "", 0, f"problem {number}", (), None))
+    ring.handle(logging.LogRecord("stackroom", logging.INFO, "", 0, "all is well", (), None))
     answer = served.ask("debug.inspect", query_type="errors", limit=5)
     assert [row["message"] for row in answer["rows"]] == [f"problem {number}" for number in range(29, 24, -1)]
     assert (answer["total"], answer["has_more"]) == (30, True)
@@ -226,7 +224,7 @@ def test_a_record_that_is_not_for_everybody_is_said_to_be_kept_from_some(
 def test_a_record_far_down_is_not_said_to_be_missed_by_words(
     why: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pinakes.search.standing.RANKED", 1)
+    monkeypatch.setattr("stackroom.search.standing.RANKED", 1)
     said = [why(name, "road")["because"] for name in ("Winter Road", "Quiet Morning")]
     assert sum(any("not among the first 1 of 2" in one for one in because) for because in said) == 1
     assert not [one for because in said for one in because if "not found" in one]

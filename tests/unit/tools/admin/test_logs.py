@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from pinakes.errors import UnknownResourceError
-from pinakes.gate.gate import Gate
-from pinakes.gate.redact import LONGEST_TEXT, REDACTED, redacted
-from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.serve.logs import CallLog
-from pinakes.tools.admin import logs
-from pinakes.tools.admin.logs import LogRing, log_resources
-from pinakes.tools.toolbox import Toolbox
+from stackroom.errors import UnknownResourceError
+from stackroom.gate.gate import Gate
+from stackroom.gate.redact import LONGEST_TEXT, REDACTED, redacted
+from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.serve.logs import CallLog
+from stackroom.tools.admin import logs
+from stackroom.tools.admin.logs import LogRing, log_resources
+from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z11")
 
-SECRET = "pnk_t_abcdefghijklmnopqrstuvwxyz0123456789"
+SECRET = "stk_t_abcdefghijklmnopqrstuvwxyz0123456789"
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
 
 @pytest.fixture
 def log() -> logging.Logger:
-    log = logging.Logger("pinakes.test")
+    log = logging.Logger("stackroom.test")
     log.setLevel(logging.DEBUG)
     return log
 
@@ -52,7 +52,7 @@ def test_the_last_lines_come_first_with_their_level(
     log.warning("second %d", 2)
     lines = read("logs://recent")
     assert [(line["level"], line["message"]) for line in lines] == [("WARNING", "second 2"), ("INFO", "first")]
-    assert lines[0]["logger"] == "pinakes.test"
+    assert lines[0]["logger"] == "stackroom.test"
 
 
 def test_errors_are_kept_apart_and_for_longer(
@@ -74,7 +74,7 @@ def test_no_more_lines_are_kept_than_there_is_room_for(log: logging.Logger, ring
 
 
 def test_secrets_are_taken_out(log: logging.Logger, read: Callable[[str], list[dict[str, Any]]]) -> None:
-    log.error("%s failed", SECRET, extra={"pinakes": {"user": "ann", "token": "open sesame", "note": SECRET}})
+    log.error("%s failed", SECRET, extra={"stackroom": {"user": "ann", "token": "open sesame", "note": SECRET}})
     (line,) = read("logs://errors")
     assert SECRET not in json.dumps(line)
     assert "open sesame" not in json.dumps(line)
@@ -122,12 +122,12 @@ def test_the_lines_come_in_pages_that_new_lines_do_not_move(
 
 @pytest.mark.row("Z14")
 def test_a_line_of_a_call_says_each_fact_once(ring: LogRing) -> None:
-    logging.getLogger("pinakes.calls").addHandler(ring)
-    logging.getLogger("pinakes.calls").setLevel(logging.INFO)
+    logging.getLogger("stackroom.calls").addHandler(ring)
+    logging.getLogger("stackroom.calls").setLevel(logging.INFO)
     gate = Gate(Toolbox([], log_resources(ring)), observers=[CallLog()])
     gate.read(LOCAL_USER, "logs://recent", via="stdio")
     (line,) = json.loads(gate.read(LOCAL_USER, "logs://recent").text)["lines"]
-    logging.getLogger("pinakes.calls").removeHandler(ring)
+    logging.getLogger("stackroom.calls").removeHandler(ring)
     assert (line["operation"], line["target"], line["user"]) == ("resources/read", "logs://recent", "local")
     assert "message" not in line
     assert json.dumps(line).count("logs://recent") == 1

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pinakes.errors import InputError
-from pinakes.tools.admin.moments import parse_moment
+from stackroom.errors import InputError
+from stackroom.tools.admin.moments import parse_moment
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 

@@ -1,6 +1,7 @@
 """How the rows of admin tools read in a text."""
 
-from pinakes.tools.admin.row_text import rows_text, shorten_value
+from stackroom.tools.admin.row_text import rows_text
+from stackroom.tools.budget import shorten_value
 
 
 def test_every_row_of_a_page_is_in_the_text() -> None:

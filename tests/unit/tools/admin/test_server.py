@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from pinakes import __version__
-from pinakes.control.accounts.credentials import Credential
-from pinakes.errors import UnknownResourceError
-from pinakes.model.principal import LOCAL_USER, Action, Identity, Principal
-from pinakes.model.scope import Visibility
-from pinakes.settings import (
+from stackroom import __version__
+from stackroom.control.accounts.credentials import Credential
+from stackroom.errors import UnknownResourceError
+from stackroom.model.principal import LOCAL_USER, Action, Identity, Principal
+from stackroom.model.scope import Visibility
+from stackroom.settings import (
     AuthSettings,
     ControlSettings,
     EmbeddingSettings,
@@ -24,9 +24,9 @@ from pinakes.settings import (
     Settings,
     load_settings,
 )
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.tools.admin.config import REDACTED, config_resources, plain_settings
-from pinakes.tools.admin.server import ServerState, server_tools
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.tools.admin.config import REDACTED, config_resources, plain_settings
+from stackroom.tools.admin.server import ServerState, server_tools
 
 STARTED = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 SECRETS = ("key-of-the-embedder", "key-of-the-reranker", "password-of-the-database", "key-of-the-scholar")
@@ -63,8 +63,8 @@ def settings(tmp_path: Path) -> Settings:
             kind="openai", api_key=SECRETS[0], url="https://u:password-of-the-database@e.org/v1"
         ),
         rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
-        control=ControlSettings(url="postgresql+psycopg://pinakes:password-of-the-database@db/pinakes"),
-        auth=AuthSettings(issuer="https://login.example", audience="pinakes", public_key_file="/etc/issuer.pem"),
+        control=ControlSettings(url="postgresql+psycopg://stackroom:password-of-the-database@db/stackroom"),
+        auth=AuthSettings(issuer="https://login.example", audience="stackroom", public_key_file="/etc/issuer.pem"),
         sections={"semantic_scholar_key": SECRETS[3]},
     )
 
@@ -154,7 +154,7 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
     assert json.loads(content.text) == by_tool
     assert not [secret for secret in SECRETS if secret in content.text]
     assert by_tool["embedding"]["api_key"] == REDACTED
-    assert by_tool["control"]["url"] == f"postgresql+psycopg://{REDACTED}@db/pinakes"
+    assert by_tool["control"]["url"] == f"postgresql+psycopg://{REDACTED}@db/stackroom"
     assert by_tool["rerank"]["url"] == f"http://rerank.example/rank?api_key={REDACTED}&n=5"
     assert by_tool["auth"]["public_key_file"] == "/etc/issuer.pem"
     assert by_tool["rate_limit"]["sql_per_minute"] == 10
@@ -177,12 +177,12 @@ def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(tmp_path: 
 
 @pytest.mark.row("Z11")
 def test_a_secret_that_is_not_set_is_shown_as_such() -> None:
-    assert plain_settings(load_settings({"PINAKES_HOME": "/x"}))["embedding"]["api_key"] == ""
+    assert plain_settings(load_settings({"STACKROOM_HOME": "/x"}))["embedding"]["api_key"] == ""
 
 
 @pytest.mark.row("Z11")
 def test_every_setting_that_sounds_like_a_secret_is_redacted() -> None:
-    shown = plain_settings(load_settings({"PINAKES_HOME": "/x", "PINAKES_EMBED_API_KEY": "k", "PORT": "3001"}))
+    shown = plain_settings(load_settings({"STACKROOM_HOME": "/x", "STACKROOM_EMBED_API_KEY": "k", "PORT": "3001"}))
     assert shown["embedding"]["api_key"] == REDACTED
     assert shown["server"]["port"] == 3001
 

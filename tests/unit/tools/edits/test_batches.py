@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import Action, Principal, Quotas
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits.tool import edit_tools
-from pinakes.tools.toolbox import Toolbox
+from stackroom.api.registry import PACKAGES
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import Action, Principal, Quotas
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.toolbox import Toolbox
 from support.editing import MusicBench
 from support.memory_shelf import MemoryShelf
 from support.texts import values_missing_from_text
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("Z15")]
 
-MUSIC = get_package("music").spec
+MUSIC = PACKAGES.get("music").spec
 AGENT = Principal(
     name="agent",
     actions=frozenset({Action.ACCESS_CATALOG, Action.EDIT_CATALOG}),

@@ -10,33 +10,33 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pinakes.api.registry import get_package
-from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.control.accounts.limits import RateLimiter
-from pinakes.errors import InputError, NotFoundError, StorageError
-from pinakes.gate.answer import Answer
-from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import Gate
-from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, Visibility
-from pinakes.recommend.recommender import Recommender
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Put, Shelf
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits.tool import edit_tools
-from pinakes.tools.generic.tools import generic_tools
-from pinakes.tools.resources.changelog import edit_resources
-from pinakes.tools.toolbox import Toolbox
+from stackroom.api.registry import PACKAGES
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.control.accounts.limits import RateLimiter
+from stackroom.errors import InputError, NotFoundError, StorageError
+from stackroom.gate.answer import Answer
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE, Visibility
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Put, Shelf
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.resources.changelog import edit_resources
+from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.texts import values_missing_from_text
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-MUSIC = get_package("music").spec
+MUSIC = PACKAGES.get("music").spec
 BOOKS = compile_text(
     """
 name = "books"
@@ -179,7 +179,7 @@ def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music
 
 
 def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Served]) -> None:
-    served = serve_specs(get_package("anime").spec)
+    served = serve_specs(PACKAGES.get("anime").spec)
     assert "catalog.mutate" not in [one.name for one in served.gate.list_tools(LOCAL_USER)]
     assert served.gate.list_resources(LOCAL_USER).entries == []
 
@@ -268,7 +268,7 @@ def test_an_id_as_search_gives_it_is_understood(music: Served) -> None:
     assert music.mutate(action="delete", id=found)["applied"]
 
 
-@pytest.mark.parametrize("stated", ["Clara Schumann", "pinakes://music/artist-clara-schumann"])
+@pytest.mark.parametrize("stated", ["Clara Schumann", "stackroom://music/artist-clara-schumann"])
 def test_a_name_that_one_record_has_is_as_good_as_its_id(music: Served, stated: str) -> None:
     music.create(name="Clara Schumann")
     result = music.mutate(action="update", id=stated, fields={"year": 1819})

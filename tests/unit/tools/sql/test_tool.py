@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.model.principal import LOCAL_USER, Action, Cost
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Visibility
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.tools.sql.tables import sqlite_file_of
-from pinakes.tools.sql.tool import SqlTool, sql_tools
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.model.record import Record
+from stackroom.model.scope import WHOLE, Visibility
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.tools.sql.tables import sqlite_file_of
+from stackroom.tools.sql.tool import SqlTool, sql_tools
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
 
 CONFINED = replace(LOCAL_USER, name="confined", visibility=Visibility(only=frozenset({"other"})))
 NARROWED = replace(LOCAL_USER, name="narrowed", visibility=Visibility(frozenset({"staff"})))
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 """How long a statement may take here, so that other work on the machine fails no test."""
 
 
@@ -40,6 +40,12 @@ def open_songs(open_songs: Callable[[str], Any], tmp_path: Path) -> Iterator[Cal
     yield make
     for shelf in shelves:
         shelf.close()
+
+
+@pytest.fixture(autouse=True)
+def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lowest priority gets no time at all beside other work."""
+    monkeypatch.setattr("stackroom.tools.sql.children.LOWEST_PRIORITY", 0)
 
 
 @pytest.fixture
@@ -251,7 +257,7 @@ def test_a_catalogue_that_is_not_in_sqlite_is_refused(
 def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
     shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
-    tool = SqlTool(lambda: [catalogue])
+    tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
     try:
         (spec,) = sql_tools(tool)
         count = catalogue.shelf.reader().count(WHOLE)
@@ -267,7 +273,7 @@ def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alo
 def test_a_catalogue_on_disk_is_read_where_it_is(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
     assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
-    tool = SqlTool(lambda: [catalogue])
+    tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
     try:
         (spec,) = sql_tools(tool)
         result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*), min(year) FROM items"))

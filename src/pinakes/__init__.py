@@ -1,3 +1,0 @@
-"""Pinakes: catalogue servers for AI assistants. Importing the package has no side effects."""
-
-__version__ = "0.1.0"

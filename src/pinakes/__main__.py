@@ -1,7 +1,0 @@
-"""`python -m pinakes`."""
-
-import sys
-
-from pinakes.cli.main import main
-
-sys.exit(main())

@@ -1,6 +1,0 @@
-"""The network side of the public API: polite requests to public servers. Loaded by providers only, since it is slow."""
-
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
-from pinakes.sources.location import read_provider_query
-
-__all__ = ["Clock", "Fetched", "Pace", "PoliteGetter", "UnusableAnswerError", "read_provider_query"]

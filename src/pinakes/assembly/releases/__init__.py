@@ -1,1 +1,0 @@
-"""Catalogues that are installed from releases: install, update, go back."""

@@ -1,1 +1,0 @@
-"""Configuration files of assistants: where they are, and how an entry for Pinakes is written and removed."""

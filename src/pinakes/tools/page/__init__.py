@@ -1,1 +1,0 @@
-"""Records and recommendations in the form that the page shows them in."""

@@ -1,1 +1,0 @@
-"""Discographies from MusicBrainz: an optional, polite client of its web service."""

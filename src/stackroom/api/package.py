@@ -1,0 +1,149 @@
+"""The catalogue package: everything one catalogue brings, as one frozen value.
+
+An installed distribution offers it by an entry point of the group `stackroom.catalogues`, whose name is the
+catalogue's:
+
+    [project.entry-points."stackroom.catalogues"]
+    games = "games:PACKAGE"
+
+The engine reads the value and never hands itself over. Only the declaration is required.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources.abc import Traversable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.ingest.mapping import RowMapping
+from stackroom.sources.port import Provider, RowSource
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.endpoint import Endpoint
+from stackroom.tools.media import MediaSpec
+from stackroom.tools.own_kinds import OwnKinds
+from stackroom.tools.prompt import PromptSpec
+from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.spec import ToolSpec
+
+Catalogues = Sequence[OpenCatalogue]
+"""The open catalogues that follow one package, at least one."""
+
+
+def load_target(target: str) -> Any:
+    """Import what `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def deferred(target: str) -> Callable[..., Any]:
+    """Return a function that imports `module:function` when it is first called, so that loading a package is quick."""
+
+    def call(*arguments: Any) -> Any:
+        return load_target(target)(*arguments)
+
+    return call
+
+
+def _nothing(_catalogues: Catalogues) -> tuple[()]:
+    return ()
+
+
+def _no_endpoints() -> tuple[()]:
+    return ()
+
+
+def _no_rows(_location: str) -> RowSource | None:
+    return None
+
+
+def _keep_nothing(_location: str, _folder: Path) -> None:
+    """Keep no files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Sample data that ships with a package, and the name of the catalogue that `stackroom init` makes of it."""
+
+    name: str
+    files: Traversable
+    """A file or folder, read like any other source of the package."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CataloguePackage:
+    """A catalogue's declaration, and optionally its rows, samples, tools, media and server parts."""
+
+    declaration: Traversable
+    """The `catalogue.toml`, as `importlib.resources.files(__package__) / "catalogue.toml"`."""
+    mapping: RowMapping | None = None
+    """How rows become records; None: as the declaration says."""
+    open_rows: Callable[[str], RowSource | None] = _no_rows
+    """Opens a location that the package reads in its own way; None leaves it to the engine."""
+    keep_files: Callable[[str, Path], None] = _keep_nothing
+    """Copies what the tools need of the files at a location into the catalogue's folder."""
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    """Network sources by the prefix of their locations: `stackroom add PREFIX:QUERY`."""
+    samples: tuple[Sample, ...] = ()
+    reads_folders: bool = False
+    """Whether `stackroom add FOLDER` without --as makes a catalogue of this package."""
+    tools: Callable[[Catalogues], Sequence[ToolSpec]] = _nothing
+    """The tools over the catalogues that follow the package."""
+    replaces_generic_tools: bool = False
+    """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
+    resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
+    prompts: Callable[[Catalogues], Sequence[PromptSpec]] = _nothing
+    """Tasks that users can choose; each is offered to those who may use the tools that it needs."""
+    skill_page: Traversable | None = None
+    """A Markdown page of the agent skill: how an assistant works with these catalogues. Its first line is a title."""
+    own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
+    """Kinds of records that belong to users, such as likes, which `catalog.mutate` changes too."""
+    media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
+    endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
+    """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""
+    server: str = ""
+    """`module:function` that gives the package's parts of a shared server; loaded when one starts."""
+
+    @cached_property
+    def loaded(self) -> LoadedSpec:
+        """The declaration's text, and the spec compiled from it."""
+        text = self.declaration.read_text(encoding="utf-8")
+        return LoadedSpec(spec=compile_text(text, origin=str(self.declaration)), declaration=text)
+
+    def is_sample(self, location: str) -> bool:
+        """Tell whether a location is sample data of the package, of this installation, another one or a former one."""
+        is_own = any(location == str(sample.files) for sample in self.samples)
+        return is_own or self.is_former_sample(location) or self._is_sample_elsewhere(location)
+
+    def is_former_sample(self, location: str) -> bool:
+        """Tell whether a location was sample data of the package where it was installed before."""
+        return bool(self._folders_around(location)) and not Path(location).exists()
+
+    def _is_sample_elsewhere(self, location: str) -> bool:
+        """Tell whether a location is sample data of another installation: it is beside the same declaration."""
+        name = Path(str(self.declaration)).name
+        return any((folder / name).is_file() for folder in self._folders_around(location))
+
+    def _folders_around(self, location: str) -> list[Path]:
+        """Return the folders around a location that are named like the package's, and have its sample data in it."""
+        own = Path(str(self.declaration)).parent
+        paths = [Path(str(sample.files)) for sample in self.samples]
+        tops = {path.relative_to(own).parts[0] for path in paths if own in path.parents}
+        around = (Path(location), *Path(location).parents)
+        return [
+            folder for inside, folder in pairwise(around) if folder.name == own.name and inside.name in tops
+        ]  # fmt: skip
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The compiled spec."""
+        return self.loaded.spec
+
+    @property
+    def name(self) -> str:
+        """The name of the spec, which is the entry point's too."""
+        return self.spec.name

@@ -1,0 +1,169 @@
+"""The server side of the public API: what a package is given by a shared server, and what it gives back.
+
+A package names a function in `CataloguePackage.server`; it is called with a `ServerContext` and returns `ServerParts`.
+The context is all that a package knows of the server. This module loads the control database's library, so that only
+the code of a package that runs in a shared server imports it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import MetaData
+
+from stackroom.analytics.events import EventRecorder
+from stackroom.background.file_lease import FileLease
+from stackroom.background.task import Task, TaskContext, TaskStopped
+from stackroom.background.threads import start_thread
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import users
+from stackroom.control.database.time_columns import Moment, utc_now
+from stackroom.ingest.pipeline import IngestReport, IngestRequest
+from stackroom.jobs.job import JobContext, JobSpec, shortened
+from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
+from stackroom.net.checksum import sha256_of
+from stackroom.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
+from stackroom.net.partial import open_like, sync_file, sync_folder
+from stackroom.net.polite import Clock, back_off_s
+from stackroom.settings import SectionT
+from stackroom.shelf.port import Author
+from stackroom.tools.endpoint import Endpoint
+from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.spec import (
+    BARE_LIST,
+    BARE_OBJECT,
+    BARE_OBJECT_OR_NULL,
+    LARGEST,
+    GenericParams,
+    GenericResult,
+    ToolSpec,
+    require_argument,
+)
+
+
+class ReadSettings(Protocol):
+    """Reads a section of the settings that a package declares."""
+
+    def __call__(self, name: str, model: type[SectionT]) -> SectionT:
+        """Return the validated section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageCatalogue:
+    """An installed catalogue that follows a package."""
+
+    name: str
+    sources: tuple[str, ...]
+    """The locations it was built from."""
+
+
+def _wake_nothing(_name: str) -> None:
+    """Wake no task: nothing runs beside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerContext:
+    """The parts of a shared server that a package may use."""
+
+    home: Path
+    """The library's folder."""
+    offline: bool
+    """Whether everything that would need the network is refused."""
+    read_settings: ReadSettings
+    database: ControlDatabase
+    events: EventRecorder
+    """Records plays and downloads for analytics."""
+    get_principal: Callable[[str], Principal]
+    """Returns a user with their present rights; raises NotFoundError or, for a disabled user, ForbiddenError."""
+    list_catalogues: Callable[[], Sequence[PackageCatalogue]]
+    """Returns the installed catalogues that follow this package."""
+    refresh: Callable[[str, str, IngestRequest], IngestReport]
+    """Brings a catalogue up to a location, on behalf of a user; builds it where it is not installed."""
+    now: Callable[[], datetime] = utc_now
+    wake: Callable[[str], None] = _wake_nothing
+    """Has a task of `ServerParts.tasks` run now, by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerParts:
+    """The parts that a package adds to a shared server. Making them starts nothing."""
+
+    tools: Sequence[ToolSpec] = ()
+    resources: Sequence[ResourceSpec] = ()
+    endpoints: Sequence[Endpoint] = ()
+    """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the same address."""
+    jobs: Sequence[JobSpec] = ()
+    tasks: Sequence[Task] = ()
+    """Work beside calls, which runs while the server does; `ServerContext.wake` has one of them run now."""
+    tables: MetaData | None = None
+    """Tables in the control database; those that are missing are created."""
+    prunings: Mapping[str, Callable[[datetime], int]] = field(default_factory=dict)
+    """Name → deletes rows older than a time and returns their number; run by the job `prune_logs`."""
+
+
+NO_PARTS = ServerParts()
+
+
+def join_parts(parts: Sequence[ServerParts]) -> ServerParts:
+    """Return the parts of several packages as one; each keeps its own tables."""
+    return ServerParts(
+        tools=[tool for one in parts for tool in one.tools],
+        resources=[resource for one in parts for resource in one.resources],
+        endpoints=[endpoint for one in parts for endpoint in one.endpoints],
+        jobs=[job for one in parts for job in one.jobs],
+        tasks=[task for one in parts for task in one.tasks],
+        prunings={name: prune for one in parts for name, prune in one.prunings.items()},
+    )
+
+
+__all__ = [
+    "BARE_LIST",
+    "BARE_OBJECT",
+    "BARE_OBJECT_OR_NULL",
+    "LARGEST",
+    "LOCAL_USER",
+    "NO_PARTS",
+    "AddressGuard",
+    "AddressRules",
+    "Author",
+    "Clock",
+    "ControlDatabase",
+    "EventRecorder",
+    "FetchCancelledError",
+    "FetchLimits",
+    "FetchedText",
+    "Fetcher",
+    "FileLease",
+    "GenericParams",
+    "GenericResult",
+    "IngestReport",
+    "IngestRequest",
+    "JobContext",
+    "JobSpec",
+    "Moment",
+    "PackageCatalogue",
+    "ReadSettings",
+    "Resolve",
+    "ServerContext",
+    "ServerParts",
+    "Task",
+    "TaskContext",
+    "TaskStopped",
+    "TransferError",
+    "WantedFile",
+    "back_off_s",
+    "join_parts",
+    "join_url",
+    "open_like",
+    "require_argument",
+    "sha256_of",
+    "shortened",
+    "start_thread",
+    "sync_file",
+    "sync_folder",
+    "users",
+    "utc_now",
+]

@@ -1,0 +1,109 @@
+"""The admin side of a shared server: jobs, analytics, logs, admin tools, and the parts of catalogue packages."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.analytics.reports import EventReports
+from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import build_maintenance, list_catalogue_jobs
+from stackroom.assembly.server_health import ServerHealth
+from stackroom.assembly.server_parts import build_server_parts
+from stackroom.control.control import Control
+from stackroom.control.database.time_columns import utc_now
+from stackroom.gate.redact import redacted
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import list_builtin_jobs
+from stackroom.jobs.scheduler import Scheduler
+from stackroom.model.principal import Identity
+from stackroom.tools.admin.analytics import analytics_tools
+from stackroom.tools.admin.config import config_resources
+from stackroom.tools.admin.inspect import Inspector, inspect_tools
+from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
+from stackroom.tools.admin.logs import LogRing, log_resources
+from stackroom.tools.admin.server import ServerState, server_tools
+from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.own_kinds import OwnStorage
+from stackroom.tools.sql.tool import SqlTool, sql_tools
+from stackroom.tools.toolbox import ServerTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeStatus:
+    """The state of the transport, for admin tools."""
+
+    identities: Callable[[], Sequence[Identity]]
+    """Returns the identities of the open streams, one for each."""
+    counters: Callable[[], Mapping[str, Any]]
+
+
+class AdminServer:
+    """Jobs, analytics, admin tools and package parts of one shared server."""
+
+    def __init__(self, app: App, control: Control, runtime: RuntimeStatus) -> None:
+        settings = app.settings
+        self._events = EventLog(control.database)
+        self.recorder = EventRecorder(self._events)
+        """Records events for analytics; one of the gate's observers."""
+        app.own_records.keep_in(OwnStorage(database=control.database, record_play=self.recorder.record_play))
+        self._ring = LogRing(redact=redacted)
+        self._sql = SqlTool(app.list_served)
+        self._state_lock = threading.Lock()
+        self._is_stopped = False
+        self.parts = parts = build_server_parts(app, control, self.recorder)
+        app.background.add(*parts.tasks)
+        maintenance = build_maintenance(app, control, parts=parts)
+        self.board = board = JobBoard(
+            control.database,
+            [*list_builtin_jobs(lambda: maintenance), *parts.jobs],
+            list_more=lambda: list_catalogue_jobs(app, lambda: maintenance),
+        )
+        self._scheduler = Scheduler(board)
+        self._scheduler.start_in(app.background)
+        self.health = ServerHealth(app, control)
+        state = ServerState(
+            settings=settings,
+            started_at=utc_now(),
+            catalogues=app.list_served,
+            identities=runtime.identities,
+            problems=self.health.problems,
+            credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
+            audit=control.audit,
+            counters=lambda: {**runtime.counters(), "events_dropped": self._events.dropped},
+        )
+        self.tools = ServerTools(
+            tools=[
+                *users_tools(control),
+                *analytics_tools(EventReports(control.database, self._events), app.list_served),
+                *parts.tools,
+                *server_tools(state),
+                *jobs_tools(board),
+                *sql_tools(self._sql),
+                *inspect_tools(Inspector(app.list_served, self._ring, tools=app.list_tools)),
+            ],
+            resources=[
+                *log_resources(self._ring),
+                *config_resources(settings),
+                *jobs_resources(board),
+                *parts.resources,
+            ],
+        )
+
+    def start(self) -> None:
+        """Keep the log; no effect after `stop`. The tasks are started with the app's background."""
+        with self._state_lock:
+            if not self._is_stopped:
+                logging.getLogger().addHandler(self._ring)
+
+    def stop(self) -> None:
+        """Stop the job that runs, and close the log; to be called when the background has ended."""
+        with self._state_lock:
+            self._is_stopped = True
+        self._scheduler.stop()
+        self._sql.close()
+        self._events.close()
+        logging.getLogger().removeHandler(self._ring)
+        self._ring.close()

@@ -1,0 +1,260 @@
+"""The composition root of everything but transports: settings → library → open catalogues → gate."""
+
+import importlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import cast
+
+from stackroom.api.package import CataloguePackage
+from stackroom.api.registry import PACKAGES, PackageRegistry
+from stackroom.assembly.collections.state import find_place
+from stackroom.assembly.opened import OpenedCatalogues
+from stackroom.assembly.own_records import OwnRecords
+from stackroom.assembly.serving import ServedLibrary
+from stackroom.assembly.toolboxes import ToolboxBuilder, ToolChoice
+from stackroom.background.background import Background
+from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.adapters import MissingEmbedder, build_embedder, find_local, is_on_this_machine
+from stackroom.embed.breaker import WatchedEmbedder
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.gate.cache import AnswerCache
+from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.library import Installed, Library
+from stackroom.model.principal import Principal
+from stackroom.model.vectors import ModelId
+from stackroom.packs.status import ReleaseStatus
+from stackroom.search.searcher import Reranker
+from stackroom.settings import Settings
+from stackroom.shelf.conditions import CatalogueConditions
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import BuildableShelf, Problem
+from stackroom.text.places import hider_of
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+
+logger = logging.getLogger(__name__)
+
+RERANK_MODULE = "stackroom.search.remote_reranker"
+
+
+class App:
+    """A library, opened with its settings and the catalogue packages it may use."""
+
+    def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
+        self.settings = settings
+        self.packages = packages
+        self._local: dict[str, Embedder] = {}
+        self._watching: dict[str, WatchedEmbedder] = {}
+        self._serving: ServedLibrary | None = None
+        self.conditions = CatalogueConditions()
+        """Which catalogues fail or are damaged; failing calls, opening and background checks report there."""
+        self.background = Background()
+        """The tasks beside the calls; started by whoever serves."""
+        self.own_records = OwnRecords(settings.home)
+        """The storage of what belongs to users."""
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder that the settings name."""
+        settings = self.settings
+        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+
+    @cached_property
+    def query_embedder(self) -> WatchedEmbedder:
+        """The embedder of queries that the settings name; counts its failures."""
+        return WatchedEmbedder(self.embedder)
+
+    def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
+        """Return the embedder of a model, shared by all catalogues; the one that the settings name where none is."""
+        default = self.query_embedder
+        if model is None or model == default.model or not self._find_local(model.name):
+            return default
+        return self._watched(model.name)
+
+    def embedder_named(self, name: str) -> Embedder:
+        """Return the embedder of this name; one that fails with the reason where it is not installed."""
+        if name == self.embedder.model.name:
+            return self.embedder
+        return self._find_local(name) or MissingEmbedder(name)
+
+    def _find_local(self, name: str) -> Embedder | None:
+        """Return a local model by its name, made once; None for one that is not known, or damaged."""
+        if name not in self._local:
+            try:
+                found = find_local(self.settings.models_folder, name)
+            except ModelError as error:
+                logger.warning("%s", error.message)
+                return None
+            if found is None:
+                return None
+            self._local[name] = found
+        return self._local[name]
+
+    def _watched(self, name: str) -> WatchedEmbedder:
+        return self._watching.setdefault(name, WatchedEmbedder(self._local[name]))
+
+    def list_query_embedders(self) -> list[WatchedEmbedder]:
+        """Return the embedders that the open catalogues use, or else the one that the settings name."""
+        used = dict.fromkeys(map(_find_model, self.list_open()))
+        embedders = {self.embedder_of(model).model: self.embedder_of(model) for model in used if model is not None}
+        return list(embedders.values()) or [self.query_embedder]
+
+    @cached_property
+    def hide_places(self) -> Callable[[str], str]:
+        """Takes the paths of this library and machine out of a message."""
+        home = self.settings.home
+        return hider_of([home, home.resolve(), self.settings.catalogues_folder, self.settings.models_folder])
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker, where one is configured."""
+        url = self.settings.rerank.url
+        if not url or (self.settings.offline and not is_on_this_machine(url)):
+            return None
+        return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
+
+    @cached_property
+    def library(self) -> Library:
+        """The installed catalogues."""
+        return Library(self.settings.catalogues_folder)
+
+    @cached_property
+    def release_status(self) -> ReleaseStatus:
+        """The last checks of the places that catalogues were installed from."""
+        return ReleaseStatus(self.library)
+
+    @cached_property
+    def _catalogues(self) -> OpenedCatalogues:
+        return OpenedCatalogues(
+            self.library,
+            self.packages,
+            self.conditions,
+            embedder_of=self.embedder_of,
+            find_reranker=lambda: self.reranker,
+            open_storage=self.own_records.open,
+            settings=self.settings,
+        )
+
+    def open_catalogue(self, name: str) -> OpenCatalogue:
+        """Return a catalogue of the library, opened once."""
+        return self._catalogues.open(name)
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows: its own, or that of its package."""
+        return self._catalogues.spec_of(installed)
+
+    def package_of(self, installed: Installed) -> CataloguePackage:
+        """Return the package that a catalogue follows; refuse one that is not installed."""
+        return self._catalogues.package_of(installed)
+
+    def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
+        """Open the shelf of a catalogue for writing, and create it if it is new."""
+        return EmbeddedShelf.create(place.folder, spec, model=model)
+
+    def close(self) -> None:
+        """End the background; close every catalogue, and the embedder and the reranker if they were used."""
+        self.background.stop()
+        self._catalogues.close()
+        self.own_records.close()
+        for part in ("embedder", "reranker"):
+            if (used := self.__dict__.get(part)) is not None:
+                used.close()
+
+    def build_gate(
+        self,
+        names: Sequence[str] = (),
+        *,
+        tools: ToolChoice = ToolChoice.AUTO,
+        limiter: Limiter | None = None,
+        observers: Sequence[Observer] = (),
+        server_tools: ServerTools = NO_SERVER_TOOLS,
+    ) -> Gate:
+        """Return the gate over these catalogues, or over every installed one.
+
+        The limiter bounds calls, and observers are notified of each. Server tools administer the server: they are in
+        every caller's toolbox, whatever catalogues the caller may see.
+        """
+        builder = ToolboxBuilder(
+            packages=self.packages, choice=tools, server_tools=server_tools, note_problems=self.note_problems
+        )
+        may_be_empty = find_place(self.settings) is not None
+        serving = self._serving = ServedLibrary(self._catalogues, builder, names, may_be_empty=may_be_empty)
+        size = self.settings.server.cache_size
+        return Gate(
+            serving.toolboxes,
+            limiter=limiter,
+            observers=observers,
+            cache=AnswerCache(size) if size else None,
+            failures=self._count_failures,
+            on_storage_error=serving.suspect,
+            hide_places=self.hide_places,
+        )
+
+    def list_tools(self, principal: Principal) -> list[ToolSpec]:
+        """Return the tools over the catalogues that a caller sees, as the last gate serves them; none before one."""
+        toolboxes = self._serving.toolboxes if self._serving else None
+        return list(toolboxes.of(principal.visibility).tools.values()) if toolboxes else []
+
+    def list_open(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are open, for whatever purpose."""
+        return self._catalogues.list_open()
+
+    def list_served(self) -> list[OpenCatalogue]:
+        """Return the catalogues that the last gate serves; none before one."""
+        return self._serving.list_served() if self._serving else []
+
+    def can_answer(self) -> bool:
+        """Tell whether at least one of the catalogues that are served can be read."""
+        return self._serving is not None and self._serving.can_answer()
+
+    def list_used_embedders(self) -> list[WatchedEmbedder]:
+        """Return the embedders of the vectors that are served, as far as these are known without waiting."""
+        readers = [reader for one in self.list_served() if (reader := one.shelf.find_reader()) is not None]
+        models = dict.fromkeys(reader.model for reader in readers if reader.model is not None)
+        return list({one.model: one for one in map(self.embedder_of, models)}.values())
+
+    def problems(self) -> dict[str, str]:
+        """Return what is degraded and why, by part: the embedder, and each catalogue that has a problem.
+
+        Catalogues are not checked here, which can take long: those are named that cannot be opened or read now, and
+        those in which the last check found something.
+        """
+        failing = [one.problem for one in (self.query_embedder, *self._watching.values()) if one.problem is not None]
+        return ({"embedding": "; ".join(failing)} if failing else {}) | self.catalogue_problems()
+
+    def catalogue_problems(self) -> dict[str, str]:
+        """Return the catalogues that are served and not as they should be, each with the reason."""
+        problems = self._serving.problems() if self._serving else {}
+        return {f"catalogue {name}": problem for name, problem in problems.items()}
+
+    def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
+        """Note what the last check of a catalogue found; it is whole where that is nothing."""
+        if problems:
+            self.conditions.report(name, "; ".join(map(str, problems)))
+        else:
+            self.conditions.clear(name)
+
+    def _count_failures(self) -> int:
+        """Count how often the embedder or the reranker failed during a call."""
+        embedders = (self.query_embedder, *self._watching.values())
+        return sum(one.failures for one in embedders) + (self.reranker.failures if self.reranker else 0)
+
+    def find_problem(self, name: str) -> str | None:
+        """Return why a catalogue cannot be opened; None where it can."""
+        try:
+            self.open_catalogue(name)
+        except ExpectedError as error:
+            return error.message
+        return None
+
+
+def _find_model(catalogue: OpenCatalogue) -> ModelId | None:
+    """Return the model of a catalogue's vectors; None where it has none, or cannot be read."""
+    try:
+        return catalogue.shelf.reader().model
+    except StorageError:
+        return None

@@ -1,0 +1,403 @@
+"""Build catalogues: a source in, a catalogue in the library out."""
+
+import importlib.resources
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stackroom.api.package import CataloguePackage
+from stackroom.assembly.app import App
+from stackroom.assembly.databases import names_database, open_database
+from stackroom.assembly.map_making import keep_map
+from stackroom.assembly.model_choice import embed_beside, get_embedder, want_model
+from stackroom.assembly.published import TABLE_PREFIX, names_bucket, open_table
+from stackroom.assembly.update_guard import UpdateGuard, guarding
+from stackroom.assembly.web_files import names_web_file, open_web_file
+from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import RowMapping, build_mapping, mapping_of_source
+from stackroom.ingest.pipeline import (
+    UNREQUESTED,
+    IngestReport,
+    IngestRequest,
+    Progress,
+    Target,
+    embed_late,
+    ingest_rows,
+    remove_source,
+)
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, Installed
+from stackroom.model.scope import WHOLE
+from stackroom.search.calibrate import calibrate, find_calibration, save_calibration
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
+from stackroom.shelf.port import BuildableShelf, ShelfReader
+from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location, is_same_table
+from stackroom.sources.opener import OpenProvider, no_provider, open_source
+from stackroom.sources.port import RowSource
+from stackroom.tools.relations import describe_dangling, find_dangling
+
+WAIT_S = 10.0
+"""How long the update of a graded catalogue waits for another process that embeds."""
+
+
+def _never(_location: str) -> bool:
+    return False
+
+
+def _keep_nothing(_location: str, _folder: Path) -> None:
+    """Keep no files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything needed to build a catalogue: its spec, how rows become records, and whether the spec is the user's."""
+
+    loaded: LoadedSpec
+    mapping: RowMapping
+    is_own: bool = False
+    keep_files: Callable[[str, Path], None] = _keep_nothing
+    """Keeps in the catalogue's folder what its tools need of the files at a location."""
+    is_sample: Callable[[str], bool] = _never
+    """Tells whether a location is sample data that ships with the catalogue."""
+
+    @property
+    def spec_name(self) -> str:
+        """The name of the spec."""
+        return self.loaded.spec.name
+
+
+def package_recipe(package: CataloguePackage) -> Recipe:
+    """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
+    mapping = package.mapping or build_mapping(package.spec)
+    return Recipe(loaded=package.loaded, mapping=mapping, keep_files=package.keep_files, is_sample=package.is_sample)
+
+
+def own_recipe(loaded: LoadedSpec) -> Recipe:
+    """Return the recipe of a user's own spec."""
+    return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec), is_own=True)
+
+
+def add_catalogue(
+    app: App,
+    source: RowSource,
+    *,
+    recipe: Recipe,
+    name: str,
+    progress: Progress,
+    embed: bool = True,
+    request: IngestRequest = UNREQUESTED,
+    replaces_samples: bool = False,
+    model: str | None = None,
+    force: bool = False,
+    upload: str = "",
+) -> IngestReport:
+    """Build a catalogue from a source, or update an installed one from it; that of an `upload` has to be new.
+
+    With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
+    With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
+    former vectors. The update of a graded catalogue that answers worse than before is undone and refused, unless it is
+    made by `force` or for single rows that were requested.
+    """
+    spec = recipe.loaded.spec
+    embedder = _choose_embedder(app, recipe, name, model) if embed and spec.embed else None
+    with guarding(app, name, is_wanted=not force and request is UNREQUESTED) as guard:
+        place = _reserve(app, recipe, name, upload=upload)
+        place = replace(place, model=model or place.model)
+        before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
+        shelf = app.create_shelf(place, spec, model=embedder.model if embedder else None)
+        update = _Update(
+            app=app,
+            source=source,
+            recipe=recipe,
+            place=place,
+            shelf=shelf,
+            embedder=embedder,
+            request=request,
+            replaces_samples=replaces_samples,
+            guard=guard,
+        )
+        is_abandoned = False
+        try:
+            report = update.run(progress)
+            update.lay_out(report)
+        except ExpectedError:
+            is_abandoned = shelf.is_empty()
+            raise
+        finally:
+            shelf.close()  # writes a checksum, so a folder that is removed goes after it
+            if is_abandoned:
+                app.library.abandon(place)
+    report.embedded += before
+    return report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Update:
+    """One update of a catalogue from a source, on its open shelf."""
+
+    app: App
+    source: RowSource
+    recipe: Recipe
+    place: Installed
+    shelf: BuildableShelf
+    embedder: Embedder | None
+    request: IngestRequest
+    replaces_samples: bool
+    guard: UpdateGuard | None
+
+    def run(self, progress: Progress) -> IngestReport:
+        """Write what has changed, so that it is found by words, then embed and derive the rest.
+
+        The update of a graded catalogue is embedded and judged before it is seen, and undone where it is refused.
+        """
+        if self.guard is not None:
+            return self._run_guarded(self.guard, progress)
+        with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+            target = self._target(ledger)
+            with self.shelf.writer().exclusive():
+                report = self._write(target, ledger, progress)
+            embed_late(target, report, progress=progress)
+        self._derive(self.shelf.reader(), report)
+        return report
+
+    def lay_out(self, report: IngestReport) -> None:
+        """Bring the map up to the records; it is no part of what makes them searchable, and nobody waits for it."""
+        if self.embedder is None:
+            return
+        if (problem := keep_map(self.place, lambda: nullcontext(self.shelf))) is not None:
+            report.notes.append(problem)
+
+    def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
+        writer = self.shelf.writer()
+        try:
+            with writer.sole_embedder(wait_s=WAIT_S), writer.exclusive():
+                return self._judged(guard, progress)
+        except RegressionError:
+            guard.publish_former()
+            raise
+
+    def _judged(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
+        last = self.shelf.history().list_changes(limit=1)
+        since = last[0].change_no if last else 0
+        guard.begin()
+        with self.shelf.withheld():
+            try:
+                with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+                    report = self._write(self._target(ledger), ledger, progress)
+            except RegressionError:
+                guard.undo(self.shelf, since=since, author=self.request.author)
+                raise
+            self._derive(self.shelf.reader(), report)
+            return report
+
+    def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
+        """Write the rows, and make the catalogue visible as a whole."""
+        source, place, spec = self.source, self.place, self.recipe.loaded.spec
+        report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
+        if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
+            note = "the sample data was replaced: {} sample records were removed"
+            report = _replace_sources(samples, source, target, self.shelf, report=report, note=note)
+            place = _forget_sources(place, ledger, samples)
+        if former := [one for one in place.sources if one != source.name and is_same_table(one, source.name)]:
+            note = "the table is read with other options; removed records of the former reading: {}"
+            report = _replace_sources(former, source, target, self.shelf, report=report, note=note)
+            place = _forget_sources(place, ledger, former)
+        if self.guard is not None:
+            embed_late(target, report, progress=progress)
+            self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
+        _note_dangling(report, self.shelf.reader(), spec)
+        self.recipe.keep_files(source.name, place.folder)
+        self.app.library.complete(place, source=source.name)
+        return report
+
+    def _target(self, ledger: Ledger) -> Target:
+        spec = self.recipe.loaded.spec
+        return Target(
+            spec=spec,
+            mapping=mapping_of_source(self.recipe.mapping, spec, self.source.name),
+            writer=self.shelf.writer(),
+            ledger=ledger,
+            embedder=self.embedder,
+            request=self.request,
+        )
+
+    def _derive(self, reader: ShelfReader, report: IngestReport) -> None:
+        """Measure the calibration, unless it is that of the records already."""
+        embedder = self.embedder
+        if embedder is None:
+            return
+        measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
+        if report.written or report.removed or report.embedded or not _is_calibrated(self.place, measured_by):
+            _calibrate(reader, self.place, measured_by)
+
+
+def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:
+    """Return the embedder of a catalogue, before anything is made: a model may be missing."""
+    installed = app.library.find_installed(name)
+    embedder = get_embedder(app, want_model(app, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own))
+    is_local = app.settings.embedding.kind == "local"  # an endpoint that is away now may be there when it is needed
+    if is_local and (problem := embedder.check()) is not None:
+        raise ModelError(problem)
+    return embedder
+
+
+def _reserve(app: App, recipe: Recipe, name: str, *, upload: str = "") -> Installed:
+    """Return the folder to build a catalogue in."""
+    return app.library.reserve(
+        name,
+        recipe.spec_name,
+        declaration=recipe.loaded.declaration if recipe.is_own else None,
+        is_package_name=recipe.spec_name in app.packages.names,
+        upload=upload,
+    )
+
+
+def _other_samples(source: RowSource, place: Installed, recipe: Recipe) -> list[str]:
+    """Return the sample data of a catalogue that a source replaces: all, if it is no sample itself."""
+    if recipe.is_sample(source.name):
+        return []
+    return [one for one in place.sources if recipe.is_sample(one)]
+
+
+def _ingested(
+    source: RowSource, target: Target, shelf: BuildableShelf, *, is_known: bool, progress: Progress
+) -> IngestReport:
+    """Ingest a source; where the ledger lost its origins, count the records of unknown origin."""
+    is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
+    report = ingest_rows(source, target, progress=progress)
+    if is_forgotten:
+        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0)
+    if shelf.is_empty():
+        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
+    return report
+
+
+def _replace_sources(
+    former: Sequence[str],
+    source: RowSource,
+    target: Target,
+    shelf: BuildableShelf,
+    *,
+    report: IngestReport,
+    note: str,
+) -> IngestReport:
+    """Remove what came from former sources alone, and say so; a source is read again where rows of it were left out."""
+    if not (report.written or report.unchanged or report.duplicates):
+        return report
+    removed = sum(remove_source(one, target) for one in former)
+    if report.rejects:  # some may be duplicates of the former records
+        report = _ingested(source, target, shelf, is_known=True, progress=lambda _report: None)
+    report.removed += removed
+    report.notes.append(note.format(removed))
+    return report
+
+
+def _forget_sources(place: Installed, ledger: Ledger, sources: Sequence[str]) -> Installed:
+    """Return a catalogue without those of these sources that the ledger has no record of any more."""
+    return replace(place, sources=tuple(one for one in place.sources if one not in sources or ledger.origins(one)))
+
+
+def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpec) -> None:
+    """Count the dangling ids in the report, and add a note for each relation that has some."""
+    dangling = find_dangling(reader, spec)
+    report.dangling = len(dangling)
+    report.notes += describe_dangling(dangling)
+
+
+def _is_calibrated(place: Installed, embedder: Embedder) -> bool:
+    """Tell whether there is a calibration for this embedder, and it is whole."""
+    try:
+        calibration = find_calibration(place.folder / CALIBRATION_FILE)
+    except StorageError:
+        return False
+    return calibration is not None and calibration.model == embedder.model
+
+
+def _calibrate(reader: ShelfReader, place: Installed, embedder: Embedder) -> None:
+    calibration = calibrate(reader, embedder)
+    if calibration is not None:
+        save_calibration(calibration, place.folder / CALIBRATION_FILE)
+
+
+def find_own_recipe(app: App, name: str) -> Recipe | None:
+    """Return the recipe of an installed catalogue with a spec of its own; None where no such catalogue is installed."""
+    installed = app.library.find_installed(name)
+    if installed is None:
+        return None
+    loaded = app.spec_of(installed)
+    if installed.own_declaration is None:
+        raise InputError(
+            f"'{name}' is a catalogue of the package '{installed.spec_name}'; choose another --name, or give "
+            f"--as {installed.spec_name} where the rows have its layout"
+        )
+    return own_recipe(loaded)
+
+
+def open_rows(
+    package: CataloguePackage | None,
+    location: str,
+    *,
+    options: ReadOptions = NO_OPTIONS,
+    open_provider: OpenProvider = no_provider,
+) -> RowSource:
+    """Return the source at a location; a package may read some locations in its own way."""
+    own = package.open_rows(location) if package else None
+    if package and own is not None and options.given:
+        raise InputError(
+            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; "
+            f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
+        )
+    return own or open_source(location, options=options, open_provider=open_provider)
+
+
+def remembered_options(app: App, name: str, location: str, options: ReadOptions) -> ReadOptions:
+    """Return the options given, or those that a catalogue's one table at this location was last read with."""
+    installed = app.library.find_installed(name)
+    if options.given or installed is None or installed.own_declaration is None:
+        return options
+    known = [SourceLocation.parse(one) for one in installed.sources]
+    same = [one.options for one in known if is_same_location(one.location, location)]
+    return same[0] if len(same) == 1 else options
+
+
+def open_provider(app: App, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
+    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
+    if names_database(location):
+        return open_database(location, options, app.settings)
+    if names_web_file(location):
+        return open_web_file(location, options, app.settings)
+    if names_bucket(location):
+        raise InputError(
+            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For all collections of a "
+            f"database, run: stackroom sync {location}; for one table, run: stackroom add lancedb:{location}#TABLE"
+        )
+    source = _open_prefixed(app, location)
+    if source is not None:
+        options.require_only((), location=location)
+    return source
+
+
+def _open_prefixed(app: App, location: str) -> RowSource | None:
+    prefix, colon, query = location.partition(":")
+    if prefix == TABLE_PREFIX and colon:
+        return open_table(query, app.settings)
+    provider = app.packages.find_provider(prefix) if colon else None
+    return provider(query, app.settings) if provider else None
+
+
+def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
+    """Install the catalogue of sample data of this name."""
+    package, sample = next(found for found in app.packages.iter_samples() if found[1].name == name)
+    with importlib.resources.as_file(sample.files) as path:
+        return add_catalogue(
+            app,
+            open_rows(package, str(path)),
+            recipe=package_recipe(package),
+            name=sample.name,
+            progress=progress,
+            embed=embed,
+        )

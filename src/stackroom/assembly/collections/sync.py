@@ -1,0 +1,234 @@
+"""Syncing collections: each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library.
+
+A catalogue that is not from the table is left alone, except for sample data. A collection that is expected and has no
+table, or one that cannot be taken in, is skipped; the others go on. A place that fails changes nothing.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import filelock
+
+from stackroom.api.package import load_target
+from stackroom.assembly.app import App
+from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.collections.state import (
+    CollectionState,
+    Outcome,
+    PlaceState,
+    load_state,
+    note_problem,
+    save_state,
+    stamp,
+)
+from stackroom.assembly.model_choice import find_present_model
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.errors import BusyError, ExpectedError, InputError, ModelError, StorageError
+from stackroom.ingest.pipeline import IngestReport, Progress
+from stackroom.library import Installed, require_name
+from stackroom.model.vectors import ModelId
+from stackroom.sources.port import RowSource
+
+OPEN_PLACE = "stackroom.sources.lance.rows:open_place"
+LOCK_FILE = "collections.lock"
+MOST_FAILURES = 2
+"""A place at which so many tables in a row could not be read is taken to be away: the others are not tried."""
+
+
+class CollectionTable(RowSource, Protocol):
+    """A table of a place, as a source."""
+
+    @property
+    def version(self) -> int:
+        """The version of the table."""
+
+    @property
+    def description(self) -> Any:
+        """The description that Stackroom published with the table; None where another program wrote it."""
+
+    def find_model(self) -> ModelId | None:
+        """Return the model of its vectors."""
+
+
+class CollectionPlace(Protocol):
+    """A database with the tables of collections."""
+
+    def list_collections(self) -> list[str]:
+        """Return the names of the collections that have a table."""
+
+    def open(self, name: str) -> CollectionTable:
+        """Return the table of a collection at its newest version."""
+
+
+def open_place(app: App, place: str) -> CollectionPlace:
+    """Open the database at a place; refuse one that cannot be used. LanceDB is loaded here."""
+    return cast(CollectionPlace, load_target(OPEN_PLACE)(place, app.settings))
+
+
+def sync_place(
+    app: App,
+    place: str,
+    *,
+    names: Sequence[str] = (),
+    progress: Callable[[str], Progress] = lambda _name: lambda _report: None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> PlaceState:
+    """Bring the library up to the tables of a place, and record what was found.
+
+    `names` are the collections that are expected; none: those of the settings, or all that have a table. `progress` is
+    asked for the report of each collection.
+    """
+    home = app.settings.home
+    with _sole_sync(home):
+        try:
+            opened = open_place(app, place)
+            found = opened.list_collections()
+        except ExpectedError as error:
+            note_problem(home, place, error.message, now=now())
+            raise
+        before = load_state(home, place)
+        run = _Sync(app=app, place=opened, uri=place, found=found, before=before, now=now)
+        expected = names or app.settings.collections.names or _known_and(found, before)
+        states = [run.look_at(name, progress(name)) for name in dict.fromkeys(expected)]
+        kept = [one for one in before.collections if one.name not in expected] if names else []
+        state = PlaceState(place=place, looked_at=stamp(now()), collections=(*kept, *states))
+        save_state(home, state)
+        return state
+
+
+def _known_and(found: Sequence[str], before: PlaceState) -> list[str]:
+    """Return the collections that have a table, and those whose table was synced and is gone."""
+    return sorted({*found, *(one.name for one in before.collections if one.synced_at)})
+
+
+@contextmanager
+def _sole_sync(home: Path) -> Iterator[None]:
+    """Hold the right to sync the library; BusyError where another process does."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(home / LOCK_FILE)
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise BusyError("another process is syncing the collections of this library; try again later") from error
+    except OSError as error:
+        raise StorageError(f"{home}: the library cannot be written to: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sync:
+    """One look at the tables of a place."""
+
+    app: App
+    place: CollectionPlace
+    uri: str
+    found: Sequence[str]
+    before: PlaceState
+    now: Callable[[], datetime]
+    _failures: int = 0
+
+    def look_at(self, name: str, progress: Progress) -> CollectionState:
+        """Sync one collection, and return how that went."""
+        before = self.before.find(name) or CollectionState(name=name, outcome=Outcome.SKIPPED)
+        if name not in self.found:
+            tables = ", ".join(self.found) or "none"
+            reason = f"{self.uri} has no table {name}_documents; collections there: {tables}"
+            return replace(before, outcome=Outcome.SKIPPED, reason=reason)
+        if self._failures >= MOST_FAILURES:
+            return replace(before, outcome=Outcome.FAILED, reason="not tried, since other tables could not be read")
+        try:
+            state = self._sync(name, progress)
+        except StorageError as error:
+            self._failures += 1
+            return replace(before, outcome=Outcome.FAILED, reason=error.message)
+        except ExpectedError as error:
+            return replace(before, outcome=Outcome.SKIPPED, reason=error.message)
+        self._failures = 0
+        return state
+
+    def _sync(self, name: str, progress: Progress) -> CollectionState:
+        require_name(name)
+        installed = self.app.library.find_installed(name)
+        if installed is not None and (other := self._find_other_source(installed)):
+            reason = f"the library has a catalogue of this name from {other}, which is kept"
+            return CollectionState(name=name, outcome=Outcome.OWN, reason=reason)
+        table = self.place.open(name)
+        report = self._add(name, table, installed, progress)
+        return CollectionState(
+            name=name,
+            outcome=Outcome.SYNCED,
+            reason="; ".join(report.notes),
+            version=table.version,
+            rows=table.count_rows(),
+            synced_at=stamp(self.now()),
+        )
+
+    def _find_other_source(self, installed: Installed) -> str | None:
+        """Return a source of a catalogue that is neither its table nor sample data."""
+        prefix = f"lancedb:{self.uri}#"
+        others = [one for one in installed.sources if not one.startswith(prefix)]
+        if others and installed.own_declaration is None:
+            is_sample = self.app.package_of(installed).is_sample
+            others = [one for one in others if not is_sample(one)]
+        return ", ".join(others) or ("an unknown source" if not installed.sources else None)
+
+    def _add(self, name: str, table: CollectionTable, installed: Installed | None, progress: Progress) -> IngestReport:
+        recipe = find_recipe(self.app, table)
+        model = self._choose_model(table, installed)
+
+        def add(*, embed: bool) -> IngestReport:
+            return add_catalogue(
+                self.app,
+                table,
+                recipe=recipe,
+                name=name,
+                progress=progress,
+                embed=embed,
+                replaces_samples=True,
+                model=model if embed else None,
+            )
+
+        try:
+            return add(embed=True)
+        except ModelError as error:
+            if installed is not None and find_present_model(installed, recipe.loaded.spec) is not None:
+                raise
+            report = add(embed=False)
+            report.notes.append(f"it is searched by words alone: {error.message}")
+            return report
+
+    def _choose_model(self, table: CollectionTable, installed: Installed | None) -> str | None:
+        """Return the model of a new catalogue: that of the table's vectors, where it is installed."""
+        model = table.find_model()
+        if installed is not None or model is None or self.app.settings.embedding.kind != "local":
+            return None
+        embedder = self.app.embedder_named(model.name)
+        return model.name if embedder.model == model and embedder.check() is None else None
+
+
+def find_recipe(app: App, table: CollectionTable) -> Recipe:
+    """Return how the rows of a table become records.
+
+    By the spec that it was published with, or, for a table of others, by the package that takes passages.
+    """
+    description = table.description
+    if description is None:
+        package = app.packages.find_folder_reader()
+        if package is None:
+            raise InputError("others wrote the table, and no installed package takes passages of texts")
+        return package_recipe(package)
+    if description.get("declaration"):
+        declaration = str(description["declaration"])
+        spec = compile_text(declaration, origin=table.name)
+        return own_recipe(LoadedSpec(spec=spec, declaration=declaration))
+    layout = str(description["catalogue"])
+    if layout not in app.packages.names:
+        raise InputError(f"its records follow the catalogue package '{layout}', which is not installed")
+    return package_recipe(app.packages.get(layout))

@@ -1,0 +1,195 @@
+"""The maintenance of a library: its operations over catalogues, control database and settings, for jobs to run."""
+
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from functools import partial
+
+from stackroom.analytics.events import EventLog
+from stackroom.api.server import NO_PARTS, ServerParts
+from stackroom.assembly.app import App
+from stackroom.assembly.audit_gaps import AuditRepair
+from stackroom.assembly.backup_plan import plan_backup
+from stackroom.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
+from stackroom.assembly.column_changes import note_changes
+from stackroom.assembly.published import TABLE_PREFIX
+from stackroom.assembly.update_guard import accept_rebuilt
+from stackroom.control.audit.gaps import AuditGaps
+from stackroom.control.control import Control
+from stackroom.control.database.backup import check_database
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import ModelError
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
+from stackroom.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source, list_refresh_jobs
+from stackroom.jobs.job import JobSpec
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, Installed
+from stackroom.packs.update import list_released, update_catalogue
+from stackroom.search.calibrate import calibrate, save_calibration
+from stackroom.shelf.port import Checkpoint, Problem
+from stackroom.sources.database_address import is_database_address
+from stackroom.sources.location import LIMIT_MARK, SourceLocation
+from stackroom.sources.port import RowSource
+from stackroom.tools.health import check_catalogue
+
+logger = logging.getLogger(__name__)
+
+BACKUPS_FOLDER = "backups"
+
+
+def build_maintenance(
+    app: App,
+    control: Control,
+    *,
+    parts: ServerParts = NO_PARTS,
+    retention: Retention | None = None,
+    now: Callable[[], datetime] = utc_now,
+) -> MaintenanceOperations:
+    """Return the operations that this library's jobs consist of."""
+    return MaintenanceOperations(
+        list_sources=partial(list_sources, app),
+        refresh=lambda source, rows_read: _summary(refresh_from_source(app, source, rows_read)),
+        list_catalogues=lambda: sorted({*(one.name for one in app.library.list_installed()), *app.library.check()}),
+        verify_index=partial(verify_index, app),
+        rebuild_index=partial(rebuild_index, app),
+        check_catalogue=partial(check_installed, app),
+        mend_catalogue=lambda name, checkpoint: app.open_catalogue(name).shelf.mend(checkpoint=checkpoint),
+        check_control=partial(check_database, control.database),
+        verify_audit=control.audit.verify,
+        plan_backup=partial(plan_backup, app, control, now=now),
+        backups=app.settings.home / BACKUPS_FOLDER,
+        prune_audit=control.audit.prune,
+        recalibrate=partial(recalibrate, app),
+        now=now,
+        prunings={**parts.prunings, "events": EventLog(control.database).prune},
+        retention=retention or Retention(),
+        list_released=lambda: [one.name for one in list_released(app)],
+        update_release=partial(update_release, app),
+        rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_served, now=now).rebuild,
+    )
+
+
+def list_catalogue_jobs(app: App, maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
+    """Return the jobs of the catalogues that are installed now."""
+    return list_refresh_jobs([one.name for one in app.library.list_installed() if one.sources], maintenance)
+
+
+def list_sources(app: App) -> list[Source]:
+    """Return the sources of every catalogue, without sample data of an installation that was removed."""
+    return [
+        Source(catalogue=one.name, location=location, is_folder=_is_folder(app, location))
+        for one in app.library.list_installed()
+        for location in one.sources
+        if not _is_former_sample(app, one, location)
+    ]
+
+
+def refresh_from_source(
+    app: App, source: Source, rows_read: RowsRead, *, request: IngestRequest = UNREQUESTED
+) -> IngestReport:
+    """Bring a catalogue up to one of its sources, as a request of the ingest asks."""
+    installed = app.library.get_installed(source.catalogue)
+    model = app.open_catalogue(installed.name).shelf.reader().model
+    if model is not None and model != app.embedder_of(model).model:
+        raise ModelError(
+            f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
+        )
+    rows, recipe = _open(app, installed, source.location), _recipe(app, installed)
+    report = add_catalogue(
+        app,
+        rows,
+        recipe=recipe,
+        name=installed.name,
+        progress=lambda report: rows_read(report.rows),
+        embed=model is not None,
+        request=request,
+    )
+    if recipe.is_own:
+        report.notes += note_changes(rows, recipe.loaded, recipe.mapping, installed.folder)
+    return report
+
+
+def update_release(app: App, name: str) -> str:
+    """Bring a catalogue to the newest release of its place; conflicts with hand edits are named, and these kept."""
+    report = update_catalogue(app, name)
+    if report.version == report.former:
+        return f"{report.version} is the newest release"
+    conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
+    return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
+
+
+def verify_index(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
+    """Return how the indexes of a catalogue differ from its records, or that these cannot be read."""
+    return list(app.open_catalogue(name).shelf.check(checkpoint=checkpoint))
+
+
+def rebuild_index(app: App, name: str) -> str:
+    """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it answers worse."""
+    records = app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))
+    return f"{records} records indexed"
+
+
+def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
+    """Return what is wrong with a catalogue, which the app then reports as degraded until the next check."""
+    problems = list(check_catalogue(app.open_catalogue(name), checkpoint=checkpoint))
+    app.note_problems(name, problems)
+    return problems
+
+
+def recalibrate(app: App, name: str) -> str:
+    """Measure what a cosine means in a catalogue, and keep it."""
+    catalogue = app.open_catalogue(name)
+    reader = catalogue.shelf.reader()
+    if reader.model is None:
+        return "it has no vectors"
+    embedder = catalogue.searcher.embedder
+    if embedder is None or reader.model != embedder.model:
+        raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}")
+    calibration = calibrate(reader, embedder)
+    if calibration is None:
+        return "there is nothing to measure"
+    save_calibration(calibration, app.library.get_installed(name).folder / CALIBRATION_FILE)
+    return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
+
+
+def _open(app: App, installed: Installed, name: str) -> RowSource:
+    """Return the source that a catalogue was built from, by its name; a provider is asked for as many as are known."""
+    package = None if installed.own_declaration else app.package_of(installed)
+    providing = partial(open_provider, app)
+    if _is_provider(app, name):
+        with closing(Ledger(installed.folder / LEDGER_FILE)) as ledger:
+            known = len(ledger.origins(name))
+        return open_rows(package, f"{name}{LIMIT_MARK}{known}" if known else name, open_provider=providing)
+    place = SourceLocation.parse(name)
+    return open_rows(package, place.location, options=place.options, open_provider=providing)
+
+
+def _is_provider(app: App, name: str) -> bool:
+    prefix, colon, _query = name.partition(":")
+    return bool(colon) and app.packages.find_provider(prefix) is not None
+
+
+def _is_folder(app: App, name: str) -> bool:
+    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:") or is_database_address(name)
+    return not is_elsewhere and SourceLocation.parse(name).is_folder
+
+
+def _is_former_sample(app: App, installed: Installed, name: str) -> bool:
+    if installed.own_declaration or installed.spec_name not in app.packages.names:
+        return False
+    return app.package_of(installed).is_former_sample(name)
+
+
+def _recipe(app: App, installed: Installed) -> Recipe:
+    if installed.own_declaration is None:
+        return package_recipe(app.package_of(installed))
+    return own_recipe(app.spec_of(installed))
+
+
+def _summary(report: IngestReport) -> str:
+    parts = [f"{report.rows} rows", f"{report.written} written", f"{report.unchanged} unchanged"]
+    parts += [f"{report.removed} removed"] if report.removed else []
+    left_out = report.rejected + report.duplicates
+    parts += [f"{left_out} left out"] if left_out else []
+    return "; ".join([", ".join(parts), *report.notes])

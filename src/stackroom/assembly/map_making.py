@@ -1,0 +1,106 @@
+"""Maps of the catalogues of a library: made where they are missing, damaged or out of date, beside the records.
+
+A map is never the reason why something else fails: a build whose map cannot be written says so in a note.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from numpy.linalg import LinAlgError
+
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.library import Installed
+from stackroom.maps.following import SMALL, PlacedMap, find_placed
+from stackroom.maps.making import MOST_LAID_OUT, make_map
+from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, save_map
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.shelf.port import Shelf, ShelfReader
+
+LOCK_FILE = "map.lock"
+WAIT_S = 300.0
+"""How long one that lays out a map waits for another that does."""
+NO_VECTORS = "it has no vectors, so it has no map"
+NOT_MADE = "the map could not be kept: {}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapReport:
+    """A map as it was left: how many records it has, and whether it was made anew."""
+
+    records: int
+    is_made: bool
+    changed: int = 0
+    """How many records are new, changed or gone since it was laid out."""
+
+    def __str__(self) -> str:
+        if not self.records:
+            return NO_VECTORS
+        if self.is_made:
+            return f"{self.records:,} records laid out"
+        return f"up to date; {self.changed:,} of {self.records:,} records changed since it was laid out"
+
+
+def refresh_map(folder: Path, shelf: Shelf, *, is_forced: bool = False) -> MapReport:
+    """Make the map of the catalogue in a folder, where that is due or forced; raise where it cannot be written.
+
+    One process at a time lays it out; another waits, and looks again whether it is still due.
+    """
+    if shelf.reader().model is None and not (folder / MAP_FILE).exists():
+        return MapReport(records=0, is_made=False)
+    if (known := _find_good(folder, shelf, is_forced=is_forced)) is not None:
+        return _not_made(known)
+    with CatalogueLock(folder, folder.name, file=LOCK_FILE).held(WAIT_S):
+        if (known := _find_good(folder, shelf, is_forced=is_forced)) is not None:
+            return _not_made(known)
+        return _make(folder / MAP_FILE, shelf.reader(), is_forced=is_forced)
+
+
+def _find_good(folder: Path, shelf: Shelf, *, is_forced: bool) -> PlacedMap | None:
+    """Return the map that there is, unless another is due or forced."""
+    placed = None if is_forced else find_placed(folder / MAP_FILE, shelf.reader())
+    return None if placed is None or placed.is_due else placed
+
+
+def _not_made(known: PlacedMap) -> MapReport:
+    return MapReport(records=len(known.keys), is_made=False, changed=known.changed)
+
+
+def _make(path: Path, reader: ShelfReader, *, is_forced: bool) -> MapReport:
+    made = make_map(reader, former=None if is_forced else _find_former(path))
+    if made is None:
+        path.unlink(missing_ok=True)
+        return MapReport(records=0, is_made=False)
+    save_map(made, path)
+    return MapReport(records=len(made.keys), is_made=True)
+
+
+def is_due(folder: Path, reader: ShelfReader) -> bool:
+    """Tell whether a map should be made; that of a small catalogue is made when it is asked for."""
+    if reader.model is None or reader.count(WHOLE) <= SMALL:
+        return False
+    placed = find_placed(folder / MAP_FILE, reader)
+    return placed is None or placed.is_due
+
+
+def keep_map(place: Installed, open_shelf: Callable[[], AbstractContextManager[Shelf]]) -> str | None:
+    """Make the map of a catalogue that was built, if it is not too large for that; return why it could not be kept."""
+    try:
+        with open_shelf() as shelf:
+            reader = shelf.reader()
+            if reader.model is not None and reader.count(WHOLE) <= MOST_LAID_OUT:
+                refresh_map(place.folder, shelf)
+    except ExpectedError as error:
+        return NOT_MADE.format(error.message)
+    except (OSError, LinAlgError, MemoryError) as error:
+        return NOT_MADE.format(str(error) or type(error).__name__)
+    return None
+
+
+def _find_former(path: Path) -> StoredMap | None:
+    try:
+        return find_map(path)
+    except StorageError:
+        return None

@@ -1,0 +1,106 @@
+"""Which embedding model a catalogue is built with, and a change of it beside readers."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from stackroom.assembly.app import App
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.models import LOCAL_MODELS
+from stackroom.embed.port import Embedder
+from stackroom.errors import ModelError, StorageError
+from stackroom.ingest.embedding import build_puts, iter_vectors
+from stackroom.ingest.pipeline import IngestReport, Progress
+from stackroom.library import Installed
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.sources.port import RowSource, VectorSource
+
+AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """The name of a model; where it is not required, that of the settings may take its place."""
+
+    name: str
+    is_required: bool = True
+
+
+def want_model(
+    app: App, spec: CatalogueSpec, installed: Installed | None, *, asked: str | None = None, is_own: bool = False
+) -> ModelChoice:
+    """Return the model that a catalogue should be built or updated with.
+
+    The first of: the one asked for, now or before; the endpoint of the settings; the one that a spec of the user's own
+    names; the local one of the present vectors; the one that a package names; that of the settings.
+    """
+    if explicit := asked or (installed.model if installed else ""):
+        return ModelChoice(name=explicit)
+    default, declared = app.embedder.model.name, spec.embed.model if spec.embed else ""
+    if app.settings.embedding.kind != "local":
+        return ModelChoice(name=default)
+    if declared and is_own:
+        return ModelChoice(name=declared)
+    present = find_present_model(installed, spec) if installed else None
+    if present is not None and app.embedder_named(present.name).model == present:
+        return ModelChoice(name=present.name)
+    return ModelChoice(name=declared, is_required=False) if declared else ModelChoice(name=default)
+
+
+def find_brought_model(app: App, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool) -> str | None:
+    """Return the local model of the vectors that a source brings to a new catalogue, where another would be chosen."""
+    brought = source.vector_model if isinstance(source, VectorSource) else None
+    if brought is None or brought.name not in LOCAL_MODELS or app.library.find_installed(name) is not None:
+        return None
+    chosen = want_model(app, spec, None, is_own=is_own).name
+    return None if chosen == brought.name or app.settings.embedding.kind != "local" else brought.name
+
+
+def get_embedder(app: App, choice: ModelChoice) -> Embedder:
+    """Return the embedder of a choice, or that of the settings where it is not required and not installed."""
+    embedder = app.embedder_named(choice.name)
+    if not choice.is_required and embedder.check() is not None:
+        return app.embedder
+    if embedder.model.dimension == 0:
+        raise ModelError(str(embedder.check()))
+    return embedder
+
+
+def find_present_model(installed: Installed, spec: CatalogueSpec) -> ModelId | None:
+    """Return the model of the vectors that a catalogue has; None where it has none, or cannot be read."""
+    if not installed.is_complete:
+        return None
+    try:
+        with closing(EmbeddedShelf.open(installed.folder, spec)) as shelf:
+            return shelf.store.model()
+    except StorageError:
+        return None
+
+
+def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, progress: Progress) -> int:
+    """Embed the records of a catalogue with another model than that of its vectors, which go on being used.
+
+    Returns the number of texts. Stopped before its end, what was embedded is kept; the switch is the caller's.
+    """
+    present = find_present_model(place, spec)
+    if present is None or present == embedder.model:
+        return 0
+    report = IngestReport()
+    with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
+        report.to_embed = shelf.store.count()
+        for texts in _iter_texts(shelf, spec):
+            missing = shelf.missing_vectors(texts, embedder.model)
+            wanted = {digest: text for digest, text in texts.items() if text and digest in missing}
+            shelf.keep_vectors(embedder.model, dict(iter_vectors(wanted, embedder, batch_size=AT_ONCE)))
+            report.embedded += len(wanted)
+            progress(report)
+    return report.embedded
+
+
+def _iter_texts(shelf: EmbeddedShelf, spec: CatalogueSpec) -> Iterator[dict[bytes, str]]:
+    """Yield the texts of all records by their digests, some at a time."""
+    keys = sorted(shelf.store.list_keys())
+    for start in range(0, len(keys), AT_ONCE):
+        rows = list(shelf.store.iter_rows(keys[start : start + AT_ONCE]))
+        yield build_puts([row.record for row in rows], spec)[1]

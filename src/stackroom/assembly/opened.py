@@ -1,0 +1,278 @@
+"""The open catalogues of a library: each is opened once, and let go of or opened anew when its files change."""
+
+from collections.abc import Callable, Hashable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from stackroom.api.package import CataloguePackage
+from stackroom.api.registry import PackageRegistry
+from stackroom.assembly.open_files import require_files
+from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.port import Embedder
+from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
+from stackroom.library import (
+    CALIBRATION_FILE,
+    DECLARATION_FILE,
+    EMBEDDED,
+    NEXT_SPEC_FILE,
+    PACK_FOLDER,
+    Installed,
+    Library,
+)
+from stackroom.maps.following import CatalogueMap
+from stackroom.maps.map_file import MAP_FILE
+from stackroom.model.vectors import ModelId
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.calibrate import CalibrationFile
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
+from stackroom.search.searcher import Reranker, Searcher
+from stackroom.settings import Settings
+from stackroom.shelf.conditions import CatalogueConditions
+from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
+from stackroom.shelf.embedded.store import SPEC_MARK
+from stackroom.shelf.port import Shelf
+from stackroom.shelf.watched import WatchedShelf
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.own_kinds import OpenStorage, refuse_storage
+
+
+class OpenedCatalogues:
+    """The catalogues of a library that are open, with the embedder and the reranker that they share."""
+
+    def __init__(
+        self,
+        library: Library,
+        packages: PackageRegistry,
+        conditions: CatalogueConditions,
+        *,
+        embedder_of: Callable[[ModelId | None], Embedder],
+        find_reranker: Callable[[], Reranker | None],
+        open_storage: OpenStorage = refuse_storage,
+        settings: Settings | None = None,
+    ) -> None:
+        self.library = library
+        self.packages = packages
+        self.conditions = conditions
+        self.unserved: dict[str, str] = {}
+        """Catalogue → why it cannot be served."""
+        self._embedder_of = embedder_of
+        self._find_reranker = find_reranker
+        self._open_storage = open_storage
+        self._settings = settings
+        self._open: dict[str, OpenCatalogue] = {}
+        self._shelves: dict[str, WatchedShelf] = {}
+        self._packages: dict[str, str | None] = {}
+        self._files: dict[str, Hashable] = {}
+        """Catalogue → the file of its records, as it was opened."""
+
+    def open(self, name: str) -> OpenCatalogue:
+        """Return a catalogue of the library, opened once; raise where it cannot be opened."""
+        if name not in self._open:
+            installed = self.library.get_installed(name)
+            catalogue, shelf = self._prepare(installed)
+            shelf.open()
+            self._keep(installed, catalogue, shelf)
+        return self._open[name]
+
+    def serve(self, installed: Installed) -> OpenCatalogue:
+        """Return a catalogue to be served; one whose files cannot be read fails in its calls until they can."""
+        if installed.name not in self._open:
+            catalogue, shelf = self._prepare(installed)
+            try:
+                shelf.open()
+            except StorageError as error:
+                self.conditions.note_failure(installed.name, error.message)
+            self._keep(installed, catalogue, shelf)
+        return self._open[installed.name]
+
+    def find(self, name: str) -> OpenCatalogue | None:
+        """Return a catalogue that is open."""
+        return self._open.get(name)
+
+    def find_shelf(self, name: str) -> WatchedShelf | None:
+        """Return the shelf of a catalogue that is open."""
+        return self._shelves.get(name)
+
+    def package_name_of(self, name: str) -> str | None:
+        """Return the package that an open catalogue follows; None where it has a spec of its own."""
+        return self._packages.get(name)
+
+    def list_open(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are open."""
+        return list(self._open.values())
+
+    def close(self) -> None:
+        """Close every catalogue."""
+        for catalogue in self.list_open():
+            catalogue.shelf.close()
+        self._open.clear()
+        self._shelves.clear()
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows: its own, or that of its package."""
+        own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
+        return load_spec(own) if own else self.package_of(installed).loaded
+
+    def package_of(self, installed: Installed) -> CataloguePackage:
+        """Return the package that a catalogue follows; refuse one that is not installed."""
+        if installed.spec_name in self.packages.names:
+            return self.packages.get(installed.spec_name)
+        name = installed.name
+        raise StorageError(
+            f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "
+            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; put it "
+            f"back from a back-up, or give it again: stackroom add FILE --spec {DECLARATION_FILE} --name {name}"
+        )
+
+    def reopen(self, installed: Installed) -> str | None:
+        """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
+        try:
+            catalogue, shelf = self._prepare(installed)
+        except ExpectedError as error:
+            return error.message
+        try:
+            shelf.open().reader()
+        except BusyError:
+            if installed.name in self._open:
+                raise
+        except StorageError as error:
+            self.conditions.note_failure(installed.name, error.message)
+        else:
+            self.conditions.forget(installed.name)
+        self._keep(installed, catalogue, shelf)
+        return None
+
+    def let_go(self, name: str) -> None:
+        """Let go of the files of a catalogue, which are gone: reads fail until they are back."""
+        shelf = self._shelves.get(name)
+        if shelf is not None and shelf.is_open:
+            shelf.let_go()
+            self._note_missing(name)
+
+    def forget(self, name: str) -> None:
+        """Forget a catalogue that was removed."""
+        self._open.pop(name, None)
+        self._shelves.pop(name, None)
+        self.conditions.forget(name)
+
+    def is_other(self, installed: Installed) -> bool:
+        """Tell whether a catalogue that is open follows another spec now, or its records are in another file."""
+        known = self._open.get(installed.name)
+        if known is None:
+            return True
+        try:
+            is_same_spec = self.spec_of(installed).spec.digest == known.spec.digest
+        except ExpectedError:
+            return False  # it goes on as it is
+        return not is_same_spec or self._files.get(installed.name) != self.find_store(installed.name)
+
+    def find_store(self, name: str) -> Hashable:
+        """Return the identity of the file with a catalogue's records; None where there is none."""
+        try:
+            known = (self.library.folder / name / STORE_FILE).stat()
+        except OSError:
+            return None
+        return known.st_dev, known.st_ino
+
+    def _prepare(self, installed: Installed) -> tuple[OpenCatalogue, WatchedShelf]:
+        """Return a catalogue that is opened at its first read."""
+        spec = self.spec_of(installed).spec
+        shelf = WatchedShelf(
+            spec,
+            lambda: self._open_shelf(installed, spec),
+            name=installed.name,
+            conditions=self.conditions,
+            is_there=lambda: self._files.get(installed.name) == self.find_store(installed.name),
+        )
+        return self._catalogue(installed, shelf), shelf
+
+    def _open_shelf(self, installed: Installed, spec: CatalogueSpec) -> Shelf:
+        self._require_folder(installed.name)
+        require_files(installed.name)
+        if installed.shelf != EMBEDDED:
+            raise StorageError(f"{installed.folder}: no shelf of the kind '{installed.shelf}'; known: {EMBEDDED}")
+        self._files[installed.name] = self.find_store(installed.name)
+        return EmbeddedShelf.open(installed.folder, spec)
+
+    def _require_folder(self, name: str) -> None:
+        if not self.library.folder.is_dir():
+            raise StorageError("the library's folder is missing; put it back, or mount its disk")
+        if not (self.library.folder / name).is_dir():
+            raise StorageError(f"the folder of catalogue '{name}' is missing in the library; put it back")
+
+    def _note_missing(self, name: str) -> None:
+        try:
+            self._require_folder(name)
+        except StorageError as error:
+            self.conditions.note_failure(name, error.message)
+        else:
+            self.conditions.note_failure(name, f"{name}/{STORE_FILE} is missing; put it back from a back-up")
+
+    def _keep(self, installed: Installed, catalogue: OpenCatalogue, shelf: WatchedShelf) -> None:
+        self._open[installed.name] = catalogue
+        self._shelves[installed.name] = shelf
+        self._packages[installed.name] = None if installed.own_declaration else installed.spec_name
+
+    def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
+        embedder = CatalogueEmbedder(shelf, self._embedder_of)
+        calibration = CalibrationFile(installed.folder / CALIBRATION_FILE)
+        tuned = watch_tuned(installed.folder / TUNED_FILE, shelf.spec.search)
+        return OpenCatalogue(
+            name=installed.name,
+            spec=shelf.spec,
+            shelf=shelf,
+            searcher=Searcher(
+                spec=shelf.spec,
+                embedder=embedder,
+                reranker=self._find_reranker(),
+                find_calibration=calibration.find,
+                find_tuned=tuned.find,
+            ),
+            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
+            folder=installed.folder,
+            list_sources=lambda: self._list_sources(installed),
+            list_unserved=lambda: self._list_unserved(installed.spec_name),
+            open_storage=self._open_storage,
+            settings=self._settings,
+            map=CatalogueMap(installed.folder / MAP_FILE),
+        )
+
+    def _list_sources(self, installed: Installed) -> tuple[str, ...]:
+        """Return the sources of a catalogue; those that it had when it was opened where its marker is gone."""
+        known = next((one for one in self.library.list_installed() if one.name == installed.name), installed)
+        return known.sources
+
+    def _list_unserved(self, package: str) -> list[str]:
+        """Return the catalogues of a package that could not be opened."""
+        installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
+        return [name for name in self.unserved if name in installed and installed[name].spec_name == package]
+
+
+def _this_year() -> int:
+    return datetime.now(UTC).year
+
+
+def _find_pending_spec(folder: Path) -> Path | None:
+    """Return the spec of a release that the records follow already, although its file is not in its place yet.
+
+    The new spec is beside the catalogue before the transaction that commits a release, and takes the place of the
+    former one after it. In between, and after a kill, the mark that the transaction left in the store decides.
+    """
+    path = folder / PACK_FOLDER / NEXT_SPEC_FILE
+    if not path.is_file():
+        return None
+    try:
+        is_followed = load_spec(path).spec.digest == _read_spec_mark(folder / STORE_FILE)
+    except (ExpectedError, apsw.Error):
+        return None
+    return path if is_followed else None
+
+
+def _read_spec_mark(store: Path) -> str:
+    with closing(apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+        return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")

@@ -1,0 +1,164 @@
+"""The spec that is proposed for a source, inferred from its rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from stackroom.assembly.rows_left_out import RowsLeftOut, count_rows_left_out
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.catalogue.infer.declare import Inferred, infer_declaration
+from stackroom.catalogue.infer.words import catalogue_name, catalogue_title
+from stackroom.catalogue.profile import ColumnProfile, profile_columns
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.ingest.grouping import iter_records
+from stackroom.ingest.values import flattened_rows
+from stackroom.model.record import Record
+from stackroom.sources.port import RowSource, TableSource, id_column_of, notes_of
+
+WHOLE_CELLS = 400_000
+"""The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
+SAMPLE_HEAD = 2000
+SAMPLE_READ = 200_000
+"""Rows of a larger table: the first ones, which are all kept, and the last row looked at."""
+SHOWN_RECORDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A spec inferred from a source's rows, and the first records that it makes of them."""
+
+    inferred: Inferred
+    loaded: LoadedSpec
+    records: tuple[Record, ...]
+    notes: tuple[str, ...] = ()
+    """Remarks on the source."""
+    rows_left_out: tuple[str, ...] = ()
+    """Sentences on the rows that would make no record: how many, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledTable:
+    """A source's rows, as far as they were read, and the profiles of its columns."""
+
+    source: str
+    rows: Sequence[Mapping[str, Any]]
+    columns: Sequence[ColumnProfile]
+    id_column: str | None
+    """The primary key that the source declares, if it does."""
+    is_sample: bool = False
+    """Whether the rows are a sample of the source's."""
+    unreadable: tuple[RowsLeftOut, ...] = ()
+    """The rows that the source could not read."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the source."""
+
+    def propose(self, *, name: str, title: str = "", choices: Choices = NO_CHOICES) -> Proposal:
+        """Infer a spec with the user's choices; its name is the nearest valid one to `name`, its title made of it."""
+        try:
+            inferred = infer_declaration(
+                self.columns,
+                name=catalogue_name(name),
+                title=title or catalogue_title(name),
+                id_column=self.id_column,
+                choices=choices,
+            )
+        except InputError as error:
+            raise InputError(f"{self.source}: {error.message}") from error
+        loaded = LoadedSpec(
+            spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
+        )
+        records = tuple(islice(iter_records(self.rows, loaded.spec), SHOWN_RECORDS))
+        return Proposal(
+            inferred=inferred,
+            loaded=loaded,
+            records=records,
+            notes=self.notes,
+            rows_left_out=tuple(self._rows_left_out(loaded.spec)),
+        )
+
+    def _rows_left_out(self, spec: CatalogueSpec) -> Iterator[str]:
+        sample = len(self.rows) if self.is_sample else 0
+        for left_out in (*self.unreadable, *count_rows_left_out(self.rows, self.columns, spec)):
+            yield left_out.line(sample=sample)
+
+
+def profile_table(source: RowSource) -> ProfiledTable:
+    """Profile the columns of a source."""
+    read = read_rows(source)
+    rows = flattened_rows(read.rows)
+    return ProfiledTable(
+        source=source.name,
+        rows=rows,
+        columns=profile_columns(rows, is_sample=read.is_sample),
+        id_column=id_column_of(source),
+        is_sample=read.is_sample,
+        unreadable=read.unreadable,
+        notes=tuple(_notes_on(source)),
+    )
+
+
+def _notes_on(source: RowSource) -> Iterator[str]:
+    yield from notes_of(source)
+    if isinstance(source, TableSource) and source.other_tables:
+        yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
+
+
+def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
+    """Infer a spec from a source's rows, with the user's choices."""
+    return profile_table(source).propose(name=name, choices=choices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """The rows that a spec is inferred from."""
+
+    rows: Sequence[Mapping[str, Any]]
+    is_sample: bool
+    unreadable: tuple[RowsLeftOut, ...] = ()
+
+
+def read_rows(source: RowSource) -> TableRows:
+    """Return the rows that a spec is inferred from.
+
+    Those of a table of moderate size are read whole. Of a larger one, and of a provider, they are the first ones, and
+    an even spread of those after them.
+    """
+    rows = _Rows()
+    problems: list[str] = []
+    for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
+        if row.problem:
+            problems.append(f"{row.place}: {row.problem}")
+        else:
+            rows.add(row.values)
+    if problems and not rows.head:
+        raise InputError(f"{source.name}: no row can be read; {problems[0]}")
+    is_whole = source.is_whole and rows.step == 1 and rows.count < SAMPLE_READ
+    unreadable = (RowsLeftOut(count=len(problems), reason=f"not readable, as {problems[0]}"),) if problems else ()
+    return TableRows(rows=rows.head + rows.spread, is_sample=not is_whole, unreadable=unreadable)
+
+
+class _Rows:
+    """The rows of a table: all while their cells are within the budget, then every second, every fourth and so on."""
+
+    def __init__(self) -> None:
+        self.head: list[Mapping[str, Any]] = []
+        self.spread: list[Mapping[str, Any]] = []
+        self.count = 0
+        self.step = 1
+        self._cells = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keep a row, if it is among those to keep."""
+        self.count += 1
+        if len(self.head) < SAMPLE_HEAD:
+            self.head.append(row)
+            self._cells += len(row)
+        elif self.count % self.step == 0:
+            self.spread.append(row)
+            self._cells += len(row)
+        while self._cells > WHOLE_CELLS and len(self.spread) > 1:
+            self.spread, self.step = self.spread[::2], 2 * self.step
+            self._cells = sum(map(len, self.head)) + sum(map(len, self.spread))

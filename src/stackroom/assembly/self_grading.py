@@ -1,0 +1,123 @@
+"""Self-grading of a catalogue in the library: its questions, its grade and its tuned weights, kept in its folder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from stackroom.assembly.app import App
+from stackroom.catalogue.spec import SearchSpec
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import InputError
+from stackroom.grading.asking import AskedQuestion, Asker, embed_for
+from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
+from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
+from stackroom.grading.own_questions import OWN_FILE, load_own_questions
+from stackroom.grading.questions import QUESTIONS_FILE, Question, digest_of_questions, save_questions
+from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
+from stackroom.grading.tuning import Tuning, tune
+from stackroom.library import remove_file
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.tools.catalogue import OpenCatalogue
+
+Asking = Callable[[int, int], None]
+"""Called with the number of questions asked so far, and of all."""
+
+
+def _silent(_done: int, _all: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedCatalogue:
+    """A catalogue that was just graded, with its questions as they were asked."""
+
+    catalogue: OpenCatalogue
+    folder: Path
+    grade: Grade
+    asked: Sequence[AskedQuestion]
+
+
+def grade_catalogue(
+    app: App,
+    name: str,
+    request: GoldenSetRequest,
+    *,
+    asking: Asking = _silent,
+    now: Callable[[], datetime] = utc_now,
+) -> GradedCatalogue:
+    """Write the questions of a catalogue, ask them, and keep both the questions and the grade."""
+    catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
+    reader = catalogue.shelf.reader()
+    own = folder / OWN_FILE
+    questions = [
+        *(load_own_questions(own, reader) if own.is_file() else ()),
+        *write_golden_set(reader, catalogue.spec, request),
+    ]
+    if not questions:
+        raise InputError(f"no question can be made from the {reader.count(WHOLE)} records of '{name}'")
+    asked = _ask(app, catalogue, reader, questions, asking=asking)
+    grade = _grade(reader, questions, asked, catalogue.searcher.search_spec, at=now())
+    save_questions(questions, folder / QUESTIONS_FILE)
+    save_grade(grade, folder / GRADE_FILE)
+    return GradedCatalogue(catalogue=catalogue, folder=folder, grade=grade, asked=asked)
+
+
+def tune_catalogue(graded: GradedCatalogue, *, checkpoint: Checkpoint = never_stop) -> Tuning:
+    """Tune the weights of a catalogue; where they are accepted, keep them and the grade that they have."""
+    spec = graded.catalogue.spec
+    tuning = tune(graded.asked, graded.catalogue.searcher.search_spec, spec, checkpoint=checkpoint)
+    if tuning.is_accepted:
+        figures = {
+            "tuned_half_before": str(tuning.tuned_half[0]),
+            "tuned_half_after": str(tuning.tuned_half[1]),
+            "other_half_before": str(tuning.other_half[0]),
+            "other_half_after": str(tuning.other_half[1]),
+        }
+        save_tuned(difference(tuning.search, spec.search), graded.folder / TUNED_FILE, figures=figures)
+        kinds = grade_questions(graded.asked, tuning.search)
+        save_grade(replace(graded.grade, kinds=kinds), graded.folder / GRADE_FILE)
+    return tuning
+
+
+def reset_tuning(app: App, name: str) -> bool:
+    """Return to the declared weights, and tell whether there were tuned ones."""
+    return remove_file(app.library.get_installed(name).folder / TUNED_FILE)
+
+
+def keep_own_questions(app: App, name: str, file: Path) -> int:
+    """Copy a user's questions into the catalogue's folder after checking them, and return how many there are."""
+    catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder
+    questions = load_own_questions(file, catalogue.shelf.reader())
+    if file.resolve() != (folder / OWN_FILE).resolve():
+        (folder / OWN_FILE).write_bytes(file.read_bytes())
+    return len(questions)
+
+
+def _ask(
+    app: App, catalogue: OpenCatalogue, reader: ShelfReader, questions: Sequence[Question], *, asking: Asking
+) -> list[AskedQuestion]:
+    asker = Asker(reader=reader, spec=catalogue.spec, embed=embed_for(reader, app.embedder_of))
+    asked = []
+    for one in asker.ask(questions):
+        asked.append(one)
+        asking(len(asked), len(questions))
+    return asked
+
+
+def _grade(
+    reader: ShelfReader,
+    questions: Sequence[Question],
+    asked: Sequence[AskedQuestion],
+    search: SearchSpec,
+    *,
+    at: datetime,
+) -> Grade:
+    return Grade(
+        at=at,
+        records=reader.count(WHOLE),
+        model=str(reader.model),
+        questions=digest_of_questions(questions),
+        kinds=grade_questions(asked, search),
+    )

@@ -1,0 +1,178 @@
+"""Building a toolbox: the tools, resources and media of packages over their catalogues, and the generic ones."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from stackroom.api.package import CataloguePackage
+from stackroom.api.registry import PackageRegistry
+from stackroom.errors import StorageError
+from stackroom.shelf.port import Problem
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.edits.tool import edit_tools
+from stackroom.tools.generic.prompts import generic_prompts
+from stackroom.tools.generic.tools import generic_tools
+from stackroom.tools.maps.resource import map_resources
+from stackroom.tools.media import MediaSpec
+from stackroom.tools.own_kinds import OwnKinds
+from stackroom.tools.prompt import PromptSpec
+from stackroom.tools.resources.changelog import edit_resources
+from stackroom.tools.resources.records import generic_resources
+from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.skill import Skill, build_skill, skill_resources
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import ServerTools, Toolbox
+
+logger = logging.getLogger(__name__)
+
+
+class ToolChoice(StrEnum):
+    """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues call for."""
+
+    AUTO = "auto"
+    OWN = "own"
+    GENERIC = "generic"
+    ALL = "all"
+
+
+class Served(NamedTuple):
+    """A catalogue that is served, and the package that it follows; None where it has a spec of its own."""
+
+    opened: OpenCatalogue
+    package: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PackageParts:
+    """Tools, resources, media, prompts and the kinds of users of one package, over its open catalogues."""
+
+    tools: Sequence[ToolSpec]
+    resources: Sequence[ResourceSpec]
+    media: Sequence[MediaSpec]
+    prompts: Sequence[PromptSpec]
+    own_kinds: Sequence[OwnKinds]
+    skill_page: tuple[str, Traversable] | None
+    """The package's name and its page of the skill."""
+    replaces_generic_tools: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolboxBuilder:
+    """Builds the toolboxes of one server."""
+
+    packages: PackageRegistry
+    choice: ToolChoice
+    server_tools: ServerTools
+    note_problems: Callable[[str, Sequence[Problem]], None]
+    """Notes what is wrong with a catalogue."""
+
+    def build(self, listed: Sequence[Served], absent: Sequence[Served] = ()) -> Toolbox:
+        """Return the tools and resources over these catalogues, and the server tools.
+
+        Absent catalogues are in no list, but calls about them are answered: with a storage error that names them.
+        """
+        behind = self._build([*listed, *absent]) if absent else None
+        return self._build(listed, behind=behind)
+
+    def _build(self, served: Sequence[Served], *, behind: Toolbox | None = None) -> Toolbox:
+        server_tools, opened = self.server_tools, [one.opened for one in served]
+        if not opened:
+            return Toolbox(server_tools.tools, server_tools.resources, behind=behind)
+        parts = [part for package, some in self._by_package(served) for part in self._find_parts(package, some)]
+        own = [tool for part in parts for tool in part.tools]
+        resources = [resource for part in parts for resource in part.resources]
+        is_covered = len(opened) == 1 and any(part.replaces_generic_tools for part in parts)
+        choice = self.choice
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
+        shown = [] if choice is ToolChoice.GENERIC else own
+        own_kinds = [kinds for part in parts for kinds in part.own_kinds]
+        media = [media for part in parts for media in part.media]
+        generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
+        tools = [*shown, *generic, *edit_tools(opened, own_kinds)]
+        if len(opened) > 1:
+            tools = [replace(tool, is_brief=True) for tool in tools]
+        skill = _lazy_skill([part.skill_page for part in parts if part.skill_page])
+        return Toolbox(
+            [*tools, *server_tools.tools],
+            [
+                *resources,
+                *generic_resources(opened),
+                *map_resources(opened),
+                *edit_resources(opened),
+                skill_resources(skill),
+                *server_tools.resources,
+            ],
+            catalogues=opened,
+            media=media,
+            prompts=[*(one for part in parts for one in part.prompts), *generic_prompts(opened)],
+            skill=skill,
+            behind=behind,
+        )
+
+    def _by_package(self, served: Sequence[Served]) -> list[tuple[CataloguePackage, list[OpenCatalogue]]]:
+        """Return the packages of these catalogues, each with the open catalogues that follow it."""
+        by_name: dict[str, list[OpenCatalogue]] = {}
+        for opened, package in served:
+            if package is not None:
+                by_name.setdefault(package, []).append(opened)
+        return [(self.packages.get(name), some) for name, some in by_name.items()]
+
+    def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:
+        """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
+        try:
+            return [_package_parts(package, catalogues)]
+        except StorageError as error:
+            logger.warning("the tools of '%s' are without a catalogue that cannot be read: %s", package.name, error)
+            readable = [one for one in catalogues if is_readable(one)]
+            return [_package_parts(package, readable)] if readable else []
+        except Exception as error:  # foreign code: whatever it raises, the other packages must go on
+            logger.exception("catalogue package '%s' failed; its own tools are not served", package.name)
+            message = f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
+            problem = Problem(part="package", message=message, advice="update or uninstall the package")
+            for catalogue in catalogues:
+                self.note_problems(catalogue.name, [problem])
+            return []
+
+
+def _lazy_skill(pages: Sequence[tuple[str, Traversable]]) -> Callable[[], Skill]:
+    """Return a function that reads the skill at its first call."""
+
+    @cache
+    def build() -> Skill:
+        return build_skill({name: text for name, page in pages if (text := _read_page(name, page))})
+
+    return build
+
+
+def _read_page(name: str, page: Traversable) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        logger.warning("the skill is without the page of the package '%s': %s", name, error)
+        return ""
+
+
+def is_readable(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue can be read now, without waiting long for whoever writes it."""
+    try:
+        catalogue.shelf.reader()
+    except StorageError:
+        return False
+    return True
+
+
+def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
+    names = [catalogue.name for catalogue in catalogues]
+    return _PackageParts(
+        tools=[tool.over(names) for tool in package.tools(catalogues)],
+        resources=package.resources(catalogues),
+        media=package.media(catalogues),
+        prompts=package.prompts(catalogues),
+        own_kinds=package.own_kinds(catalogues),
+        skill_page=(package.name, package.skill_page) if package.skill_page else None,
+        replaces_generic_tools=package.replaces_generic_tools,
+    )

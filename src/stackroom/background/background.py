@@ -1,0 +1,261 @@
+"""The background of one process: its tasks, when each runs next, and how its runs went.
+
+One thread waits for the next task that is due. Each run has a thread of its own, which ends with it: a task that hangs
+holds up no other, and none answers from connections that were opened before a file was replaced.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from stackroom.background.task import Task, TaskContext, TaskState, TaskStatus, TaskStopped
+from stackroom.background.threads import start_thread
+from stackroom.errors import ExpectedError, NotFoundError
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 5.0
+MOST_DOUBLED = 16
+"""After so many failures a pause is not doubled further, whatever its bound is."""
+
+
+def utc_now() -> datetime:
+    """Return the present time."""
+    return datetime.now(UTC)
+
+
+class Background:
+    """The tasks of one process. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`chance` returns a number from 0 to 1; `on_change` is called after each run, in that run's thread."""
+        self._now = now
+        self._monotonic = monotonic
+        self._chance = chance
+        self._on_change = on_change
+        self._changed = threading.Condition(threading.RLock())
+        self._entries: dict[str, _Entry] = {}
+        self._is_started = False
+        self._is_stopped = False
+
+    def add(self, *tasks: Task) -> None:
+        """Take up tasks, before or after the start; two of the same name are a ValueError."""
+        with self._changed:
+            for task in tasks:
+                if task.name in self._entries:
+                    raise ValueError(f"there are two background tasks '{task.name}'; give each a name of its own")
+                self._entries[task.name] = _Entry(task)
+                if self._is_started:
+                    self._plan(self._entries[task.name], task.first_s)
+            self._changed.notify_all()
+
+    def start(self) -> None:
+        """Begin to run the tasks; no effect after `stop`."""
+        with self._changed:
+            if self._is_started or self._is_stopped:
+                return
+            self._is_started = True
+            for entry in self._entries.values():
+                self._plan(entry, 0.0 if entry.is_woken else entry.task.first_s)
+            start_thread("background", self._loop)
+
+    def stop(self, within_s: float = STOP_S) -> None:
+        """End all tasks at their next checkpoints, at once, and wait for them for a while."""
+        with self._changed:
+            self._is_stopped = True
+            running = [entry for entry in self._entries.values() if entry.context is not None]
+            for entry in running:
+                entry.require_context().stop()
+            self._changed.notify_all()
+        until = self._monotonic() + within_s
+        with self._changed:
+            while any(entry.context is not None for entry in running) and self._monotonic() < until:
+                self._changed.wait(until - self._monotonic())
+        late = [entry.task.name for entry in running if entry.context is not None]
+        if late:
+            logger.warning("background tasks that did not end in time: %s", ", ".join(late))
+
+    def wake(self, name: str) -> None:
+        """Have a task run now, or once more after the run that is under way."""
+        with self._changed:
+            entry = self._get(name)
+            entry.is_woken = True
+            if self._is_started:
+                self._plan(entry, 0.0)
+            self._changed.notify_all()
+
+    def list_tasks(self) -> list[TaskStatus]:
+        """Return the status of every task, by name."""
+        with self._changed:
+            entries = sorted(self._entries.values(), key=lambda entry: entry.task.name)
+            return [self._status_of(entry) for entry in entries]
+
+    def get_task(self, name: str) -> TaskStatus:
+        """Return the status of one task; refuse an unknown name."""
+        with self._changed:
+            return self._status_of(self._get(name))
+
+    def wait_for(self, name: str, *, runs: int, timeout_s: float) -> bool:
+        """Wait until a task has run so many times; tell whether it has."""
+        with self._changed:
+            entry = self._get(name)
+            return self._changed.wait_for(lambda: entry.runs >= runs, timeout_s)
+
+    def run_due(self) -> float | None:
+        """Start the tasks that are due, and return in how many seconds the next one is; None: none is planned."""
+        with self._changed:
+            if self._is_stopped:
+                return None
+            now = self._monotonic()
+            idle = [entry for entry in self._entries.values() if entry.context is None and entry.next_at is not None]
+            for entry in idle:
+                if entry.due_at <= now:
+                    self._begin(entry)
+            pauses = [entry.due_at - now for entry in idle if entry.context is None]
+            return max(min(pauses), 0.0) if pauses else None
+
+    def _loop(self) -> None:
+        with self._changed:
+            while not self._is_stopped:
+                self._changed.wait(self.run_due())
+
+    def _get(self, name: str) -> "_Entry":
+        if name not in self._entries:
+            raise NotFoundError(f"no background task '{name}'; tasks: {', '.join(sorted(self._entries)) or 'none'}")
+        return self._entries[name]
+
+    def _plan(self, entry: "_Entry", after_s: float | None) -> None:
+        entry.next_at = None if after_s is None else self._monotonic() + after_s
+
+    def _begin(self, entry: "_Entry") -> None:
+        entry.context = TaskContext()
+        entry.is_woken, entry.next_at = False, None
+        entry.began_at, entry.last_at = self._monotonic(), self._now()
+        start_thread(entry.task.name, lambda: self._perform(entry))
+
+    def _perform(self, entry: "_Entry") -> None:
+        """Run a task once, in its own thread, and note how that went."""
+        context = entry.require_context()
+        try:
+            self._run_leased(entry, context)
+        except TaskStopped:
+            self._note_end(entry, None)
+        except ExpectedError as error:
+            self._note_failure(entry, error.full_message, is_bug=False)
+        except Exception as error:  # the next run may find it mended
+            self._note_failure(entry, f"{type(error).__name__}: {error}", is_bug=True)
+
+    def _run_leased(self, entry: "_Entry", context: TaskContext) -> None:
+        lease = entry.task.lease
+        if lease is not None and not lease.take():
+            entry.is_elsewhere = True
+            self._note_end(entry, self._pause_of(entry.task))
+            return
+        entry.is_elsewhere = False
+        try:
+            note = entry.task.run(context)
+        finally:
+            if lease is not None:
+                lease.release()
+        self._note_success(entry, note or "")
+
+    def _note_success(self, entry: "_Entry", note: str) -> None:
+        if entry.failures:
+            logger.info("background task '%s' works again", entry.task.name)
+        entry.note, entry.failures, entry.last_error = note, 0, ""
+        entry.last_success_at = self._now()
+        again_s = entry.require_context().again_after_s
+        self._note_end(entry, self._pause_of(entry.task) if again_s is None else again_s)
+
+    def _note_failure(self, entry: "_Entry", reason: str, *, is_bug: bool) -> None:
+        if reason != entry.last_error:  # said once, however often it is tried
+            logger.warning("background task '%s' failed: %s", entry.task.name, reason, exc_info=is_bug)
+        entry.failures += 1
+        entry.last_error = reason
+        self._note_end(entry, self._retry_of(entry))
+
+    def _note_end(self, entry: "_Entry", again_s: float | None) -> None:
+        with self._changed:
+            entry.last_s = self._monotonic() - entry.began_at
+            entry.runs += 1
+            entry.context = None
+            self._plan(entry, 0.0 if entry.is_woken else again_s)
+            self._changed.notify_all()
+        self._on_change()
+
+    def _pause_of(self, task: Task) -> float | None:
+        return None if task.period_s is None else self._spread(task.period_s, task.jitter)
+
+    def _retry_of(self, entry: "_Entry") -> float:
+        doubled = entry.task.retry_s * 2 ** min(entry.failures - 1, MOST_DOUBLED)
+        return self._spread(min(doubled, entry.task.longest_retry_s), entry.task.jitter)
+
+    def _spread(self, seconds: float, jitter: float) -> float:
+        return seconds * (1 + jitter * self._chance())
+
+    def _status_of(self, entry: "_Entry") -> TaskStatus:
+        planned_s = None if entry.next_at is None else entry.next_at - self._monotonic()
+        return TaskStatus(
+            name=entry.task.name,
+            description=entry.task.description,
+            state=self._state_of(entry),
+            period_s=entry.task.period_s,
+            next_at=None if planned_s is None else self._now() + timedelta(seconds=max(planned_s, 0.0)),
+            last_at=entry.last_at,
+            last_s=entry.last_s,
+            last_success_at=entry.last_success_at,
+            note=entry.note,
+            runs=entry.runs,
+            failures=entry.failures,
+            last_error=entry.last_error,
+        )
+
+    def _state_of(self, entry: "_Entry") -> TaskState:
+        if entry.context is not None:
+            return TaskState.RUNNING
+        if self._is_stopped:
+            return TaskState.STOPPED
+        if entry.is_elsewhere:
+            return TaskState.ELSEWHERE
+        return TaskState.FAILING if entry.failures else TaskState.WAITING
+
+
+class _Entry:
+    """One task, and how its runs went. Changed by the thread of a run, and otherwise under the background's lock."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.context: TaskContext | None = None
+        """Of the run that is under way."""
+        self.next_at: float | None = None
+        self.is_woken = False
+        self.is_elsewhere = False
+        self.began_at = 0.0
+        self.runs = 0
+        self.failures = 0
+        self.last_at: datetime | None = None
+        self.last_s: float | None = None
+        self.last_success_at: datetime | None = None
+        self.last_error = ""
+        self.note = ""
+
+    @property
+    def due_at(self) -> float:
+        """When the next run begins; only for a task with a planned run."""
+        assert self.next_at is not None
+        return self.next_at
+
+    def require_context(self) -> TaskContext:
+        """Return the context of the run that is under way."""
+        assert self.context is not None
+        return self.context

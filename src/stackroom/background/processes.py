@@ -1,0 +1,187 @@
+"""Child processes: the only module that starts one.
+
+A child runs with low priority where that is said, has the pipes that are asked for, and is ended by whoever started it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+from weakref import WeakSet
+
+from stackroom.errors import UnavailableError
+
+LOOK_S = 0.25
+END_S = 5.0
+BESIDE_CALLS = 10
+"""The niceness of work that takes seconds of one core beside a server."""
+DISCARDED = subprocess.DEVNULL
+PIPED = subprocess.PIPE
+SHOWN = None
+
+_CHILDREN: "WeakSet[ChildProcess]" = WeakSet()
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module with this Python; nothing is imported from the current folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+class ChildProcess:
+    """A child process. `end` or `kill` it; used as a context, it is ended."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        reads: bool = False,
+        writes: bool = False,
+        errors: int | IO[bytes] | None = DISCARDED,
+        environment: Mapping[str, str] | None = None,
+        folder: str | Path | None = None,
+        has_own_group: bool = False,
+        niceness: int = 0,
+    ) -> None:
+        """Start it; OSError where that fails.
+
+        `reads` and `writes` ask for pipes to its input and from its output; without, these are empty and thrown away.
+        Its errors are `DISCARDED`, `PIPED`, `SHOWN` where this process shows its own, or written to a file.
+        `has_own_group`: what it starts is killed with it. `niceness`: 19 is the lowest priority.
+        """
+        self.name = name
+        self._has_own_group = has_own_group
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            command,
+            stdin=pipe if reads else nothing,
+            stdout=pipe if writes else nothing,
+            stderr=errors,
+            env=None if environment is None else dict(environment),
+            cwd=folder,
+            start_new_session=has_own_group,
+        )
+        if niceness:
+            _lower_priority(self._process.pid, niceness)
+        _CHILDREN.add(self)
+
+    def __enter__(self) -> "ChildProcess":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def input(self) -> IO[bytes]:
+        """The pipe to its input; only where it was asked for."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def output(self) -> IO[bytes]:
+        """The pipe from its output; only where it was asked for."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, negative: the signal that ended it; None while it runs."""
+        return self._process.poll()
+
+    def finish(
+        self,
+        *,
+        longest_s: float,
+        given: bytes | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> tuple[bytes, bytes]:
+        """Return what it wrote to its pipes until it ended; UnavailableError where that takes too long.
+
+        The checkpoint is called a few times a second; after an error of it, or too long a time, the process is ended.
+        """
+        until = time.monotonic() + longest_s
+        try:
+            while True:
+                checkpoint()
+                left_s = until - time.monotonic()
+                if left_s <= 0:
+                    raise UnavailableError(f"{self.name} did not end within {longest_s:,.0f} s")
+                with suppress(subprocess.TimeoutExpired):
+                    sent, given = given, None
+                    output, errors = self._process.communicate(sent, timeout=min(LOOK_S, left_s))
+                    return output or b"", errors or b""
+        except BaseException:
+            self.end()
+            raise
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; tell whether it has ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+        return not self.is_running
+
+    def end(self, within_s: float = END_S) -> None:
+        """Ask it to end, kill it where it does not, and close its pipes."""
+        self._process.terminate()
+        self.wait(within_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, and close its pipes."""
+        if self._has_own_group and self._process.returncode is None and sys.platform != "win32":
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with suppress(OSError, ValueError):  # what was not written has no reader any more
+                    pipe.close()
+
+
+def list_children() -> list[tuple[str, int]]:
+    """Return name and process id of the children that run now."""
+    return sorted((child.name, child.pid) for child in list(_CHILDREN) if child.is_running)
+
+
+def run_to_end(
+    name: str, command: Sequence[str], *, longest_s: float, shows_output: bool = False
+) -> tuple[int, str, str]:
+    """Run a command, and return its exit code, output and errors; UnavailableError where it takes too long."""
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            timeout=longest_s,
+            stdout=None if shows_output else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"{name} did not end within {longest_s:,.0f} s") from error
+    return done.returncode, done.stdout or "", done.stderr
+
+
+def describe_end(exit_code: int) -> str:
+    """Return how a process ended, as the end of a sentence."""
+    return f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+
+
+def _lower_priority(pid: int, niceness: int) -> None:
+    with suppress(OSError, AttributeError):  # it has ended, or this system has no priorities
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)

@@ -1,0 +1,130 @@
+"""The declaration of a background task, its context while it runs, and its status."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+LONGEST_REST_S = 1.0
+
+
+class TaskStopped(Exception):
+    """Raised at a checkpoint of a task that is to end; only the runner catches it."""
+
+
+class TaskLease(Protocol):
+    """The right to run a task, which one process has at a time."""
+
+    def take(self) -> bool:
+        """Take it, unless another process has it; tell whether this one has it now."""
+
+    def release(self) -> None:
+        """Give it back."""
+
+
+class TaskContext:
+    """One run of a task, as the task's function sees it. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._worked_since = time.thread_time()
+        self.again_after_s: float | None = None
+        """When the next run is, where the function has said so; None: by the task's period."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the run ends at its next checkpoint."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """End the run at its next checkpoint."""
+        self._stopping.set()
+
+    def check_stopped(self) -> None:
+        """Raise `TaskStopped` where the run is to end; call it wherever the work can be interrupted."""
+        if self._stopping.is_set():
+            raise TaskStopped
+
+    def wait(self, seconds: float) -> None:
+        """Wait, which the end of the run interrupts; also a checkpoint."""
+        if self._stopping.wait(seconds):
+            raise TaskStopped
+
+    def rest(self, share: float) -> None:
+        """Wait so long that the work since the last rest took this share of one core; also a checkpoint."""
+        worked_s = time.thread_time() - self._worked_since
+        self.wait(min(worked_s * (1 / share - 1), LONGEST_REST_S))
+        self._worked_since = time.thread_time()
+
+    def run_again(self, after_s: float) -> None:
+        """Have the next run begin so long after this one, whatever the period is."""
+        self.again_after_s = after_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Work that is done in the background, again and again or when it is woken."""
+
+    name: str
+    description: str
+    """What it does, in one sentence."""
+    run: Callable[[TaskContext], str | None]
+    """Does the work, and may return a sentence about it; fails by raising."""
+    period_s: float | None = None
+    """The pause between two runs; None: after the first run it waits to be woken."""
+    first_s: float | None = 0.0
+    """How long after the start the first run begins; None: when it is woken."""
+    jitter: float = 0.1
+    """By which share of itself a pause may be longer, so that many servers do not work at the same moment."""
+    retry_s: float = 5.0
+    """The pause after the first failure; it doubles with each further one."""
+    longest_retry_s: float = 300.0
+    lease: TaskLease | None = None
+    """Held during a run; while another process has it, the task does not run here."""
+
+
+class TaskState(StrEnum):
+    """What a task does at present."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FAILING = "failing"
+    """Its last run failed, and it is tried again."""
+    ELSEWHERE = "elsewhere"
+    """Another process runs it."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus:
+    """A task, and how its runs went."""
+
+    name: str
+    description: str
+    state: TaskState
+    period_s: float | None
+    next_at: datetime | None
+    """None: it runs, or waits to be woken."""
+    last_at: datetime | None
+    """When the last run began."""
+    last_s: float | None
+    """How long it took."""
+    last_success_at: datetime | None
+    """When the last run that did not fail ended."""
+    note: str
+    """What that run reported."""
+    runs: int
+    failures: int
+    """How many runs failed since the last that did not."""
+    last_error: str
+    """Why the last run failed; empty where it did not."""
+
+    def __str__(self) -> str:
+        """Return its state as people read it."""
+        if self.last_error:
+            return f"{self.state}, {self.failures} times so far: {self.last_error}"
+        last = f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_success_at else ""
+        return f"{self.state}{last}{f': {self.note}' if self.note else ''}"

@@ -1,0 +1,62 @@
+"""Records as JSON, for shelves and packs: `encode_record` and back."""
+
+from typing import Any
+
+import orjson
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.errors import StorageError
+from stackroom.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
+
+
+def encode_record(record: Record) -> bytes:
+    """Return the record as JSON; the same record always gives the same bytes."""
+    document: dict[str, Any] = {"fields": {name: value for name, value in record.fields.items() if value is not None}}
+    if record.kind != DEFAULT_KIND:
+        document["kind"] = record.kind
+    if record.audiences:
+        document["audiences"] = record.audiences
+    return orjson.dumps(document, default=_plain, option=orjson.OPT_SORT_KEYS)
+
+
+def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Record:
+    """Return the record written as `body`."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise StorageError(f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}") from error
+    fields = document["fields"]
+    for name, value in fields.items():
+        if isinstance(value, list):  # most are not, and every record that is fetched comes through here
+            fields[name] = _typed(value, spec.fields.get(name))
+    return Record(
+        id=record_id,
+        kind=document.get("kind", DEFAULT_KIND),
+        fields=fields,
+        audiences=tuple(document.get("audiences", ())),
+    )
+
+
+def _typed(value: list[Any], field: FieldSpec | None) -> Value:
+    if field is None or field.type is FieldType.JSON:
+        return value
+    return tuple([_tag(item) for item in value] if field.type is FieldType.TAGS else value)
+
+
+def _tag(item: Any) -> Tag:
+    """Return the tag; a plain text, stored before the spec made the field `tag[]`, has no category."""
+    return Tag(item["category"], item["value"]) if isinstance(item, dict) else Tag("", str(item))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tag):
+        return {"category": value.category, "value": value.value}
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")
+
+
+def plain_record(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
+    """Return a record as plain values: its id, its kind, and the fields that answers show."""
+    document: dict[str, Any] = orjson.loads(encode_record(record))
+    hidden = {field.name for field in spec.fields.values() if not field.shown}
+    shown = {name: value for name, value in document["fields"].items() if name not in hidden}
+    return {"id": record.id, "kind": record.kind, **shown}

@@ -1,0 +1,403 @@
+"""Compilation of a declaration to a `CatalogueSpec`: semantic checks, and defaults that depend on several keys."""
+
+import hashlib
+import re
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stackroom.catalogue.column_template import parse_column_template
+from stackroom.catalogue.declaration import (
+    Declaration,
+    DeclaredEmbed,
+    DeclaredField,
+    DeclaredSearch,
+    parse_declaration,
+    read_declaration,
+)
+from stackroom.catalogue.spec import (
+    LIST_TYPES,
+    NUMERIC_TYPES,
+    ROLES_OF_ANSWERS,
+    TERM_TYPES,
+    CatalogueSpec,
+    EmbedSpec,
+    FieldSpec,
+    FieldType,
+    FilterKind,
+    RecommendSpec,
+    Role,
+    SearchSpec,
+    TemplatePart,
+)
+from stackroom.errors import SpecError, did_you_mean
+from stackroom.model.record import DEFAULT_KIND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSpec:
+    """A compiled spec, and the text of the declaration it came from."""
+
+    spec: CatalogueSpec
+    declaration: str
+
+
+def load_spec(path: Path) -> LoadedSpec:
+    """Read, check and compile a `catalogue.toml`."""
+    text = read_declaration(path)
+    return LoadedSpec(spec=compile_text(text, origin=str(path)), declaration=text)
+
+
+def compile_text(text: str, *, origin: str) -> CatalogueSpec:
+    """Check and compile a declaration given as text."""
+    return compile_spec(parse_declaration(text, origin=origin), origin=origin)
+
+
+FIELD_NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}")
+
+DEFAULT_FILTER = {
+    FieldType.TEXT: FilterKind.EQUALS,
+    FieldType.TEXTS: FilterKind.ANY_OF,
+    FieldType.URL: FilterKind.EQUALS,
+    FieldType.ENUM: FilterKind.ANY_OF,
+    FieldType.TAGS: FilterKind.ALL_OF,
+    FieldType.INT: FilterKind.RANGE,
+    FieldType.FLOAT: FilterKind.RANGE,
+    FieldType.DATE: FilterKind.RANGE,
+}
+
+HOW_READ = {"path", "split", "template", "take", "unit", "date_order", "epoch"}
+NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file"}
+"""Keys of a field that do not affect the index."""
+BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
+TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
+COMPOSED_TYPES = (FieldType.TEXT, FieldType.URL, FieldType.TEXTS, FieldType.TAGS)
+
+ROLE_TYPES = {
+    Role.TITLE: {FieldType.TEXT},
+    Role.ALTERNATIVES: {FieldType.TEXT, FieldType.TEXTS},
+    Role.BODY: {FieldType.TEXT},
+    Role.TIME: {FieldType.INT, FieldType.DATE},
+    Role.POPULARITY: {FieldType.INT, FieldType.FLOAT},
+    Role.PEOPLE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS},
+    Role.PLACE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS, FieldType.ENUM},
+    Role.PICTURE: {FieldType.URL, FieldType.TEXT},
+    Role.LINK: {FieldType.URL, FieldType.TEXT},
+}
+
+
+def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
+    """Return the compiled spec, or refuse with every problem found; `origin` names the declaration in errors."""
+    problems: list[str] = []
+    kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
+    fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
+    problems += _role_problems(fields.values())
+    problems += _kind_problems(fields.values(), kinds, declaration)
+    problems += _relation_problems(declaration, fields)
+    problems += _template_problems(declaration)
+    problems += _reading_problems(declaration)
+    problems += _unknown_field_problems(declaration, fields)
+    problems += _signal_problems(declaration, fields)
+    problems += _column_problems(declaration, fields)
+    if problems:
+        raise SpecError(f"{origin}: " + "; ".join(problems))
+    return CatalogueSpec(
+        name=declaration.name,
+        title=declaration.title,
+        summary=declaration.summary,
+        fields=fields,
+        kinds=kinds,
+        kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
+        kind_path=declaration.kind,
+        kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
+        relations=tuple(declaration.relations.values()),
+        telling=tuple(dict.fromkeys(declaration.telling)),
+        samples=tuple(dict.fromkeys(declaration.samples)),
+        id_path="" if declaration.group else declaration.id,
+        group_path=declaration.group,
+        editable=declaration.editable,
+        embed=_embed_spec(declaration.embed) if declaration.embed else None,
+        search=SearchSpec(**declaration.search.model_dump()),
+        recommend=declaration.recommend,
+        synonyms=_symmetric(declaration.synonyms),
+        preferences=declaration.preferences,
+        known=declaration.known,
+        adult=declaration.adult,
+        other_words=_other_words(declaration, fields),
+        digest=_digest(declaration),
+    )
+
+
+def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
+    parts, otherwise = parse_template(declared.template), parse_template(declared.otherwise)
+    return EmbedSpec(parts=parts, otherwise=otherwise, model=declared.model, is_markdown=declared.markdown)
+
+
+def _digest(declaration: Declaration) -> str:
+    """Return a digest of the keys that affect the index; how rows are read into fields does not."""
+    not_indexed: dict[str, Any] = {
+        "fields": {name: _not_indexed(declared) for name, declared in declaration.fields.items()},
+        "kinds": {"__all__": {"found", "sources"}},
+    }
+    included = {"fields", "kinds", *({"known"} if declaration.known else ())}
+    fields = {name: _without_role_of_answers(declared) for name, declared in declaration.fields.items()}
+    indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(include=included, exclude=not_indexed)
+    return hashlib.sha256(indexed.encode()).hexdigest()
+
+
+def _without_role_of_answers(declared: DeclaredField) -> DeclaredField:
+    return declared.model_copy(update={"role": None}) if declared.role in ROLES_OF_ANSWERS else declared
+
+
+def _not_indexed(declared: DeclaredField) -> dict[str, Any]:
+    """Return what is left out of the digest: keys that came later are, unless set, so that old indexes stay valid."""
+    left_out = dict.fromkeys(NOT_INDEXED, True)
+    is_name = isinstance(declared.search, DeclaredSearch) and declared.search.as_name
+    return left_out if is_name or isinstance(declared.search, bool) else {**left_out, "search": {"as_name"}}
+
+
+def parse_template(template: str) -> tuple[TemplatePart, ...]:
+    """Split `"{title}. {tags}"` into its fields, each with the text before it; empty if it is malformed."""
+    try:
+        pieces = list(string.Formatter().parse(template))
+    except ValueError:
+        return ()
+    return tuple(TemplatePart(joint=literal, field=name) for literal, name, _, _ in pieces if name)
+
+
+def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
+    search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
+    spec = FieldSpec(
+        name=name,
+        searched=declared.search is not False and not search.as_name,
+        boost=search.boost,
+        fuzzy=search.fuzzy,
+        as_name=search.as_name,
+        filter=_filter_kind(declared),
+        source_path=declared.path or name,
+        template=parse_column_template(declared.template),
+        **declared.model_dump(exclude={"search", "filter", "path", "template"}),
+    )
+    problems += _field_problems(spec)
+    return spec
+
+
+def _filter_kind(declared: DeclaredField) -> FilterKind | None:
+    if isinstance(declared.filter, FilterKind):
+        return declared.filter
+    return DEFAULT_FILTER.get(declared.type, FilterKind.EQUALS) if declared.filter else None
+
+
+def _field_problems(field: FieldSpec) -> Iterable[str]:
+    place = f"'fields.{field.name}'"
+    if not FIELD_NAME.fullmatch(field.name):
+        yield f"{place}: a field name starts with a lower-case letter and has letters, digits and '_' only"
+    if (field.searched or field.as_name) and field.type not in TERM_TYPES:
+        yield f"{place}: a field of type {field.type} cannot be searched as text"
+    if field.filter is FilterKind.RANGE and field.type in TERM_TYPES:
+        yield f"{place}: only int, float and date fields can be filtered by range"
+    if field.filter not in (None, FilterKind.RANGE) and field.type in NUMERIC_TYPES:
+        yield f"{place}: a field of type {field.type} can be filtered by range only"
+    if field.filter is not None and field.type is FieldType.JSON:
+        yield f"{place}: a field of type json cannot be filtered"
+    if field.facet and field.type not in TERM_TYPES:
+        yield f"{place}: a field of type {field.type} has no facets"
+    if field.split and field.type not in LIST_TYPES:
+        yield f"{place}: 'split' is for text[] and tag[]"
+    if field.type is FieldType.ENUM and not field.values:
+        yield f"{place}: an enum lists its 'values'"
+    if (field.at_least is not None or field.at_most is not None) and field.type not in BOUNDED_TYPES:
+        yield f"{place}: 'at_least' and 'at_most' are for int and float"
+    if field.at_least is not None and field.at_most is not None and field.at_least > field.at_most:
+        yield f"{place}: 'at_least' is more than 'at_most': {field.bounds}"
+    if field.names_file and field.type is not FieldType.TEXT:
+        yield f"{place}: 'names_file' is for text"
+    if field.role and field.type not in ROLE_TYPES[field.role]:
+        wanted = " or ".join(sorted(ROLE_TYPES[field.role]))
+        yield f"{place}: role '{field.role}' needs type {wanted}, not {field.type}"
+
+
+def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
+    holders: dict[Role, list[str]] = {}
+    for field in fields:
+        if field.role:
+            holders.setdefault(field.role, []).append(field.name)
+    if Role.TITLE not in holders:
+        yield 'no field has role = "title": one text field must'
+    for role, names in holders.items():
+        if len(names) > 1:
+            yield f"role '{role}' is on more than one field: {', '.join(names)}"
+
+
+def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
+    if declaration.kind and not declaration.kinds:
+        yield "'kind': no kinds are declared; declare each as [kinds.NAME]"
+    if declaration.kind and "kind" in declaration.fields:
+        yield "'fields.kind': 'kind' is reserved for the record's kind; rename the field"
+    for field in fields:
+        for kind in field.kinds:
+            if kind not in kinds:
+                yield f"'fields.{field.name}.kinds': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+    for name, relation in declaration.relations.items():
+        for kind in (relation.kind, relation.to):
+            if kind not in kinds:
+                yield f"'relations.{name}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+
+
+def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield relations whose integrity edits could not preserve."""
+    for name, relation in declaration.relations.items():
+        place, naming, copying = f"'relations.{name}", fields.get(relation.field), fields.get(relation.copies)
+        if naming is not None and naming.type not in TEXT_TYPES:
+            yield f"{place}.field': ids are text or text[], not {naming.type}"
+        if naming is not None and declaration.editable and naming.filter is None:
+            yield f"{place}.field': '{naming.name}' needs a filter, by which edits find the records that name another"
+        if copying is not None and (copying.type not in TEXT_TYPES or copying.role is Role.TITLE):
+            yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
+        if relation.order in fields and fields[relation.order].type is not FieldType.INT:
+            yield f"{place}.order': places are of type int, not {fields[relation.order].type}"
+
+
+def _template_problems(declaration: Declaration) -> Iterable[str]:
+    for key, template in _templates(declaration):
+        if not parse_template(template):
+            yield f"'{key}': it names no field, as in \"{{title}}. {{tags}}\", or has an unmatched brace"
+
+
+def _reading_problems(declaration: Declaration) -> Iterable[str]:
+    """Yield keys that say how cells are read and do not fit the type of their field or each other."""
+    if declaration.group and declaration.id not in ("", declaration.group):
+        yield f"'group': the value of '{declaration.group}' is the record's id; remove 'id', or name the same column"
+    for name, field in declaration.fields.items():
+        yield from (f"'fields.{name}': {problem}" for problem in _cell_problems(field))
+
+
+def _cell_problems(field: DeclaredField) -> Iterable[str]:
+    if field.unit and field.type not in BOUNDED_TYPES:
+        yield f"'unit' is for int and float, not {field.type}"
+    if field.unit and (field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)):
+        yield f"'unit' is {field.unit!r}; expected the unit alone, as in \"min\""
+    if field.take and field.type is not FieldType.INT:
+        yield f"'take' is for int, not {field.type}"
+    if field.date_order and field.type is not FieldType.DATE and not field.take:
+        yield f"'date_order' is for date, not {field.type}"
+    if field.epoch and field.type is not FieldType.DATE:
+        yield f"'epoch' is for date, not {field.type}"
+    if field.epoch and field.date_order:
+        yield "'epoch' and 'date_order' do not go together; remove one of them"
+    if not field.template:
+        return
+    if not parse_column_template(field.template):
+        yield "'template' names no column, as in \"{departure} – {arrival}\", or has an unmatched brace"
+    if field.type not in COMPOSED_TYPES:
+        yield f"'template' is for text, url, text[] and tag[], not {field.type}"
+    if field.path:
+        yield "'template' takes the place of 'path'; remove one of them"
+
+
+def _templates(declaration: Declaration) -> Iterable[tuple[str, str]]:
+    if declaration.embed:
+        yield "embed.template", declaration.embed.template
+    if declaration.embed and declaration.embed.otherwise:
+        yield "embed.otherwise", declaration.embed.otherwise
+
+
+def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    for place, name in _field_references(declaration):
+        if name not in fields:
+            yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
+    yield from _choice_problems("preferences.choices", declaration.preferences.choices, fields)
+    yield from _choice_problems("preferences.seasons", declaration.preferences.seasons, fields)
+    enums = {name: words for name, words in declaration.values.items() if name in fields and fields[name].values}
+    yield from _choice_problems("values", enums, fields)
+
+
+def _choice_problems(
+    place: str, choices: Mapping[str, Mapping[str, tuple[str, ...]]], fields: dict[str, FieldSpec]
+) -> Iterable[str]:
+    """Yield values with words of their own that the field's list does not have."""
+    for name, words in choices.items():
+        known = fields[name].values if name in fields else ()
+        for value in words:
+            if value not in known:
+                yield f"'{place}.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+
+
+def _other_words(declaration: Declaration, fields: dict[str, FieldSpec]) -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """Return the other words for the values of each field: `[values]`, and those of `[preferences]`."""
+    words: dict[str, dict[str, tuple[str, ...]]] = {}
+    tags = next((name for name, one in fields.items() if one.type is FieldType.TAGS and one.needs_column), None)
+    former = {tags: declaration.preferences.tags} if tags and declaration.preferences.tags else {}
+    for by_field in (declaration.values, former, declaration.preferences.choices):
+        for name, values in by_field.items():
+            merged = words.setdefault(name, {})
+            for value, others in values.items():
+                merged[value] = tuple(dict.fromkeys((*merged.get(value, ()), *others)))
+    return dict(words)
+
+
+def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield fields that signals use and that have no column."""
+    references = _recommend_references(declaration.recommend) if declaration.recommend else ()
+    for place, name in references:
+        if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
+            yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
+
+
+def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield fields with named values that cannot be filtered by them."""
+    for place, names in (("values", declaration.values), ("adult", declaration.adult)):
+        for name in names:
+            if name in fields and (fields[name].is_numeric or not fields[name].needs_column):
+                yield f"'{place}.{name}': field '{name}' must have a filter by values or a facet"
+
+
+def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
+    """Yield every key that names a field, with the name."""
+    for key, template in _templates(declaration):
+        yield from ((key, part.field) for part in parse_template(template))
+    for name, relation in declaration.relations.items():
+        yield f"relations.{name}.field", relation.field
+        if relation.copies:
+            yield f"relations.{name}.copies", relation.copies
+        if relation.order:
+            yield f"relations.{name}.order", relation.order
+    yield from ((f"known.{name}", name) for name in declaration.known)
+    yield from (("telling", name) for name in declaration.telling)
+    yield from (("search.named", name) for name in declaration.search.named)
+    yield from (("values", name) for name in declaration.values)
+    yield from (("adult", name) for name in declaration.adult)
+    yield from (("preferences.units", name) for name in declaration.preferences.units)
+    yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
+    yield from (("preferences.choices", name) for name in declaration.preferences.choices)
+    yield from (("preferences.seasons", name) for name in declaration.preferences.seasons)
+    yield from (("preferences.lengths", name) for name in declaration.preferences.lengths)
+    if declaration.preferences.length:
+        yield "preferences.length.field", declaration.preferences.length.field
+    if declaration.recommend:
+        yield from _recommend_references(declaration.recommend)
+
+
+def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]:
+    yield from (("recommend.taxonomy.fields", name) for name in recommend.taxonomy.fields)
+    yield from (("recommend.format.fields", name) for name in recommend.format.fields)
+    named = {
+        "recommend.temporal.field": recommend.temporal.field,
+        "recommend.popularity.field": recommend.popularity.field,
+        "recommend.related.field": recommend.related.field,
+        "recommend.related.pages": recommend.related.pages,
+    }
+    yield from ((place, name) for place, name in named.items() if name)
+
+
+def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return each word's synonyms; the relation is symmetric within a group."""
+    table: dict[str, list[str]] = {}
+    for word, others in groups.items():
+        group = [word.lower(), *(other.lower() for other in others)]
+        for member in group:
+            known = table.setdefault(member, [])
+            known += [other for other in group if other != member and other not in known]
+    return {word: tuple(others) for word, others in table.items()}

@@ -1,0 +1,250 @@
+"""The form of `catalogue.toml`: pydantic models that refuse unknown keys.
+
+A declaration is validated here for form, and by `compiler` for meaning.
+"""
+
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, Field, ValidationError
+
+from stackroom.catalogue.spec import (
+    DateOrder,
+    Declared,
+    Epoch,
+    FieldType,
+    FilterKind,
+    Fusion,
+    KnownSpec,
+    PreferencesSpec,
+    RecommendSpec,
+    RelationSpec,
+    Role,
+    Take,
+)
+from stackroom.errors import SpecError, did_you_mean
+from stackroom.text.validation_words import plain_words, shown_value
+from stackroom.toml_text import TomlError, parse_toml
+
+UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
+"""Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
+FORMER_PREFERENCES = "wishes"
+
+
+class DeclaredSearch(Declared):
+    """`search = {…}` of a field."""
+
+    boost: float = Field(default=0.0, ge=0, le=10)
+    """The weight of a match in this field, added to that of a match anywhere."""
+    fuzzy: bool = False
+    """Whether similar spellings match."""
+    as_name: bool = False
+    """Whether it is matched as a name only: its words are no part of the text that descriptions are searched in."""
+
+
+class DeclaredField(Declared):
+    """`[fields.NAME]`."""
+
+    type: FieldType
+    """The type of the values."""
+    role: Role | None = None
+    """The field's role in search, recommendation and answers; at most one field has each role."""
+    search: bool | DeclaredSearch = False
+    """Whether its words are searched, and how."""
+    filter: bool | FilterKind = False
+    """Whether and how records can be filtered by it; `true` takes the default of its type."""
+    facet: bool = False
+    """Whether its values can be browsed and counted."""
+    required: bool = False
+    """Whether a record without it is rejected."""
+    path: str = ""
+    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name` (of every key) or
+    `firstname surname` (both, joined by a space); empty: the field's name."""
+    split: str = ""
+    """The separator of the values of a list that a row has as one text, as in `"; "`."""
+    template: str = ""
+    """A text composed of columns, in place of `path`, as in `"{departure} – {arrival}, {month}"`; a column without a
+    value is omitted with the text before it."""
+    take: Take | None = None
+    """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
+    unit: str = ""
+    """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
+    date_order: DateOrder | None = None
+    """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
+    epoch: Epoch | None = None
+    """The unit of dates that are written as a number from the beginning of 1970: `"s"` or `"ms"`."""
+    values: tuple[str, ...] = ()
+    """The values of an enum, which needs at least one."""
+    at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)
+    """The minimum of a number."""
+    at_most: float | None = Field(default=None, strict=True, allow_inf_nan=False)
+    """The maximum of a number."""
+    names_file: bool = False
+    """Whether a text names a file; an edit may set it only to a relative path without `..`."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of record that have the field; empty: all."""
+    description: str = ""
+    """A sentence for people."""
+    shown: bool = True
+    """Whether answers show it; false for text that is only searched."""
+
+
+class DeclaredKind(Declared):
+    """`[kinds.NAME]`."""
+
+    title: str = ""
+    """The name of the kind for people."""
+    found: bool = True
+    """Whether a search without a filter by kind finds it; false for records that only group others."""
+    sources: tuple[str, ...] = ()
+    """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or `designers-*.jsonl`."""
+
+
+class DeclaredEmbed(Declared):
+    """`[embed]`."""
+
+    template: str
+    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
+    otherwise: str = ""
+    """The text to embed for a record that has none of these fields."""
+    model: str = ""
+    """The local model to embed it with, as `stackroom model list` names it; empty: the one that the settings name."""
+    markdown: bool = False
+    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and signs of markup."""
+
+
+class DeclaredFusion(Declared):
+    """`[search]`."""
+
+    fusion: Fusion = Fusion.BLEND
+    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
+    rrf_k: int = Field(default=60, ge=1)
+    """The constant of reciprocal rank fusion."""
+    depth: int = Field(default=100, ge=10, le=1000)
+    """The number of records that each ranking contributes."""
+    vector_weight: float = Field(default=0.6, ge=0, le=1)
+    """The weight of the vector score in a blend; the text score has the rest."""
+    by_coverage: bool = False
+    """Whether the text score counts less in a blend where no record has most of the query's words."""
+    feedback_weight: float = Field(default=0.5, ge=0, le=1)
+    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
+    smoothing_weight: float = Field(default=0.2, ge=0, le=1)
+    """The share of a hit's score in a blend that comes from the hits most like it."""
+    known_weight: float = Field(default=0.5, ge=0, le=2)
+    """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
+    little_known_discount: float = Field(default=0.0, ge=0, le=1)
+    """Share taken off the cosine of a record of which nothing is known: any query is near to a text of few words."""
+    named_weight: float = Field(default=0.15, ge=0, le=2)
+    """The weight of having the values that the query names, compared with a score of 1."""
+    named: tuple[str, ...] = ()
+    """The fields whose values count as evidence when the query names them, as genres do."""
+
+
+class Declaration(Declared):
+    """A whole `catalogue.toml`."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
+    """The catalogue's name in commands."""
+    title: str = Field(min_length=1)
+    """Its name for people."""
+    summary: str = Field(min_length=1)
+    """A sentence on its contents."""
+    id: str = ""
+    """The path of the record's id in a row."""
+    telling: tuple[str, ...] = Field(default=(), max_length=8)
+    """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
+    samples: tuple[str, ...] = Field(default=(), max_length=8)
+    """Queries to begin with, which the page offers; empty: what many records are tagged with, and names."""
+    group: str = ""
+    """The path of the value by which rows are one record, with that value as its id: fields of type `text[]` and
+    `tag[]` collect the values of all its rows, other fields have the first value."""
+    kind: str = ""
+    """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
+    editable: bool = False
+    """Whether records may be edited by hand."""
+    fields: dict[str, DeclaredField]
+    """The fields of a record; one has the role `title`."""
+    kinds: dict[str, DeclaredKind] = Field(default={})
+    """The kinds of record, if there are several."""
+    relations: dict[str, RelationSpec] = Field(default={})
+    """The fields that name other records by id."""
+    embed: DeclaredEmbed | None = None
+    """The text to embed; without it, search is by words alone."""
+    search: DeclaredFusion = DeclaredFusion()
+    """The merging of the text and vector rankings."""
+    recommend: RecommendSpec | None = None
+    """The signals of recommendations; without it, there are none."""
+    preferences: PreferencesSpec = PreferencesSpec()
+    """The domain's words in sentences of preferences."""
+    known: dict[str, KnownSpec] = Field(default={})
+    """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
+    values: dict[str, dict[str, tuple[str, ...]]] = Field(default={})
+    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    adult: dict[str, tuple[str, ...]] = Field(default={})
+    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
+    synonyms: dict[str, tuple[str, ...]] = Field(default={})
+    """Word or phrase → synonyms that are searched with it, in both directions."""
+
+
+def read_declaration(path: Path) -> str:
+    """Return the text of a `catalogue.toml`."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8 text") from error
+
+
+def parse_declaration(text: str, *, origin: str) -> Declaration:
+    """Parse and validate the form of a declaration; `origin` names it in errors."""
+    try:
+        return Declaration.model_validate(_with_current_keys(parse_toml(text), origin=origin))
+    except TomlError as error:
+        raise SpecError(f"{origin}: not valid TOML: {error}") from error
+    except ValidationError as error:
+        problems = "; ".join(_problem(details) for details in error.errors())
+        raise SpecError(f"{origin}: {problems}") from error
+
+
+def _with_current_keys(declared: dict[str, Any], *, origin: str) -> dict[str, Any]:
+    """Return a declaration with the former key `wishes` as `preferences`."""
+    if FORMER_PREFERENCES not in declared:
+        return declared
+    if "preferences" in declared:
+        raise SpecError(
+            f"{origin}: [{FORMER_PREFERENCES}] is the former name of [preferences]; join both under [preferences]"
+        )
+    others = {key: value for key, value in declared.items() if key != FORMER_PREFERENCES}
+    return {**others, "preferences": declared[FORMER_PREFERENCES]}
+
+
+def _problem(details: Any) -> str:
+    path = [str(step) for depth, step in enumerate(details["loc"]) if depth < 3 or step not in UNION_ARMS]
+    place = ".".join(path)
+    if details["type"] != "extra_forbidden":
+        return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"
+    known = sorted(_known_keys(path[:-1]))
+    return f"unknown key '{place}'{did_you_mean(path[-1], known)}; known here: {', '.join(known)}"
+
+
+def _known_keys(path: list[str]) -> set[str]:
+    """Return the known keys of the table at this path."""
+    model: type[BaseModel] = Declaration
+    steps = iter(path)
+    for step in steps:
+        annotation = model.model_fields[step].annotation
+        inner = _model_in(annotation)
+        if inner is None:
+            return set()
+        model = inner
+        if get_origin(annotation) is dict:
+            next(steps, None)  # a name that the author chose, as TITLE in fields.TITLE
+    return set(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the declared model inside an annotation such as `dict[str, DeclaredField]` or `DeclaredEmbed | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)

@@ -1,0 +1,310 @@
+"""The field that is proposed for a column, with the reason for its type and its uses."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stackroom.catalogue.infer.words import (
+    GROUP_WORD,
+    KIND_WORD,
+    REGION_WORD,
+    gaps,
+    has_word,
+    is_code,
+    is_link,
+    is_year,
+    percent,
+)
+from stackroom.catalogue.profile import LIST_WORD, PEOPLE_WORD, ColumnProfile, Form
+from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, Epoch, FieldType, Role
+from stackroom.text.normalise import clean
+
+LONG_TEXT = 100
+SHORT_VALUE = 60
+FEWEST_QUANTITIES = 6
+"""Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
+MOST_OTHER_UNITS = 0.05
+"""The share of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
+CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
+NUMBER_FORMS = frozenset({Form.QUANTITY, Form.NUMBER, Form.WHOLE})
+ORDINALS = ("st", "nd", "rd", "th")
+LEAST_OF_UNIT = 0.3
+"""The share of cells in one of several units that makes them a field of their own."""
+MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
+EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
+EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
+LONGEST_CODE, FEWEST_CODES = 12, 10
+SMALL_TABLE = 200
+GROUPING_WORDS = (GROUP_WORD, LIST_WORD, PEOPLE_WORD, KIND_WORD, REGION_WORD)
+"""Words in the names of columns whose values are filtered by, even if few come twice."""
+LIST_MARKS = (",", ";", "|", "/")
+"""The separators that are looked for where a column is declared a list; the first if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredField:
+    """A field that is proposed for a column, and why."""
+
+    name: str
+    column: str
+    type: FieldType
+    reason: str
+    role: Role | None = None
+    searched: bool = False
+    filtered: bool = False
+    facet: bool = False
+    split: str = ""
+    template: str = ""
+    """The columns that the field is composed of, where it is not one column."""
+    unit: str = ""
+    date_order: DateOrder | None = None
+    epoch: Epoch | None = None
+
+    @property
+    def uses(self) -> str:
+        """The uses of the field, in words."""
+        role = {Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.LINK: "web page"}
+        filtered = "range" if self.type in NUMERIC_TYPES else "filter"
+        uses = [role.get(self.role, self.role) if self.role else "", "search" if self.searched else ""]
+        uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
+        return ", ".join(use for use in uses if use) or "shown"
+
+
+def field_of(column: ColumnProfile, name: str) -> InferredField:
+    """Return the field for a column, without a role."""
+    base = InferredField(name=name, column=column.name, type=FieldType.TEXT, reason="")
+    if is_link(column) and column.form is not Form.OBJECT:
+        return _links(base, column)
+    if column.is_list:
+        return _list(base, column)
+    return MAKERS.get(column.form, _text)(base, column)
+
+
+def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> InferredField:
+    """Return the field for a column whose type was chosen, with the uses that the type allows."""
+    made = field_of(column, name)
+    if made.type is kind:
+        return made
+    is_list = kind in (FieldType.TEXTS, FieldType.TAGS)
+    is_term = is_list or kind is FieldType.TEXT
+    return replace(
+        made,
+        type=kind,
+        searched=is_term,
+        filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
+        facet=is_list or (is_term and column.has_few_values),
+        split=(column.separator or _commonest_mark(column)) if is_list else "",
+        reason="your choice",
+    )
+
+
+def _commonest_mark(column: ColumnProfile) -> str:
+    """Return the mark that most texts of a column have, of those that may separate values."""
+    having = {mark: sum(mark in text for text in column.texts) for mark in LIST_MARKS}
+    return max(LIST_MARKS, key=lambda mark: having[mark])
+
+
+def _links(base: InferredField, column: ColumnProfile) -> InferredField:
+    kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
+    return replace(
+        base, type=kind, filtered=True, split=column.separator, reason=f"ids, kept as they are{gaps(column)}"
+    )
+
+
+def _list(base: InferredField, column: ColumnProfile) -> InferredField:
+    separated = f" separated by '{column.separator}'" if column.separator else ""
+    reason = f"lists{separated}: {column.distinct_items:,} values{gaps(column)}"
+    field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
+    if column.has_url_items:
+        return replace(field, reason=f"lists of links{gaps(column)}")
+    if column.has_number_items and not has_word(column, LIST_WORD):
+        return replace(field, reason=f"lists of numbers{gaps(column)}")
+    if column.mean_item_length > LONG_TEXT:
+        return replace(field, searched=True)
+    is_people = has_word(column, GROUP_WORD) or has_word(column, PEOPLE_WORD)
+    kind = FieldType.TEXTS if is_people else FieldType.TAGS
+    return replace(field, type=kind, searched=True, filtered=True, facet=True)
+
+
+def _number(base: InferredField, column: ColumnProfile) -> InferredField:
+    if is_code(column):
+        return _code(base, column)
+    if column.units:
+        return _quantity(base, column)
+    is_whole = column.form in (Form.WHOLE, Form.YEAR)
+    if is_whole and (epoch := _find_epoch(column)):
+        reason = f"moments, counted in {EPOCH_UNITS[epoch]} from 1970{gaps(column)}"
+        return replace(base, type=FieldType.DATE, epoch=epoch, filtered=True, reason=reason)
+    called = "years" if is_year(column) else "whole numbers" if is_whole else "numbers"
+    reason = f"{called}{_extent(column)}{gaps(column)}{_odd(column, 'no number')}"
+    return replace(base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason)
+
+
+def _find_epoch(column: ColumnProfile) -> Epoch | None:
+    """Return the unit of a column of moments, told by its name and by numbers of the last decades."""
+    if column.least is None or column.most is None or not has_word(column, MOMENT_WORD):
+        return None
+    return next((unit for unit, (least, most) in EPOCHS.items() if least <= column.least and column.most <= most), None)
+
+
+def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
+    """Return the field for numbers with a unit, if nearly all are of one unit and they are no few fixed sizes."""
+    of_unit = column.units[column.unit]
+    others = sum(column.units.values()) - of_unit
+    is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
+    if is_size or is_code(column) or (others > MOST_OTHER_UNITS * column.filled):
+        return _text(base, column)
+    is_named = 2 * of_unit >= column.filled - column.odd
+    odd = _odd(column, "no number")
+    if others:
+        odd += f"; {others:,} are not in '{column.unit}'" if others > 1 else f"; 1 is not in '{column.unit}'"
+    called = f"numbers in '{column.unit}'" if is_named else "numbers"
+    reason = f"{called}{_extent(column)}{gaps(column)}{odd}"
+    kind = FieldType.INT if _are_whole(column) else FieldType.FLOAT
+    return replace(base, type=kind, unit=column.unit if is_named else "", filtered=True, reason=reason)
+
+
+def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
+    """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
+    if field.type is not FieldType.TEXT or field.role is not None or column.form not in NUMBER_FORMS:
+        return None
+    unit = CURRENCIES.get(column.unit) or re.sub(r"[^a-z]+", "", column.unit.lower())
+    if not unit or unit in ORDINALS or len(column.units) < 2:
+        return None
+    if column.units[column.unit] < LEAST_OF_UNIT * column.filled:
+        return None
+    share = column.units[column.unit] / column.rows
+    return replace(
+        field,
+        name=f"{field.name}_{unit}",
+        type=FieldType.INT if _are_whole(column) else FieldType.FLOAT,
+        unit=column.unit,
+        searched=False,
+        filtered=True,
+        facet=False,
+        reason=f"the numbers of '{field.column}' in '{column.unit}', in {percent(share)} of the rows",
+    )
+
+
+def _are_whole(column: ColumnProfile) -> bool:
+    """Tell whether all numbers are whole, and not written with decimals, as `$25.00` is."""
+    known = column.numbers[~np.isnan(column.numbers)]
+    return Form.NUMBER not in column.forms and bool(np.all(known == np.floor(known)))
+
+
+def _odd(column: ColumnProfile, called: str) -> str:
+    """Return how many cells the column's type does not fit, and an example, as the end of a reason."""
+    if not column.odd:
+        return ""
+    cells = "1 cell is" if column.odd == 1 else f"{column.odd:,} cells are"
+    return f"; {cells} {called}, as {_quoted(column.examples[column.odd_forms[0]])}"
+
+
+def _extent(column: ColumnProfile) -> str:
+    """Return the range of numbers as a part of a reason; thousands are grouped unless they could be years."""
+    if column.least is None or column.most is None:
+        return ""
+    grouping = "," if column.most > 9999 else ""
+    return ", " + " to ".join(
+        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}"
+        for value in (column.least, column.most)
+    )
+
+
+def _code(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, searched=True, filtered=True, reason=f"a code, kept as it is written{gaps(column)}")
+
+
+def _date(base: InferredField, column: ColumnProfile) -> InferredField:
+    order, told = _date_order(column)
+    reason = f"dates{told}{gaps(column)}{_odd(column, 'no date')}"
+    return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=reason)
+
+
+def _date_order(column: ColumnProfile) -> tuple[DateOrder | None, str]:
+    """Return the order of day and month, if it is not the usual one, and the reason for it."""
+    day_first, month_first = (column.date_orders.get(order, 0) for order in DateOrder)
+    if month_first > day_first:
+        against = f", but {day_first:,} with the day first" if day_first else ""
+        return DateOrder.MONTH_FIRST, f" with the month first{against}"
+    if day_first:
+        against = f", but {month_first:,} with the month first" if month_first else ""
+        return None, f" with the day first{against}"
+    return None, " taken with the day first, which no cell tells" if column.date_orders else ""
+
+
+def _url(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}{_odd(column, 'no link')}")
+
+
+def _object(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, type=FieldType.JSON, reason=f"objects, kept whole{gaps(column)}")
+
+
+def _boolean(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, filtered=True, facet=True, reason=f"yes or no{gaps(column)}")
+
+
+def _text(base: InferredField, column: ColumnProfile) -> InferredField:
+    field = replace(base, searched=True)
+    if (is_code(column) or _are_codes(column)) and not column.has_few_values:
+        return _code(field, column)
+    if column.mean_length > LONG_TEXT:
+        return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
+    if column.has_few_values:
+        reason = f"{_count(column.distinct, 'value')} in {percent(column.filled_share)} of the rows{_mixed(column)}"
+        return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
+    groups = _repeats(column) or any(has_word(column, pattern) for pattern in GROUPING_WORDS)
+    counted = f"{column.distinct:,} different texts" if groups else "text"
+    reason = f"{counted}{_mixed(column)}{gaps(column)}"
+    return replace(field, filtered=groups, facet=groups, reason=reason)
+
+
+def _repeats(column: ColumnProfile) -> bool:
+    """Tell whether short texts come several times; in a small table, any that do."""
+    if column.mean_length > SHORT_VALUE:
+        return False
+    is_small = column.rows <= SMALL_TABLE and column.mean_length <= SHORT_VALUE / 2
+    return column.distinct <= (0.95 if is_small else 0.8) * column.filled
+
+
+def _are_codes(column: ColumnProfile) -> bool:
+    """Tell whether the texts are short signs without spaces, nearly all different, as country codes are."""
+    is_short = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
+    is_plain = all(text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100])
+    return is_short and is_plain and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
+
+
+MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {
+    Form.YEAR: _number,
+    Form.WHOLE: _number,
+    Form.NUMBER: _number,
+    Form.QUANTITY: _quantity,
+    Form.CODE: _code,
+    Form.DATE: _date,
+    Form.URL: _url,
+    Form.OBJECT: _object,
+    Form.BOOLEAN: _boolean,
+    Form.TEXT: _text,
+}
+
+
+def _mixed(column: ColumnProfile) -> str:
+    """Return why a column of mostly numbers or dates stays text, as the end of a reason."""
+    for called, forms in (("numbers", (Form.NUMBER, Form.WHOLE, Form.YEAR)), ("dates", (Form.DATE,))):
+        share = sum(column.share_of(form) for form in forms)
+        if share >= 0.5:
+            odd = next((text for form, text in column.examples.items() if form not in forms), None)
+            return f"; {percent(share)} are {called}, but not {_quoted(odd)}" if odd else "; numbers in several units"
+    return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(clean(text).split())
+    return f"'{line[:29]}…'" if len(line) > 30 else f"'{line}'"

@@ -1,0 +1,133 @@
+"""The text of an inferred declaration."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from stackroom.catalogue.infer.fields import InferredField
+from stackroom.catalogue.infer.words import GROUP_WORD
+from stackroom.catalogue.profile import LIST_WORD, name_words
+from stackroom.catalogue.spec import NUMERIC_TYPES, FieldType, Role
+from stackroom.text.normalise import clean
+
+DAYS_A_YEAR = 365
+KNOWN, POPULAR = 0.45, 0.1
+"""The weights of how many people know a record: in the ranking of a search, and in a recommendation."""
+HEADER = """\
+# The fields of this catalogue and their uses, inferred from the columns of a table.
+# Change what is wrong, and build with it:  stackroom add FILE --spec THIS_FILE
+# Check it:  stackroom spec check THIS_FILE
+"""
+SEARCH_IN_TOML = {Role.TITLE: "{ boost = 0.25, fuzzy = true }", Role.ALTERNATIVES: "{ boost = 0.25 }"}
+TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The parts of a declaration that is being written."""
+
+    name: str
+    title: str
+    fields: Sequence[InferredField]
+    id_path: str = ""
+    group: str = ""
+    most_popular: float = 0.0
+    """The greatest number in the column with the role popularity."""
+
+
+def write_toml(draft: Draft) -> str:
+    """Return the declaration as TOML."""
+    head = [f"name = {_text_in_toml(draft.name)}", f"title = {_text_in_toml(draft.title)}"]
+    head.append(f"summary = {_text_in_toml(_summary(draft.title, draft.fields))}")
+    if draft.group:
+        head.append(f"group = {_text_in_toml(draft.group)}")
+    elif draft.id_path:
+        head.append(f"id = {_text_in_toml(draft.id_path)}")
+    blocks = ["\n".join(head), *(field_in_toml(field) for field in draft.fields), *_signals_in_toml(draft)]
+    return HEADER + "\n" + "\n\n".join(blocks) + "\n"
+
+
+def _text_in_toml(text: str) -> str:
+    """Return a text as a TOML string: a JSON string with one more character escaped."""
+    return orjson.dumps(text).decode().replace("\x7f", "\\u007f")
+
+
+def _summary(title: str, fields: Sequence[InferredField]) -> str:
+    searched = [field.name.replace("_", " ") for field in fields if field.searched][:4]
+    filtered = [field.name.replace("_", " ") for field in fields if field.filtered][:4]
+    return f"{title}: found by {', '.join(searched)}" + (f"; filtered by {', '.join(filtered)}." if filtered else ".")
+
+
+def field_in_toml(field: InferredField) -> str:
+    """Return the table of a field, below its reason as a comment."""
+    lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
+    if field.role is not None:
+        lines.append(f'role = "{field.role}"')
+    path = "" if field.template or field.column == field.name else field.column
+    read = {"path": path, "template": field.template, "split": field.split, "unit": field.unit}
+    lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
+    if field.date_order is not None:
+        lines.append(f'date_order = "{field.date_order}"')
+    if field.epoch is not None:
+        lines.append(f'epoch = "{field.epoch}"')
+    if field.searched:
+        lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
+    if field.filtered:
+        lines.append('filter = "range"' if field.type in NUMERIC_TYPES else f'filter = "{TERM_FILTERS[field.type]}"')
+    if field.facet:
+        lines.append("facet = true")
+    return "\n".join(lines)
+
+
+def _signals_in_toml(draft: Draft) -> Iterable[str]:
+    """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
+    fields = draft.fields
+    topics = _topics(fields)
+    by_role = {field.role: field for field in fields if field.role is not None}
+    groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
+    parts = [part for part in (by_role.get(Role.TITLE), *groups[:2], *topics, by_role.get(Role.BODY)) if part]
+    if len(parts) == 1:
+        parts += [field for field in fields if field.searched and field not in parts][:3]
+    template = ". ".join(f"{{{part.name}}}" for part in parts)
+    yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
+    popularity = by_role.get(Role.POPULARITY)
+    if popularity is not None and draft.most_popular > 0:
+        yield f"# Of records that answer alike, the better known come first.\n[search]\nknown_weight = {KNOWN}"
+        yield f"[known]\n{popularity.name} = {{ weight = 1, full = {draft.most_popular:.6g} }}"
+    yield _recommend_in_toml(topics, by_role.get(Role.TIME), popularity)
+
+
+def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
+    """Return the fields that describe topics: tags, or without any, text fields named like them."""
+    tags = [field for field in fields if field.type is FieldType.TAGS]
+    hinted = [field for field in tags if _named(field, LIST_WORD)]
+    alike = [field for field in fields if field.type is FieldType.TEXT and field.facet and _named(field, LIST_WORD)]
+    return (hinted or tags or alike)[:3]
+
+
+def _named(field: InferredField, pattern: re.Pattern[str]) -> bool:
+    return any(pattern.fullmatch(word) for word in name_words(field.column))
+
+
+def _is_group(field: InferredField) -> bool:
+    words = name_words(field.column)
+    return bool(words) and bool(GROUP_WORD.fullmatch(words[-1]))
+
+
+def _recommend_in_toml(
+    topics: Sequence[InferredField], time: InferredField | None, popularity: InferredField | None
+) -> str:
+    taxonomy, temporal = (0.25 if topics else 0.0), (0.15 if time else 0.0)
+    lines = ["# What makes two records alike; the weights add up to 1.", "[recommend]"]
+    lines.append(f"semantic = {1 - taxonomy - temporal:.2f}")
+    if topics:
+        names = ", ".join(_text_in_toml(field.name) for field in topics)
+        lines.append(f"taxonomy = {{ weight = {taxonomy}, fields = [{names}] }}")
+    if time:
+        sigma = 5 * DAYS_A_YEAR if time.type is FieldType.DATE else 5
+        lines.append(f'temporal = {{ weight = {temporal}, field = "{time.name}", sigma = {sigma} }}')
+    if popularity:
+        lines.append(f'popularity = {{ weight = {POPULAR}, field = "{popularity.name}" }}')
+    return "\n".join(lines)

@@ -1,0 +1,194 @@
+"""What the words of a column's name tell of it, and the names of fields and catalogues."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from stackroom.catalogue.compiler import FIELD_NAME
+from stackroom.catalogue.profile import CAMEL_JOINT, ColumnProfile, Form, name_words
+
+ID_WORD = re.compile(
+    r"ids?|identifier|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode"
+)
+LINK_WORD = re.compile(r"ids?|identifier|uuid|guid")
+"""The last word of the names of columns with row ids; other codes are meaningful to people."""
+YEAR_WORD = re.compile(
+    r"years?|yr|released?|published|publication|vintage|premiered|founded|built|born|date|jahr|annee|ano|год|年"
+)
+GROUP_WORD = re.compile(
+    r"(authors?|artists?|directors?|actors?|cast|starring|writers?|composers?|creators?|publishers?|brands?|developers?"
+    r"|manufacturers?|vendors?|studios?|designers?|illustrators?|translators?|narrators?|albums?|series|country|language)"
+)
+"""A word in the names of columns whose values group records, even if each has few."""
+KIND_WORD = re.compile(
+    r"species|types?|kind|category|class|breed|model|variety|varietal|genre|discipline|event|family|style|make|colou?r|brand"
+)
+REGION_WORD = re.compile(
+    r"countr(y|ies)|cit(y|ies)|towns?|regions?|provinces?|states?|count(y|ies)|districts?|continents?|nationality|origins?"
+    r"|places?|locations?|venues?|winery|brewery|distillery|compan(y|ies)|teams?|clubs?|schools?|departments?|publisher"
+)
+QUESTION = re.compile(
+    r"\s*(have|has|do|does|did|are|is|was|were|which|what|how|who|whom|why|when|where|would|could|should|can|will|please)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+QUESTION_WORDS = 5
+UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
+"""The name of a column that has none: as files, pandas, R and Spark write it."""
+TITLE_NAMES = name_words(
+    "title name headline label heading product item film movie book song track album game recipe work term question "
+    "titel titre titulo titolo nombre nome nom название 標題 标题 タイトル 書名 제목"
+)
+"""Names of title columns, the most certain first."""
+NOT_A_TITLE = frozenset(
+    name_words(
+        "first last middle given family sur user author artist file brand publisher company vendor country city meta "
+        "category subcategory section school team venue location host seller customer organization owner region state"
+    )
+)
+"""Words before `name` or `title` that make it the name of something else."""
+AFTER_NAME = frozenset(("common", "full", "display", "english", "preferred", "text", "value", "short", "main"))
+ALTERNATIVE = re.compile(
+    r"alternatives?|aliase?s?|aka|(also )?known as|synonyms|nicknames?"
+    r"|(alt|alternative|other|original|native|english|international) (titles?|names?|spellings?)"
+    r"|(titles?|names?) (alt|alternative|original|native|english|official)"
+)
+RESPONDENT = re.compile(r"respondents?|responses?|submissions?|participants?|interviews?")
+MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
+
+NAME_LENGTH = 60
+RESERVED = frozenset({"id", "kind", "catalogue", "score", "json", "limit"})
+"""Names that records or commands use for something else."""
+INSTEAD = {"id": "source_id", "kind": "kind_2"}
+YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
+DIGITS_JOINT = re.compile(r"(?<=[A-Za-z]{3})(?=\d)")
+
+
+def has_word(column: ColumnProfile, pattern: re.Pattern[str]) -> bool:
+    """Tell whether a word of the column's name fits the pattern."""
+    return any(pattern.fullmatch(word) for word in column.words)
+
+
+def is_code(column: ColumnProfile) -> bool:
+    """Tell whether the column is named like ids or other codes."""
+    return bool(column.words) and bool(ID_WORD.fullmatch(column.words[-1]))
+
+
+def is_link(column: ColumnProfile) -> bool:
+    """Tell whether the column is named like ids of rows: `id`, `book_id`, `id_drink`."""
+    ends = column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ())
+    return any(LINK_WORD.fullmatch(word) for word in ends)
+
+
+def is_year(column: ColumnProfile) -> bool:
+    """Tell whether the column has years and is named as such."""
+    in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
+    return in_form and has_word(column, YEAR_WORD)
+
+
+def is_question(column: ColumnProfile) -> bool:
+    """Tell whether a column is named by a question, as in a survey."""
+    name = column.name.strip()
+    asks = len(column.words) >= QUESTION_WORDS and QUESTION.fullmatch(name)
+    return (name.endswith("?") and len(column.words) > 2) or bool(asks)
+
+
+def is_unnamed(column: ColumnProfile) -> bool:
+    """Tell whether a column has no name of its own."""
+    return bool(UNNAMED.fullmatch(column.name.strip()))
+
+
+def is_title_name(column: ColumnProfile) -> bool:
+    """Tell whether a column is named as one that names a record."""
+    return (len(column.words) == 1 and column.words[0] in TITLE_NAMES) or ends_as_title(column)
+
+
+def ends_as_title(column: ColumnProfile) -> bool:
+    """Tell whether the name of a column ends, or begins, as that of a title: `full_name`, `name.common`."""
+    words = column.words
+    if len(words) < 2 or is_alternative(column):
+        return False
+    if words[0] in TITLE_NAMES[:2] and words[1] in AFTER_NAME:
+        return True
+    is_named = words[-1] in TITLE_NAMES[:2] or words[0] in TITLE_NAMES[:1]
+    return is_named and not NOT_A_TITLE.intersection(words[:-1])
+
+
+def is_alternative(column: ColumnProfile) -> bool:
+    """Tell whether a column is named as one of other names."""
+    return bool(ALTERNATIVE.fullmatch(" ".join(column.words)))
+
+
+def is_survey(columns: Sequence[ColumnProfile]) -> bool:
+    """Tell whether most columns have few different answers, and are named by questions or belong to a respondent."""
+    few = [column for column in columns if column.distinct <= FEW_ANSWERS]
+    if 2 * len(few) < len(columns):
+        return False
+    if sum(map(is_question, columns)) >= MANY_QUESTIONS:
+        return True
+    has_respondent = any(RESPONDENT.fullmatch(word) for column in columns for word in column.words)
+    has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
+    return has_respondent and not has_title and len(columns) >= MANY_COLUMNS
+
+
+def gaps(column: ColumnProfile) -> str:
+    """Return the share of rows with a value, as the end of a reason; empty if nearly all have one."""
+    return f", in {percent(column.filled_share)} of the rows" if column.filled_share < 0.95 else ""
+
+
+def percent(share: float) -> str:
+    """Return a share for people to read."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{share:.0%}".replace("%", " %") if share >= 0.01 or not share else "under 1 %"
+
+
+def catalogue_name(text: str) -> str:
+    """Return a valid catalogue name for a text, such as a file's name."""
+    bare = "-".join(re.findall(r"[a-z0-9_]+", _latin(text).lower())).strip("-_")
+    if not bare or not bare[0].isalpha():
+        bare = f"catalogue-{bare}".rstrip("-")
+    return bare[:NAME_LENGTH].rstrip("-_")
+
+
+def catalogue_title(text: str) -> str:
+    """Return a catalogue's name for people: words with spaces, the first with a capital letter."""
+    spaced = CAMEL_JOINT.sub(" ", re.sub(r"[-_.\s]+", " ", text))
+    words = DIGITS_JOINT.sub(" ", spaced).split()
+    told = [word if word.isupper() and len(word) > 1 else word.lower() for word in words]
+    line = " ".join(told)[:NAME_LENGTH].strip()
+    return line[:1].upper() + line[1:] if line else "Catalogue"
+
+
+def field_names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
+    """Return a unique valid field name for each column: its own name if valid, else made of its words."""
+    names: dict[str, str] = {}
+    taken = set(RESERVED)
+    for place, column in enumerate(columns, start=1):
+        wanted = column.name if FIELD_NAME.fullmatch(column.name) else _legal(column.words, place)
+        wanted = INSTEAD.get(wanted, wanted)
+        name, number = wanted, 2
+        while name in taken:
+            name, number = f"{wanted[:NAME_LENGTH]}_{number}", number + 1
+        taken.add(name)
+        names[column.name] = name
+    return names
+
+
+def _legal(words: Sequence[str], place: int) -> str:
+    """Return a name made of words: those at its end where it is too long, which tell questions apart."""
+    letters = sum(character.isalnum() for word in words for character in word)
+    latin = [word for word in ("".join(re.findall(r"\w+", _latin(word))) for word in words) if word]
+    while len(latin) > 3 and len("_".join(latin)) > NAME_LENGTH:
+        del latin[2]
+    kept = "_".join(latin)[:NAME_LENGTH]
+    if not kept or 2 * len(kept.replace("_", "")) < min(letters, NAME_LENGTH):
+        return f"column_{place}"
+    if YEAR.fullmatch(kept):
+        return f"year_{kept}"
+    return kept if kept[0].isalpha() else f"column_{kept}"
+
+
+def _latin(text: str) -> str:
+    """Return the Latin letters and digits of a text without accents; other scripts are dropped."""
+    spelt = text.replace("ß", "ss").replace("æ", "ae").replace("ø", "o").replace("ł", "l")
+    return unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()

@@ -1,0 +1,505 @@
+"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and which row has which.
+
+The caller chooses the rows, all of a table or a sample; `infer` makes a declaration of the profiles.
+"""
+
+import hashlib
+import operator
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stackroom.catalogue.cell_forms import (
+    MONEY_WORD,
+    PLAIN_NUMBER,
+    URL,
+    Cell,
+    Form,
+    as_money,
+    as_text,
+    form_of,
+    read_cell,
+    read_text_cells,
+)
+from stackroom.text.cells import is_nothing, list_in, name_of_item, same_unit, text_of
+from stackroom.text.normalise import fold_name
+
+__all__ = ["ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]
+
+FEW_VALUES = 40
+LONGEST_NOTHING = 20
+"""Longer texts stand for no missing value."""
+NONE = -1
+"""The code of an empty cell."""
+MOSTLY = 0.95
+"""The share of cells that make a column one of numbers, dates or links, whatever the others are."""
+WORDS_FOR_NONE = 2
+"""A column of numbers may have so many different texts, however often: `on request`, `sold out`."""
+CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+SPACE = re.compile(r"\s")
+SEPARATOR_TEXTS = 3000
+"""The number of different texts of a column among which a separator is looked for."""
+Codes = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.float64]
+
+LIST_WORD = re.compile(
+    r"genres?|tags?|keywords?|categor(y|ies)|(book)?shel(f|ves)|topics?|themes?|subjects?|labels?|ingredients?"
+    r"|mechanics?|styles?|moods?|skills?|languages|countries"
+)
+"""A word in the names of columns that tend to hold several values and to describe topics."""
+ONE_VALUE_WORD = re.compile(r"category|topic|theme|subject|label|style|ingredient")
+"""A word in the names of columns with one value, which may have a comma."""
+NAMES_WORD = re.compile(r"synonyms|aliases|spellings|nicknames|aka")
+"""A word in the names of columns with other names."""
+PEOPLE_WORD = re.compile(
+    r"(co)?authors?|artists?|directors?|directed|actors?|actress(es)?|cast|starring|stars|writers?|screenwriters?|written"
+    r"|composers?|creators?|created|performers?|singers?|bands?|musicians?|illustrators?|photographers?|translators?"
+    r"|narrators?|editors?|designers?|developers?|inventors?|architects?|painters?|presenters?|hosts?|speakers?|players?"
+    r"|producers?|laureates?|winners?|contributors?|authored|auteurs?|autor(es|en)?|interpreten?|regisseure?"
+)
+"""A word in the names of columns with people, or with those who made a thing."""
+PLACE_WORD = re.compile(
+    r"places?|locations?|cit(y|ies)|towns?|address(es)?|venues?|birthplace|born|hometown|residence|headquarters|lieux?"
+)
+"""A word in the names of columns with places, which are written from the smaller to the larger."""
+LONGEST_ITEM = 40
+PEOPLE_MARKS = (",", ";", "|", "/", "&")
+
+WIDER_FORMS = (
+    (Form.YEAR, {Form.YEAR}),
+    (Form.WHOLE, {Form.WHOLE, Form.YEAR}),
+    (Form.NUMBER, {Form.NUMBER, Form.WHOLE, Form.YEAR}),
+    (Form.CODE, {Form.CODE, Form.WHOLE, Form.YEAR}),
+    (Form.DATE, {Form.DATE, Form.YEAR}),
+    (Form.URL, {Form.URL}),
+    (Form.BOOLEAN, {Form.BOOLEAN}),
+    (Form.LIST, {Form.LIST}),
+    (Form.OBJECT, {Form.OBJECT, Form.LIST}),
+    (Form.BYTES, {Form.BYTES}),
+)
+"""Form of a column → forms that its cells may have; the first that fits all cells applies."""
+PLAIN_NUMBERS = frozenset({Form.NUMBER, Form.WHOLE, Form.YEAR})
+TOLERANT_FORMS = (
+    (Form.NUMBER, PLAIN_NUMBERS),
+    (Form.QUANTITY, PLAIN_NUMBERS | {Form.QUANTITY}),
+    (Form.DATE, frozenset({Form.DATE, Form.YEAR})),
+    (Form.URL, frozenset({Form.URL})),
+)
+"""Form of a column → forms that most of its cells have; of the others, the cell alone is lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnProfile:
+    """Statistics of one column over all rows, or over a sample of them."""
+
+    name: str
+    rows: int
+    filled: int
+    distinct: int
+    forms: Mapping[Form, int]
+    distinct_of: Mapping[Form, int]
+    """The number of different cells of each form."""
+    examples: Mapping[Form, str]
+    """The first cell of each form, as text."""
+    units: Mapping[str, int]
+    """The units of numbers, the most frequent first, with the number of cells that have each."""
+    date_orders: Mapping[str, int]
+    """The orders of day and month that its dates can have (`dmy`, `mdy`, `either`), with the number of cells."""
+    least: float | None
+    most: float | None
+    mean_length: float
+    shortest: int
+    longest: int
+    common_share: float
+    """The share of cells with one of the most common values."""
+    separator: str
+    """The separator of lists within texts."""
+    distinct_items: int
+    """The number of distinct values in lists."""
+    mean_item_length: float
+    has_url_items: bool
+    has_number_items: bool
+    """Whether the values in lists are numbers alone."""
+    fingerprint: str
+    """A digest that is equal for columns with equal cells in every row."""
+    codes: Codes = field(repr=False, compare=False)
+    """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it has none."""
+    texts: Sequence[str] = field(repr=False, compare=False)
+    numbers: Numbers = field(repr=False, compare=False)
+    """The number that each of `texts` is, if it is one."""
+    is_sample: bool = False
+    """Whether the rows are a sample of the table's."""
+
+    @cached_property
+    def form(self) -> Form:
+        """The narrowest form that all cells have, or all but a few odd ones."""
+        seen = set(self.forms)
+        mostly_lists = 2 * self.forms.get(Form.LIST, 0) >= self.filled > 0
+        if mostly_lists and seen <= {Form.LIST, Form.TEXT}:
+            return Form.LIST
+        exact = next((form for form, allowed in WIDER_FORMS if seen and seen <= allowed), None)
+        return exact or self._tolerant_form or Form.TEXT
+
+    @cached_property
+    def _tolerant_form(self) -> Form | None:
+        found = next((form for form, fitting in TOLERANT_FORMS if self._is_mostly(fitting)), None)
+        if found is not Form.NUMBER:
+            return found
+        numbers = PLAIN_NUMBERS & set(self.forms)
+        return next(form for form, allowed in WIDER_FORMS if numbers <= allowed)
+
+    def _is_mostly(self, fitting: frozenset[Form]) -> bool:
+        """Tell whether nearly all cells are of these forms, or all but a word or two for none."""
+        odd = self.filled - sum(self.forms.get(form, 0) for form in fitting)
+        if not odd or odd == self.filled:
+            return 0 < self.filled != odd
+        different = sum(self.distinct_of.get(form, 0) for form in fitting)
+        odd_different = self.distinct - different
+        is_few = odd <= (1 - MOSTLY) * self.filled and different > odd_different
+        return is_few or (odd_different <= WORDS_FOR_NONE and different >= 5 * odd_different and different >= 5)
+
+    @cached_property
+    def odd_forms(self) -> tuple[Form, ...]:
+        """The forms of the cells that the column's form does not fit."""
+        fitting = next((some for form, some in (*TOLERANT_FORMS, *WIDER_FORMS) if form is self.form), set[Form]())
+        if self.form in PLAIN_NUMBERS:
+            fitting = PLAIN_NUMBERS
+        return tuple(form for form in self.forms if form not in fitting) if fitting else ()
+
+    @property
+    def odd(self) -> int:
+        """The number of cells that the column's form does not fit."""
+        return sum(self.forms[form] for form in self.odd_forms)
+
+    @property
+    def filled_share(self) -> float:
+        """The share of rows with a value."""
+        return self.filled / self.rows if self.rows else 0.0
+
+    @property
+    def distinct_share(self) -> float:
+        """Distinct values divided by filled cells: 1 if all differ."""
+        return self.distinct / self.filled if self.filled else 0.0
+
+    @property
+    def naming_share(self) -> float:
+        """The share of rows that have a value of their own."""
+        return self.distinct / self.rows if self.rows else 0.0
+
+    @property
+    def is_unique(self) -> bool:
+        """Tell whether every row has a value and all differ."""
+        return self.filled == self.rows == self.distinct
+
+    @property
+    def has_few_values(self) -> bool:
+        """Tell whether a few values, each in several rows, make up most of the column."""
+        return self.common_share >= 0.8 and 2 * self.distinct <= self.filled
+
+    @property
+    def is_list(self) -> bool:
+        """Tell whether a cell holds several values."""
+        return self.form is Form.LIST or (self.form is Form.TEXT and bool(self.separator))
+
+    @cached_property
+    def is_spaceless(self) -> bool:
+        """Whether no cell has a space."""
+        return not any(map(SPACE.search, self.texts))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words of the column's name; the same for `AuthorId` and `author_id`."""
+        return name_words(self.name)
+
+    @property
+    def unit(self) -> str:
+        """The most frequent unit of its numbers, or an empty text."""
+        return next(iter(self.units), "")
+
+    def share_of(self, *forms: Form) -> float:
+        """Return the share of the filled cells that are of these forms."""
+        return sum(self.forms.get(form, 0) for form in forms) / self.filled if self.filled else 0.0
+
+
+def distinct_together(columns: Sequence[ColumnProfile]) -> int:
+    """Return how many different combinations of values the columns have, rows without any left aside."""
+    if not columns:
+        return 0
+    together = columns[0].codes.astype(np.int64)
+    for column in columns[1:]:
+        wide = together * (len(column.texts) + 1) + column.codes
+        together = np.unique(wide, return_inverse=True)[1].astype(np.int64)
+    filled = np.any([column.codes != NONE for column in columns], axis=0)
+    return len(np.unique(together[filled]))
+
+
+def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False) -> list[ColumnProfile]:
+    """Return the profile of every column, in the order in which they first appear; rows may lack some of them."""
+    kept = rows if isinstance(rows, Sequence) else list(rows)
+    names = dict.fromkeys(name for row in kept for name in row)
+    return [_profile(name, [row.get(name) for row in kept], is_sample=is_sample) for name in names]
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the words of a column's name, folded."""
+    return tuple(fold_name(CAMEL_JOINT.sub(" ", name)).split())
+
+
+def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfile:
+    column = _Cells(cells, name_words(name))
+    read = column.read
+    counts = column.counts
+    forms, distinct_of, units, orders = Counter[Form](), Counter[Form](), Counter[str](), Counter[str]()
+    for cell, count in zip(read, counts, strict=True):
+        forms[cell.form] += count
+        distinct_of[cell.form] += 1
+        if cell.unit:
+            units[cell.unit] += count
+        elif cell.date_order:
+            orders[cell.date_order] += count
+    separator = column.find_separator(name_words(name)) if Form.TEXT in forms else ""
+    items = column.count_items() or count_parts(zip(column.texts, counts, strict=True), separator)
+    lengths = [len(text) for text in column.texts]
+    filled = sum(counts)
+    numbers = column.numbers
+    known = numbers[~np.isnan(numbers)]
+    return ColumnProfile(
+        name=name,
+        rows=len(cells),
+        filled=filled,
+        distinct=len(column.texts),
+        forms=dict(forms),
+        distinct_of=dict(distinct_of),
+        examples=column.examples,
+        units=_merged_units(units),
+        date_orders=dict(orders),
+        least=float(known.min()) if len(known) else None,
+        most=float(known.max()) if len(known) else None,
+        mean_length=sum(map(operator.mul, lengths, counts)) / filled if filled else 0.0,
+        shortest=min(lengths, default=0),
+        longest=max(lengths, default=0),
+        common_share=sum(sorted(counts, reverse=True)[:FEW_VALUES]) / filled if filled else 0.0,
+        separator=separator,
+        distinct_items=len(items),
+        mean_item_length=_mean_length(items),
+        has_url_items=any(URL.fullmatch(item) for item in items),
+        has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
+        fingerprint=column.fingerprint,
+        codes=column.codes,
+        texts=column.texts,
+        numbers=numbers,
+        is_sample=is_sample,
+    )
+
+
+class _Cells:
+    """The cells of a column, each different one read once."""
+
+    def __init__(self, cells: Sequence[Any], words: Sequence[str]) -> None:
+        places, firsts = _places(cells)
+        texts: dict[str, int] = {}
+        recode = np.empty(len(firsts) + 1, dtype=np.int32)
+        self._raws: list[Any] = []
+        for place, raw in enumerate(firsts):
+            text = _find_text(raw)
+            if text is None:
+                recode[place] = NONE
+                continue
+            recode[place] = texts.setdefault(text, len(texts))
+            if len(texts) > len(self._raws):
+                self._raws.append(raw)
+        self.codes: Codes = recode[places]
+        self.texts = list(texts)
+        self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
+        has_money = any(map(MONEY_WORD.fullmatch, words))
+        self.read: list[Cell] = list(map(as_money if has_money else as_text, self._read()))
+
+    def _read(self) -> list[Cell]:
+        """Read each different cell; a column of plain texts or numbers at once."""
+        if all(isinstance(raw, str) for raw in self._raws):
+            return read_text_cells(self.texts)
+        return [read_cell(raw) for raw in self._raws]
+
+    @property
+    def numbers(self) -> Numbers:
+        return np.array([np.nan if cell.number is None else cell.number for cell in self.read], dtype=np.float64)
+
+    @property
+    def examples(self) -> dict[Form, str]:
+        first: dict[Form, str] = {}
+        for cell, text in zip(self.read, self.texts, strict=True):
+            first.setdefault(cell.form, text)
+        return first
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.blake2b(self.codes.tobytes(), digest_size=16)
+        digest.update("\0".join(self.texts).encode(errors="replace"))
+        return digest.hexdigest()
+
+    def find_separator(self, words: Sequence[str]) -> str:
+        """Return the separator of lists in the column's texts, of which so many are looked at."""
+        are_texts = [cell.form is Form.TEXT for cell in self.read]
+        texts = list(compress(self.texts, are_texts))
+        step = max(1, len(texts) // SEPARATOR_TEXTS)
+        return find_separator(texts[::step], words)
+
+    def count_items(self) -> Counter[str]:
+        """Count the items of cells that are lists."""
+        items: Counter[str] = Counter()
+        for cell, raw, count in zip(self.read, self._raws, self.counts, strict=True):
+            if cell.form is Form.LIST:
+                for item in list_in(raw, ""):
+                    named = name_of_item(item)
+                    if not is_nothing(named):
+                        items[text_of(named)] += count
+        return items
+
+
+def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
+    """Return for each cell its place among the different cells, and those in the order of first occurrence."""
+    kinds = set(map(type, cells))
+    keys = cells if kinds <= {str, type(None)} else [_key(cell) for cell in cells]
+    firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    found = np.fromiter(map(places.__getitem__, keys), dtype=np.int32, count=len(cells))
+    return found, [firsts[key] for key in places] if firsts else list(places)
+
+
+def _find_text(raw: Any) -> str | None:
+    """Return a cell as text, or None if it is empty; a plain text, the usual case, is quick."""
+    if not isinstance(raw, str) or raw.startswith("="):
+        return None if is_nothing(raw) else text_of(raw)
+    text = raw.strip()
+    if text[:1].isdigit():
+        return text
+    return None if len(text) <= LONGEST_NOTHING and is_nothing(text) else text
+
+
+def _key(cell: Any) -> Any:
+    """Return a key that equals that of cells with the same value and type alone."""
+    if cell is None or isinstance(cell, str):
+        return cell
+    return type(cell), text_of(cell)
+
+
+def _merged_units(units: Counter[str]) -> dict[str, int]:
+    """Return the units with other spellings of each counted as the most frequent one, the most frequent first."""
+    merged: Counter[str] = Counter()
+    for unit, count in units.most_common():
+        known = next((one for one in merged if same_unit(one, unit)), unit) if len(merged) <= FEW_VALUES else unit
+        merged[known] += count
+    return dict(merged.most_common())
+
+
+def _mean_length(texts: Counter[str]) -> float:
+    total = texts.total()
+    return sum(len(text) * count for text, count in texts.items()) / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Separator:
+    """A possible separator of list values within a text, and the evidence that it needs."""
+
+    mark: str
+    between: str
+    repeated: float
+    """The share of parts that must occur in more than one text."""
+    moving: float
+    """The share of those that must occur both first and later: in `Paris, France` positions are fixed."""
+
+
+SEPARATORS = (
+    Separator(mark=";", between=";", repeated=0.2, moving=0.0),
+    Separator(mark="|", between="|", repeated=0.2, moving=0.0),
+    Separator(mark=">", between=" > ", repeated=0.3, moving=0.0),
+    Separator(mark=",", between=",", repeated=0.4, moving=0.2),
+)
+
+
+def find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
+    """Return the separator of lists in the different texts of a column, or an empty text if they are not lists.
+
+    `words` are those of the column's name.
+    """
+    if _has(words, PEOPLE_WORD) and (mark := _find_mark_of_people(texts)):
+        return mark
+    is_hinted = _has(words, LIST_WORD) or _has(words, NAMES_WORD)
+    for separator in SEPARATORS:
+        is_comma = separator.mark == ","
+        if is_comma and _has(words, PLACE_WORD):
+            continue
+        if _separates(separator, texts, is_hinted=is_hinted and not (is_comma and _has(words, ONE_VALUE_WORD))):
+            return separator.mark
+    return ""
+
+
+def parts_of(text: str, mark: str) -> list[str]:
+    """Return the parts of a text at a separator, without empty ones."""
+    return [part.strip() for part in text.split(mark) if part.strip()]
+
+
+def count_parts(values: Iterable[tuple[str, int]], mark: str) -> Counter[str]:
+    """Count the parts of texts, each of which occurs so many times."""
+    parts: Counter[str] = Counter()
+    for value, count in values if mark else ():
+        for part in parts_of(value, mark):
+            parts[part] += count
+    return parts
+
+
+def _has(words: Iterable[str], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.fullmatch(word) for word in words)
+
+
+def _find_mark_of_people(texts: Sequence[str]) -> str:
+    """Return the separator of people's names: parts of two words or more, so that `King, Stephen` stays whole."""
+    for mark in PEOPLE_MARKS:
+        rows = [parts_of(text, mark) for text in texts]
+        several = [row for row in rows if len(row) > 1]
+        parts = [part for row in several for part in row]
+        if len(several) < max(1, 0.02 * len(texts)):
+            continue
+        full = sum(len(part) <= LONGEST_ITEM and (" " in part or "." in part) for part in parts)
+        least = 0.75 if mark in ",;|" else 0.97  # a band may be called AC/DC
+        if full >= least * len(parts) and _occur_alone(rows, several):
+            return mark
+    return ""
+
+
+def _occur_alone(rows: Sequence[Sequence[str]], several: Sequence[Sequence[str]]) -> bool:
+    """Tell whether some parts of longer texts are in other texts too."""
+    counts = Counter(part for row in rows for part in set(row))
+    return any(counts[part] > 1 for row in several for part in row)
+
+
+def _separates(separator: Separator, texts: Sequence[str], *, is_hinted: bool) -> bool:
+    """Tell whether the parts of the texts are short and recur in other texts, as values of lists do."""
+    parted = sum(separator.between in text for text in texts)
+    if parted < (1 if is_hinted else max(2, 0.05 * len(texts))):
+        return False
+    rows = [parts_of(text, separator.mark) for text in texts]
+    parts = [part for row in rows for part in row]
+    short = sum(len(part) <= LONGEST_ITEM and len(part.split()) <= 5 for part in parts)
+    if not parts or short < 0.95 * len(parts):
+        return False
+    return is_hinted or _come_again(separator, rows)
+
+
+def _come_again(separator: Separator, rows: Sequence[Sequence[str]]) -> bool:
+    counts = Counter(part for row in rows for part in set(row))
+    repeated = {part for part, count in counts.items() if count > 1}
+    if not repeated or sum(counts[part] for part in repeated) < separator.repeated * counts.total():
+        return False
+    several = [row for row in rows if len(row) > 1]
+    first = {row[0] for row in several}
+    later = {part for row in several for part in row[1:]}
+    moving, fixed = repeated & first & later, repeated & (first | later)
+    return len(moving) >= separator.moving * len(fixed)

@@ -1,0 +1,493 @@
+"""The compiled declaration of a catalogue, as frozen values.
+
+`catalogue.toml` is read and validated by `declaration` and compiled by `compiler`. Shelf, search, recommend and tools
+work from a `CatalogueSpec` alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stackroom.catalogue.column_template import ColumnPart
+from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
+from stackroom.text.plain import plain_text
+
+
+class FieldType(StrEnum):
+    """The type of a field's values."""
+
+    TEXT = "text"
+    TEXTS = "text[]"
+    INT = "int"
+    FLOAT = "float"
+    DATE = "date"
+    ENUM = "enum"
+    TAGS = "tag[]"
+    JSON = "json"
+    URL = "url"
+
+
+class Role(StrEnum):
+    """The role of a field in search, recommendation and answers, whatever its name."""
+
+    TITLE = "title"
+    ALTERNATIVES = "alternatives"
+    BODY = "body"
+    TIME = "time"
+    POPULARITY = "popularity"
+    PEOPLE = "people"
+    """Those who made the thing: authors, painters, directors."""
+    PLACE = "place"
+    """Where it is, or comes from."""
+    PICTURE = "picture"
+    """The address of an image of it."""
+    LINK = "link"
+    """The address of its web page."""
+
+
+class Take(StrEnum):
+    """A part of a cell that a field takes."""
+
+    YEAR = "year"
+
+
+class DateOrder(StrEnum):
+    """The order of day and month in dates such as `3/4/2019`."""
+
+    DAY_FIRST = "dmy"
+    MONTH_FIRST = "mdy"
+
+
+class Epoch(StrEnum):
+    """The unit of moments that are counted from the beginning of 1970."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+
+
+class FilterKind(StrEnum):
+    """The form of a filter by a field."""
+
+    EQUALS = "equals"
+    ANY_OF = "any-of"
+    ALL_OF = "all-of"
+    RANGE = "range"
+
+
+class Fusion(StrEnum):
+    """The way the rankings of a search are merged."""
+
+    BLEND = "blend"
+    RRF = "rrf"
+
+
+ROLES_OF_ANSWERS = frozenset({Role.PEOPLE, Role.PLACE, Role.PICTURE, Role.LINK})
+"""Roles that affect how a record is shown, and nothing that is indexed."""
+NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
+LIST_TYPES = frozenset({FieldType.TEXTS, FieldType.TAGS})
+TERM_TYPES = frozenset({FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """One named value of a record."""
+
+    name: str
+    type: FieldType
+    role: Role | None = None
+    searched: bool = False
+    boost: float = 0.0
+    fuzzy: bool = False
+    as_name: bool = False
+    filter: FilterKind | None = None
+    facet: bool = False
+    required: bool = False
+    source_path: str = ""
+    split: str = ""
+    template: tuple[ColumnPart, ...] = ()
+    """The columns that its text is composed of; empty: it is read from `source_path`."""
+    take: Take | None = None
+    unit: str = ""
+    date_order: DateOrder | None = None
+    epoch: Epoch | None = None
+    values: tuple[str, ...] = ()
+    at_least: float | None = None
+    at_most: float | None = None
+    names_file: bool = False
+    kinds: tuple[str, ...] = ()
+    description: str = ""
+    shown: bool = True
+
+    @property
+    def is_numeric(self) -> bool:
+        """Tell whether the field is filtered by number (dates count as day numbers)."""
+        return self.type in NUMERIC_TYPES
+
+    @property
+    def source_paths(self) -> tuple[str, ...]:
+        """The paths in a row that the field is read from."""
+        return tuple(part.column for part in self.template) or (self.source_path,)
+
+    @property
+    def collects(self) -> bool:
+        """Tell whether the field collects the values of every row of a group."""
+        return self.type in LIST_TYPES
+
+    def is_of(self, kind: str) -> bool:
+        """Tell whether records of this kind have the field."""
+        return not self.kinds or kind in self.kinds
+
+    def allows(self, number: float) -> bool:
+        """Tell whether a number is within the field's bounds."""
+        is_enough = self.at_least is None or number >= self.at_least
+        return is_enough and (self.at_most is None or number <= self.at_most)
+
+    @property
+    def bounds(self) -> str:
+        """The field's bounds in words, as in `1000 to 2999`; empty if it has none."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"{self.at_least:.15g} to {self.at_most:.15g}"
+        if self.at_least is not None:
+            return f"{self.at_least:.15g} or more"
+        return "" if self.at_most is None else f"{self.at_most:.15g} or less"
+
+    @property
+    def needs_column(self) -> bool:
+        """Tell whether shelves store this field as a column, for filters, facets and signals."""
+        return self.filter is not None or self.facet or self.role in (Role.TIME, Role.POPULARITY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplatePart:
+    """A field in an embedding template, and the text that joins it to the part before."""
+
+    joint: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedSpec:
+    """The template of the text that is embedded, that of records with none of its fields, and the model if declared."""
+
+    parts: tuple[TemplatePart, ...]
+    otherwise: tuple[TemplatePart, ...] = ()
+    model: str = ""
+    is_markdown: bool = False
+    """Whether the values are Markdown, of which the words alone are embedded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSpec:
+    """The parameters of a search and of merging its rankings. `docs/reference/quality.md` explains the defaults."""
+
+    fusion: Fusion = Fusion.BLEND
+    rrf_k: int = 60
+    depth: int = 100
+    vector_weight: float = 0.6
+    by_coverage: bool = False
+    feedback_records: int = 3
+    feedback_weight: float = 0.5
+    smoothing_weight: float = 0.2
+    smoothing_neighbours: int = 5
+    smoothing_depth: int = 100
+    known_weight: float = 0.5
+    little_known_discount: float = 0.0
+    named_weight: float = 0.15
+    named: tuple[str, ...] = ()
+
+
+class Declared(BaseModel):
+    """A table of a declaration: frozen, and validated as it is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RelationSpec(Declared):
+    """`[relations.NAME]`."""
+
+    kind: str
+    """The kind of record that names others."""
+    field: str
+    """The field that has their ids."""
+    to: str
+    """The kind of record that is named."""
+    inverse: str = ""
+    """The name of the relation from the other side; an edit creates a record with those that name it, listed there."""
+    copies: str = ""
+    """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
+    order: str = ""
+    """The field that has the place of a record among those that name the same one, as the number of a chapter."""
+
+
+class OverlapSpec(Declared):
+    """`taxonomy`, `format` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
+    fields: tuple[str, ...] = Field(min_length=1)
+    """The fields that are compared."""
+
+
+class TemporalSpec(Declared):
+    """`temporal` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
+    field: str
+    """The field that has the time, as a number."""
+    sigma: float = Field(default=5.0, gt=0)
+    """The standard deviation: at this distance the signal is 0.61, at twice it 0.14."""
+
+
+class PopularitySpec(Declared):
+    """`popularity` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score; the other signals have the rest."""
+    field: str
+    """The field that has the number."""
+
+
+class RelatedSpec(Declared):
+    """`related` of `[recommend]`: `field` names other records by the value of their `pages` field."""
+
+    field: str
+    """The field that names other records."""
+    pages: str
+    """The field by which they are named."""
+
+
+NO_OVERLAP = OverlapSpec.model_construct(weight=0.0, fields=())
+NO_TIME = TemporalSpec.model_construct(weight=0.0, field="", sigma=5.0)
+NO_POPULARITY = PopularitySpec.model_construct(weight=0.0, field="")
+NO_RELATED = RelatedSpec(field="", pages="")
+
+
+class RecommendSpec(Declared):
+    """`[recommend]`."""
+
+    semantic: float = Field(default=0.5, ge=0, le=1)
+    """The weight of semantic similarity."""
+    taxonomy: OverlapSpec = NO_OVERLAP
+    """Tags in common."""
+    temporal: TemporalSpec = NO_TIME
+    """Nearness in time."""
+    format: OverlapSpec = NO_OVERLAP
+    """Similarity of form: equal values, or numbers of similar size."""
+    popularity: PopularitySpec = NO_POPULARITY
+    """Popularity, on a logarithmic scale."""
+    related: RelatedSpec = NO_RELATED
+    """The fields that show which records are of one series."""
+    neighbours: int = Field(default=50, ge=10, le=500)
+    """The number of nearest neighbours of each title that are considered."""
+    known: float = Field(default=0.0, ge=0, le=1)
+    """The weight of how much is known of a record (`[known]`) in the choice of records; no part of their score."""
+    wish: float = Field(default=0.5, ge=0, le=1)
+    """The weight of what a preference asks for in the choice of records; a second one takes its share of the rest."""
+    per_franchise: int = Field(default=1, ge=1)
+    """The limit on records of one series; or one in five of the requested number, if that is more."""
+    series_markers: tuple[str, ...] = ("season", "part", "series")
+    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
+
+
+class KnownSpec(Declared):
+    """`[known.FIELD]`: what a field contributes to how much is known of a record."""
+
+    weight: float = Field(gt=0, le=1)
+    """Its share; the shares of all fields are scaled to add up to 1."""
+    full: float = Field(gt=0)
+    """The amount that counts in full: characters of a text, number of items in a list, or a number itself."""
+
+
+class LengthSpec(Declared):
+    """`length` of `[preferences]`: the meaning of "short" and "long"."""
+
+    field: str
+    """The field that has the length."""
+    short_at_most: float
+    """The maximum of "short"."""
+    long_at_least: float
+    """The minimum of "long"."""
+
+
+class PartLengthSpec(Declared):
+    """`[preferences.lengths.FIELD]`: the meaning of "short" and "long" before some words."""
+
+    words: tuple[str, ...] = Field(min_length=1)
+    """The words: "short chapters"."""
+    short_at_most: float
+    """The maximum of "short"."""
+    long_at_least: float
+    """The minimum of "long"."""
+
+
+class MoodSpec(Declared):
+    """`[preferences.moods.WORD]`: the tags by which a mood, a setting or an audience is scored."""
+
+    words: tuple[str, ...] = ()
+    """Other words for it, besides the English ones that mean the same."""
+    tags: tuple[str, ...] = ()
+    """Tags that mean it: a record with one has what was asked for; "not X" excludes them."""
+    near: tuple[str, ...] = ()
+    """Tags that lean to it, and count half."""
+    away: tuple[str, ...] = ()
+    """Tags that lean away from it, and count half against it."""
+    never: tuple[str, ...] = ()
+    """Tags that rule it out: records with one are excluded."""
+
+
+class PreferencesSpec(Declared):
+    """`[preferences]`: the domain's words for numbers, choices and tags."""
+
+    units: dict[str, tuple[str, ...]] = {}
+    """Field → the words that follow its numbers: "under 300 pages"."""
+    multiples: dict[str, dict[str, int]] = {}
+    """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
+    choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Field → its values → the words for each: "only films"."""
+    tags: dict[str, tuple[str, ...]] = {}
+    """Former place of `[values.FIELD]` for the field of tags."""
+    length: LengthSpec | None = None
+    """The meaning of "short" and "long"."""
+    lengths: dict[str, PartLengthSpec] = {}
+    """Field → the parts whose length it has, and the meaning of "short" and "long" for them."""
+    seasons: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Field → its values → the words for each, read only beside a year or a word for the release: "spring 2016"."""
+    moods: dict[str, MoodSpec] = {}
+    """Word for a mood, setting or audience → the tags that show it: "darker", "for kids"."""
+    unchecked: tuple[str, ...] = ()
+    """Phrases about things that no record tells, said to be not understood: "no filler"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogueSpec:
+    """A catalogue's compiled declaration. `digest` changes with what is indexed, not with how it is searched."""
+
+    name: str
+    title: str
+    summary: str
+    fields: Mapping[str, FieldSpec]
+    kinds: tuple[str, ...] = (DEFAULT_KIND,)
+    kinds_hidden_from_search: tuple[str, ...] = ()
+    """The kinds that a search finds only with a filter by kind."""
+    kind_path: str = ""
+    """The path of the record's kind in a row; empty if rows have none."""
+    kind_sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Kind → name patterns of sources whose rows are all of that kind."""
+    relations: tuple[RelationSpec, ...] = ()
+    id_path: str = ""
+    telling: tuple[str, ...] = ()
+    """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
+    samples: tuple[str, ...] = ()
+    """Queries to begin with; empty where they are chosen from the records."""
+    group_path: str = ""
+    """The path in a row whose value is the id of the record that the row is a part of; empty: each row is a record."""
+    editable: bool = False
+    embed: EmbedSpec | None = None
+    search: SearchSpec = SearchSpec()
+    recommend: RecommendSpec | None = None
+    synonyms: Mapping[str, tuple[str, ...]]
+    preferences: PreferencesSpec
+    known: Mapping[str, KnownSpec] = field(default_factory=dict)
+    other_words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    adult: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
+    digest: str
+
+    def field_with_role(self, role: Role) -> FieldSpec | None:
+        """Return the field that has this role, or None."""
+        return self._by_role.get(role)
+
+    @cached_property
+    def _by_role(self) -> dict[Role, FieldSpec]:
+        """Role → the first field that has it."""
+        return {field.role: field for field in reversed(list(self.fields.values())) if field.role}
+
+    @property
+    def derives_kinds(self) -> bool:
+        """Whether the declaration alone determines the kind of a row."""
+        return len(self.kinds) == 1 or bool(self.kind_path or self.kind_sources)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """The fields that may have a record's own page: links first, other addresses, then its pages at the sources."""
+        shown = [field for field in self.fields.values() if field.shown]
+        links = [field.name for field in shown if field.role is Role.LINK]
+        others = [
+            field.name for field in shown if field.type is FieldType.URL and field.role not in (Role.LINK, Role.PICTURE)
+        ]
+        pages = self.recommend.related.pages if self.recommend else ""
+        return (*links, *others, *([pages] if pages else ()))
+
+    @cached_property
+    def title_field(self) -> FieldSpec:
+        """The field that names a record; every spec has one."""
+        field = self.field_with_role(Role.TITLE)
+        if field is None:
+            raise LookupError(f"catalogue '{self.name}' compiled without a title field")
+        return field
+
+    @cached_property
+    def searched_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields whose text is searched."""
+        return tuple(field for field in self.fields.values() if field.searched)
+
+    @cached_property
+    def boosted_fields(self) -> tuple[FieldSpec, ...]:
+        """The searched fields with a score of their own on top of that of all text."""
+        return tuple(field for field in self.searched_fields if field.boost > 0)
+
+    @cached_property
+    def fields_searched_as_names(self) -> tuple[FieldSpec, ...]:
+        """The fields whose words are searched apart from all other text."""
+        return tuple(field for field in self.fields.values() if field.as_name)
+
+    @cached_property
+    def name_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields matched by similar spelling: the title, the alternatives, and those declared fuzzy."""
+        by_role = [self.title_field, self.field_with_role(Role.ALTERNATIVES)]
+        fuzzy = [field for field in self.fields.values() if field.fuzzy]
+        return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
+
+    @cached_property
+    def column_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields kept as columns for filters, facets and signals."""
+        return tuple(field for field in self.fields.values() if field.needs_column)
+
+    def title_of(self, record: Record) -> str:
+        """Return the record's title."""
+        return str(record.get(self.title_field.name) or record.id)
+
+    def names_of(self, record: Record) -> list[str]:
+        """Return all names of a record, its title first."""
+        return [name for field in self.name_fields for name in texts_of(record.get(field.name)) if name]
+
+
+def texts_of(value: Value) -> list[str]:
+    """Return the texts in a field's value: itself, its items, or its tags' values."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [item.value if isinstance(item, Tag) else str(item) for item in value]
+    return [str(value)]
+
+
+def embedding_text(spec: EmbedSpec, record: Record) -> str:
+    """Return the text of a record to embed; fields without a value are omitted with the text before them."""
+    return _filled(spec, spec.parts, record) or _filled(spec, spec.otherwise, record)
+
+
+def _filled(spec: EmbedSpec, parts: Iterable[TemplatePart], record: Record) -> str:
+    text = ""
+    for part in parts:
+        words = " ".join(", ".join(texts_of(record.get(part.field))).split())
+        words = plain_text(words) if spec.is_markdown else words
+        if words:
+            text += (part.joint if text else "") + words
+    return text

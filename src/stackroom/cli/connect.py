@@ -1,0 +1,183 @@
+"""`serve`: catalogues for assistants."""
+
+import gc
+import importlib
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import click
+
+from stackroom.assembly.app import App
+from stackroom.assembly.collections.state import find_place
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.background.threads import new_pool
+from stackroom.cli.opening import open_app
+from stackroom.control.database.url import exists
+from stackroom.control.opening import AuditOnDemand
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, InputError, NotFoundError
+from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.settings import Settings, load_settings
+from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+
+UPKEEP_MODULE = "stackroom.assembly.upkeep"
+STDIO_MODULE = "stackroom.serve.stdio"
+QUICK_SDK_MODULE = "stackroom.serve.quick_sdk"
+HTTP_MODULE = "stackroom.cli.host"
+"""Slow to import; loaded where they are needed."""
+STOP_S = 1.0
+FIRST_ANSWERS_S = 1.0
+"""How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""
+
+
+class _ToolChoices(click.Choice[str]):
+    """The choices of tools; `seed`, the former name of `own`, is still accepted."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the choice."""
+        return super().convert("own" if value == "seed" else value, param, ctx)
+
+
+@click.command("serve")
+@click.argument("catalogues", nargs=-1)
+@click.option(
+    "--tools",
+    type=_ToolChoices([choice.value for choice in ToolChoice]),
+    default=ToolChoice.AUTO.value,
+    show_default=True,
+    help="The catalogues' own tools (own), search, fetch, similar and browse over all (generic), or both (all).",
+)
+@click.option("--http", "over_http", is_flag=True, help="Serve over the network: HTTP, SSE, WebSocket, REST, a page.")
+@click.option("--host", help="With --http: the address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="With --http: the port; 0 takes a free one.  [default: 8080]"
+)
+@click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must log in.")
+@click.option("--mcp-enabled/--no-mcp-enabled", default=None, help="With --http: MCP beside REST, or REST alone.")
+@click.option(
+    "--tool-names",
+    type=click.Choice(["dotted", "plain"]),
+    help="List tools as catalog.mutate, or as catalog_mutate for clients that allow no dots.  [default: dotted]",
+)
+def serve_command(
+    catalogues: tuple[str, ...],
+    tools: str,
+    over_http: bool,
+    host: str | None,
+    port: int | None,
+    accounts: bool | None,
+    mcp_enabled: bool | None,
+    tool_names: str | None,
+) -> None:
+    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
+
+    With --http it is a shared server on one port, with accounts; the first start creates the first account.
+
+    The generic tools are offered unless a single catalogue is served whose own tools replace them.
+    """
+    given = {
+        ("server", "host"): host,
+        ("server", "port"): port,
+        ("server", "accounts"): accounts,
+        ("mcp", "enabled"): mcp_enabled,
+    }
+    flags = {place: value for place, value in given.items() if value is not None}
+    if flags and not over_http:
+        raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
+    if tool_names is not None:
+        flags["mcp", "tool_names"] = tool_names
+    gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
+    settings = load_settings(flags=flags)
+    app = open_app(settings)
+    if find_place(settings) is None:  # else catalogues may still come
+        _require_catalogues(app, catalogues)
+    build = partial(_build_gate, app, catalogues, ToolChoice(tools))
+    if over_http:
+        importlib.import_module(HTTP_MODULE).host(app, settings, partial(_load, app, build))
+    else:
+        _serve_stdio(app, settings, build)
+
+
+def _require_catalogues(app: App, names: Sequence[str]) -> None:
+    """Refuse a name that is not installed, and an empty library."""
+    for name in names:
+        app.library.get_installed(name)
+    if not app.library.list_installed() and not app.library.check():
+        raise NotFoundError("the library is empty; run: stackroom init")
+
+
+def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> None:
+    # The SDK takes about half a second to import; the catalogues are opened meanwhile. The control database and the
+    # model are needed for calls only, so they are loaded after the first answers.
+    with new_pool("loader", 1) as loader:
+        audit = AuditOnDemand(settings) if exists(settings) else None
+        gate = loader.submit(build, None, [audit] if audit else [], NO_SERVER_TOOLS)
+        importlib.import_module(QUICK_SDK_MODULE).prepare_import()
+        stdio = importlib.import_module(STDIO_MODULE)
+        naming = stdio.ToolNaming.of(settings.mcp)
+        answered = threading.Event()
+        loader.submit(_load_rest, app, audit, answered)
+        close = audit.close if audit else lambda: None
+        stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close, on_introduced=answered.set)
+        answered.set()
+    app.background.stop(STOP_S)
+    close()
+
+
+def _build_gate(
+    app: App,
+    names: tuple[str, ...],
+    tools: ToolChoice,
+    limiter: Limiter | None,
+    observers: Sequence[Observer],
+    server_tools: ServerTools,
+) -> Gate:
+    """Open the catalogues."""
+    return app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
+
+
+def _load(
+    app: App,
+    build: Callable[..., Gate],
+    limiter: Limiter | None,
+    observers: Sequence[Observer],
+    server_tools: ServerTools,
+) -> Gate:
+    """Open the catalogues and the model before the first call."""
+    gate = build(limiter, observers, server_tools)
+    _load_models(app)
+    return gate
+
+
+def _load_rest(app: App, audit: AuditOnDemand | None, answered: threading.Event) -> None:
+    """Load what only calls need, when the client has its first answers, or takes its time to ask for them."""
+    answered.wait(FIRST_ANSWERS_S)
+    try:
+        if audit:
+            audit.open()
+    except ExpectedError as error:
+        click.echo(f"stackroom: calls cannot be audited, and so not be answered: {error.message}", err=True)
+    _load_models(app)
+    database = audit.database if audit and audit.is_open else None
+    importlib.import_module(UPKEEP_MODULE).add_upkeep(app, database)
+    app.background.start()
+
+
+def _load_models(app: App) -> None:
+    for embedder in app.list_query_embedders():
+        if problem := _warm_up(embedder):
+            click.echo(f"stackroom: vector search is off: {problem}", err=True)
+    gc.freeze()
+    gc.enable()
+
+
+def _warm_up(embedder: Embedder) -> str | None:
+    """Load the model by using it; return why that failed, or None."""
+    if problem := embedder.check():
+        return problem
+    try:
+        embedder.embed_query("warm up")
+    except ExpectedError as error:
+        return error.message
+    return None

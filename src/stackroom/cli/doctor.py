@@ -1,0 +1,123 @@
+"""`doctor`: check the library, and say what to do about each problem."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import click
+
+from stackroom.assembly.app import App
+from stackroom.assembly.collections.state import Outcome, find_collection_problems, find_place, load_state
+from stackroom.assembly.disk_check import check_disk
+from stackroom.background.status_file import list_server_tasks
+from stackroom.cli.findings import Finding, report_findings
+from stackroom.cli.json_output import json_option
+from stackroom.cli.opening import open_app
+from stackroom.cli.private_files import is_open_to_others, make_private
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.url import database_url, exists
+from stackroom.errors import ExpectedError
+from stackroom.tools.health import examine
+
+OPEN_TO_OTHERS = "other users of this machine can read it: to keep it private, run: stackroom doctor --fix"
+
+
+@click.command("doctor")
+@click.option("--fix", is_flag=True, help="Take the library's files from other users of this machine.")
+@json_option
+@click.pass_context
+def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> None:
+    """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong.
+
+    Indexes that are damaged are rebuilt from the records.
+    """
+    app = open_app()
+    if fix:
+        make_private(app.settings.home)
+    report_findings(ctx, list(_examine(app)), as_json=as_json)
+
+
+def _examine(app: App) -> Iterator[Finding]:
+    home = app.settings.home
+    warning = f"; {OPEN_TO_OTHERS}" if is_open_to_others(home) else ""
+    yield Finding(what="library", found=f"{home}{warning}", ok=home.is_dir())
+    problem = app.embedder.check()
+    yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
+    yield from _examine_machine(app)
+    installed = app.library.list_installed()
+    problems = {**app.library.describe_unfinished(), **app.library.check()}
+    if not installed and not problems:
+        yield Finding(what="catalogues", found="none; run: stackroom init", ok=False)
+    for one in installed:
+        try:
+            yield from _examine_catalogue(app, one.name)
+        except ExpectedError as error:
+            yield Finding(what=one.name, found=error.message, ok=False)
+    yield from _examine_models(app)
+    yield from _examine_collections(app)
+    yield from _examine_tasks(app)
+    for name, found in problems.items():
+        yield Finding(what=name, found=found, ok=False)
+
+
+def _examine_machine(app: App) -> Iterator[Finding]:
+    """Yield the disk, and the control database where there is one: the parts that `/health` names too."""
+    if (problem := check_disk(app.settings.home)) is not None:
+        yield Finding(what="disk", found=problem, ok=False)
+    if not exists(app.settings):
+        return
+    try:
+        with closing(ControlDatabase.open(database_url(app.settings))) as database:
+            database.version()
+            yield Finding(what="control database", found=f"works ({database.name})", ok=True)
+    except ExpectedError as error:
+        yield Finding(what="control database", found=error.full_message, ok=False)
+
+
+def _examine_collections(app: App) -> Iterator[Finding]:
+    """Yield what the last look at the collections of a place found, where one is set."""
+    place = find_place(app.settings)
+    if place is None:
+        return
+    state = load_state(app.settings.home, place)
+    problems = list(find_collection_problems(app.settings))
+    synced = sum(one.outcome is Outcome.SYNCED for one in state.collections)
+    seen = f"{synced} synced when last looked at ({state.looked_at})" if state.looked_at else "not looked at yet"
+    yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
+    for name, problem in problems:
+        yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
+
+
+def _examine_tasks(app: App) -> Iterator[Finding]:
+    """Yield the background tasks of the servers that run over the library."""
+    for server in list_server_tasks(app.settings.home):
+        for task in server.tasks:
+            yield Finding(what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error)
+
+
+def _examine_models(app: App) -> Iterator[Finding]:
+    """Yield the models of catalogues, other than the one that the settings name."""
+    for embedder in app.list_query_embedders():
+        if embedder.model != app.embedder.model:
+            problem = embedder.check()
+            yield Finding(what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None)
+
+
+def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
+    catalogue = app.open_catalogue(name)
+    for done in catalogue.shelf.mend():
+        yield Finding(what=f"{name}: mended", found=done, ok=True)
+    for part, is_ok, detail in examine(catalogue):
+        yield Finding(what=f"{name}: {part}", found=detail, ok=is_ok is True)
+    yield from _examine_release(app, name)
+
+
+def _examine_release(app: App, name: str) -> Iterator[Finding]:
+    """Yield whether a catalogue that was installed from a place is outdated, as the last check of it found."""
+    check, newer = app.release_status.find_check(name), app.release_status.find_newer(name)
+    if newer is not None:
+        yield Finding(what=f"{name}: release", found=str(newer), ok=True)
+    elif check is not None and check.problem:
+        yield Finding(what=f"{name}: release", found=f"its place could not be asked: {check.problem}", ok=True)
+    elif check is not None:
+        found = f"{app.release_status.installed_version(name)}, the newest on {check.asked_at:%Y-%m-%d}"
+        yield Finding(what=f"{name}: release", found=found, ok=True)

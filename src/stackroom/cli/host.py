@@ -1,0 +1,104 @@
+"""`serve --http`: a shared server with accounts, limits and an audit."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from stackroom.api.server import NO_PARTS
+from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.app import App
+from stackroom.assembly.map_task import MapTask
+from stackroom.assembly.server_health import ServerHealth
+from stackroom.assembly.server_parts import list_endpoints
+from stackroom.assembly.tables.endpoints import table_endpoints
+from stackroom.assembly.tables.tables import Tables
+from stackroom.assembly.upkeep import add_upkeep
+from stackroom.background.threads import new_pool
+from stackroom.control.control import Control
+from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.serve.http.metrics import Metrics
+from stackroom.serve.http.serve import require_may_listen, serve_http
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.logs import CallLog, set_up_logging
+from stackroom.serve.workers import Workers
+from stackroom.settings import Settings
+from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+
+Load = Callable[[Limiter | None, list[Observer], ServerTools], Gate]
+
+
+def host(app: App, settings: Settings, load: Load) -> None:
+    """Serve over the network; `load` builds the gate while the server already listens."""
+    require_may_listen(settings.server)
+    set_up_logging(level=settings.log_level, form=settings.server.log_format)
+    workers = Workers(threads=settings.server.threads, queue=settings.server.queue)
+    streams = Streams(settings.server.streams)
+    metrics = Metrics()
+    observers: list[Observer] = [metrics, CallLog()]
+    control = Control.open(settings) if settings.server.accounts else None
+    admin = None
+    if control:
+        _print_first_admin(control)
+        admin = AdminServer(app, control, _runtime_status(workers, streams))
+        observers = [control.audit, admin.recorder, *observers]
+    limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
+    loader = new_pool("loader", 1)
+    tables = Tables(app)
+    add_upkeep(app, control.database if control else None)
+    app.background.add(MapTask(app).task(), tables.task())
+    try:
+        gate = loader.submit(load, limiter, observers, tools)
+        gate.add_done_callback(lambda _gate: admin.start() if admin else None)
+        gate.add_done_callback(lambda _gate: app.background.start())
+        serve_http(
+            gate,
+            settings=settings,
+            control=control,
+            metrics=metrics,
+            workers=workers,
+            streams=streams,
+            endpoints=[
+                *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
+                *table_endpoints(tables),
+            ],
+            open_board=(lambda: admin.board) if admin else None,
+            health=admin.health if admin else ServerHealth(app, None),
+            hide_places=app.hide_places,
+            on_listening=lambda address: _print_address(address, settings),
+        )
+    finally:
+        loader.shutdown(wait=False, cancel_futures=True)
+        app.background.stop()
+        tables.stop()
+        if admin:
+            admin.stop()
+        if control:
+            control.close()
+        app.close()
+
+
+def _runtime_status(workers: Workers, streams: Streams) -> RuntimeStatus:
+    return RuntimeStatus(
+        identities=streams.identities, counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)}
+    )
+
+
+def _print_first_admin(control: Control) -> None:
+    """If there are no users, create an administrator and print their one-time secret."""
+    secret = control.accounts.create_first_admin()
+    if secret is None:
+        return
+    click.echo(
+        "stackroom: this is the first start, so there is a first user now:\n"
+        f"    user      admin\n    password  {secret}\n"
+        "  The password works once, to log in and choose your own; it is not shown again.\n"
+        "  Or make a token for a client:  stackroom token add laptop --user admin",
+        err=True,
+    )
+
+
+def _print_address(address: str, settings: Settings) -> None:
+    access = "accounts are on" if settings.server.accounts else "no accounts: every caller is the local user"
+    click.echo(f"stackroom: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
+    sys.stderr.flush()

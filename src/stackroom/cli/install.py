@@ -1,0 +1,279 @@
+"""`install`: write the configuration of a client, so that it uses Stackroom, and remove it again."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from stackroom.cli.clients.client_specs import CLIENTS, ClientSpec
+from stackroom.cli.clients.config_file import backup_of, read_text, update_file
+from stackroom.cli.clients.config_text import ConfigTextError, Entry, add_entry, find_entry, remove_entry
+from stackroom.cli.clients.server_entry import LocalServer, RemoteServer, holds_token, local_server, remote_server
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.tables import print_table
+from stackroom.errors import InputError
+from stackroom.settings import load_settings
+
+USER, PROJECT = "user", "project"
+CHATGPT = "chatgpt"
+CLAUDE_DESKTOP = "claude-desktop"
+
+OPEN_SETTINGS = {
+    CHATGPT: (
+        "Settings → Apps → Advanced settings: turn Developer mode on (on the web, with a paid plan)",
+        "Settings → Apps → Create app: name Stackroom, MCP server URL {url}",
+    ),
+    CLAUDE_DESKTOP: ("Settings → Connectors → Add custom connector: name Stackroom, remote MCP server URL {url}",),
+}
+"""The steps in each client up to the address; its configuration file, where there is one, takes none."""
+LOG_IN = (
+    "Authentication: OAuth, where the server trusts an issuer at which the client can register ([auth] in "
+    "stackroom.toml). It takes no bearer tokens, so those of `stackroom token` do not work"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """A client's file, and how to report on it."""
+
+    client: str
+    spec: ClientSpec
+    path: Path
+    as_json: bool
+
+    def report(self, action: str, message: str, **more: Any) -> None:
+        """Say what was done."""
+        if self.as_json:
+            print_json({"client": self.client, "file": str(self.path), "action": action, **more})
+        else:
+            click.echo(message)
+
+
+@click.command("install")
+@click.argument("client", required=False, metavar="[CLIENT]", type=click.Choice([*CLIENTS, CHATGPT]))
+@click.argument("catalogues", nargs=-1)
+@click.option("--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is.")
+@click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
+@click.option(
+    "--scope",
+    type=click.Choice([USER, PROJECT]),
+    default=USER,
+    show_default=True,
+    help="For all projects of yours, or for the one in this folder: a file that others may get with it.",
+)
+@click.option("--url", help="Use the shared server at this address instead of starting one.")
+@click.option("--token", help="With --url: a token of that server; - reads it from standard input.")
+@click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="The client's configuration file, if not the usual one."
+)
+@json_option
+def install_command(
+    client: str | None,
+    catalogues: tuple[str, ...],
+    remove: bool,
+    only_print: bool,
+    scope: str,
+    url: str | None,
+    token: str | None,
+    yes: bool,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Write CLIENT's configuration, so that it starts Stackroom with CATALOGUES (all of the library's by default).
+
+    CLIENT is claude-desktop, claude-code, cursor, vscode, windsurf, codex, gemini-cli, zed, goose, lm-studio or
+    chatgpt; without it the clients are listed, with those found on this machine. Everything else in the file stays as
+    it is, with its comments, and the former file is kept as .bak.
+
+    For example: stackroom install claude-desktop; stackroom install cursor films --scope project;
+    stackroom install codex --url https://stackroom.example.org --token -
+    """
+    if client is None:
+        _list_clients(as_json=as_json)
+        return
+    if token is not None and url is None:
+        raise InputError("--token is for --url only")
+    if url is not None and catalogues:
+        raise InputError("--url takes no catalogues: the shared server chooses them by the caller")
+    if client == CHATGPT or (client == CLAUDE_DESKTOP and url is not None):
+        _show_steps(client, url, token, as_json=as_json)
+        return
+    spec = CLIENTS[client]
+    request = _Request(client=client, spec=spec, path=config or _path(client, spec, scope), as_json=as_json)
+    if remove:
+        _remove(request)
+        return
+    entry = _build_entry(spec, _choose_server(spec, catalogues, url, token))
+    if only_print:
+        click.echo(f"# {request.path}", err=True)
+        click.echo(spec.form.insert("", spec.place, entry), nl=False)
+        return
+    if scope == PROJECT and holds_token(entry):
+        click.echo(f"{request.path} holds your token now: keep it out of version control", err=True)
+    _write(request, entry, yes=yes)
+
+
+def _path(client: str, spec: ClientSpec, scope: str) -> Path:
+    if scope == USER:
+        return spec.path()
+    if not spec.project_path:
+        able = ", ".join(name for name, one in CLIENTS.items() if one.project_path)
+        raise InputError(f"--scope: {client} has no configuration of a project; those that have one: {able}")
+    return Path.cwd() / spec.project_path
+
+
+def _choose_server(
+    spec: ClientSpec, catalogues: Sequence[str], url: str | None, token: str | None
+) -> LocalServer | RemoteServer:
+    if url is not None:
+        return remote_server(url, _read_token(token), plain_names=spec.plain_names)
+    settings = load_settings()
+    library = open_app(settings).library
+    for name in catalogues:
+        library.get_installed(name)
+    if not library.list_installed():
+        click.echo(
+            f"the library in {settings.home} is empty; fill it with: stackroom init, or stackroom add FILE", err=True
+        )
+    return local_server(settings.home, catalogues, plain_names=spec.plain_names)
+
+
+def _read_token(token: str | None) -> str:
+    if token != "-":
+        return token or ""
+    if sys.stdin.isatty():
+        typed: str = click.prompt("token", hide_input=True, err=True)
+        return typed.strip()
+    return sys.stdin.readline().strip()
+
+
+def _build_entry(spec: ClientSpec, server: LocalServer | RemoteServer) -> Entry:
+    if isinstance(server, LocalServer):
+        return spec.local(server)
+    assert spec.remote is not None, "clients without one are shown steps"
+    return spec.remote(server)
+
+
+def _write(request: _Request, entry: Entry, *, yes: bool) -> None:
+    spec, path = request.spec, request.path
+    try:
+        former = find_entry(spec.form, read_text(path) or "", spec.place)
+        question = f"{path} has an entry 'stackroom' already; overwrite it?"
+        if former not in (None, entry) and not yes and not click.confirm(question, default=False, err=True):
+            raise InputError(f"nothing was written; {path} is as it was")
+        is_private = holds_token(entry) or holds_token(former)
+        had_file, is_found = path.exists(), _is_found(spec, path)
+        changed = update_file(
+            path, lambda text: add_entry(spec.form, text or "", spec.place, entry), is_private=is_private
+        )
+    except ConfigTextError as error:
+        _show_entry(request, entry)
+        raise InputError(
+            f"{path} cannot be edited ({error}); nothing was written, so add this to it yourself"
+        ) from None
+    if not changed:
+        request.report("unchanged", f"{path} has this entry already")
+        return
+    backup = str(backup_of(path)) if had_file else None
+    message = f"restart {spec.title} to use it" if is_found else f"{spec.title} was not found here; written anyway"
+    request.report("written", f"written: {path}; {message}", backup=backup, found=is_found)
+
+
+def _show_entry(request: _Request, entry: Entry) -> None:
+    """Print what to paste into a file that cannot be edited."""
+    if not request.as_json:
+        click.echo(request.spec.form.insert("", request.spec.place, entry), nl=False)
+
+
+def _remove(request: _Request) -> None:
+    spec, path = request.spec, request.path
+    try:
+        former = find_entry(spec.form, read_text(path) or "", spec.place)
+        is_secret = holds_token(former)
+        changed = former is not None and update_file(
+            path, partial(_without_entry, spec, backup_of(path)), is_private=is_secret, keep_former=not is_secret
+        )
+    except ConfigTextError as error:
+        where = f"'{spec.place.name}' in '{spec.place.section}'"
+        raise InputError(f"{path} cannot be edited ({error}); nothing was written: remove {where} yourself") from None
+    if changed:
+        request.report("removed", f"removed from {path}; restart {spec.title}")
+    else:
+        request.report("absent", f"{path} has no entry 'stackroom'")
+
+
+def _without_entry(spec: ClientSpec, backup: Path, text: str | None) -> str | None:
+    """Return the file without the entry; None where the file had been made for it."""
+    former = read_text(backup)
+    rest = remove_entry(spec.form, text or "", spec.place, backup=former)
+    return rest if rest.strip() or rest == former else None
+
+
+def _show_steps(client: str, url: str | None, token: str | None, *, as_json: bool) -> None:
+    if url is None:
+        raise InputError(
+            f"{client} reaches servers by their address only; share the library with `stackroom serve --http` "
+            "behind HTTPS, then: stackroom install chatgpt --url https://stackroom.example.org"
+        )
+    steps = _steps_for(client, remote_server(url, token or ""))
+    if as_json:
+        print_json({"client": client, "action": "steps", "steps": steps})
+        return
+    for number, step in enumerate(steps, 1):
+        click.echo(f"{number}. {step}")
+
+
+def _steps_for(client: str, server: RemoteServer) -> list[str]:
+    """Return the steps; an address that the client cannot reach is refused."""
+    if urlsplit(server.url).scheme != "https":
+        raise InputError(
+            f"--url: {client} connects from outside this machine, over HTTPS only, not to '{server.url}'; "
+            "give the server's public address, such as https://stackroom.example.org"
+        )
+    if server.token:
+        raise InputError(f"--token: {client} takes no bearer token; it logs in by OAuth, or not at all")
+    return [*(step.format(url=server.url) for step in OPEN_SETTINGS[client]), LOG_IN]
+
+
+def _list_clients(*, as_json: bool) -> None:
+    rows = [_describe(name, spec) for name, spec in CLIENTS.items()]
+    if as_json:
+        print_json(rows)
+        return
+    shown = [
+        (row["client"], "yes" if row["found"] else "", "yes" if row["installed"] else "", row["file"]) for row in rows
+    ]
+    print_table(("client", "found here", "uses Stackroom", "file"), [*shown, (CHATGPT, "", "", "by address: --url")])
+    click.echo("\nTo connect one: stackroom install CLIENT; to disconnect it: stackroom install CLIENT --remove")
+
+
+def _describe(name: str, spec: ClientSpec) -> dict[str, Any]:
+    path = spec.path()
+    return {
+        "client": name,
+        "title": spec.title,
+        "found": _is_found(spec, path),
+        "installed": _has_entry(path, spec),
+        "file": str(path),
+    }
+
+
+def _is_found(spec: ClientSpec, path: Path) -> bool:
+    """Tell whether a client seems to be on this machine: by its file, the folder of that, or its programs."""
+    has_folder = path.parent.is_dir() and path.parent not in (Path.home(), Path.cwd())
+    return path.exists() or has_folder or any(shutil.which(program) for program in spec.programs)
+
+
+def _has_entry(path: Path, spec: ClientSpec) -> bool:
+    try:
+        return find_entry(spec.form, read_text(path) or "", spec.place) is not None
+    except (ConfigTextError, InputError):
+        return False

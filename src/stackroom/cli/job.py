@@ -1,0 +1,95 @@
+"""`job`: background jobs; all its commands but `run` are derived from operations."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.assembly.maintenance import build_maintenance, list_catalogue_jobs
+from stackroom.assembly.server_parts import build_server_parts
+from stackroom.cli.control import make_control, perform
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.operations import build_group
+from stackroom.cli.safe_streams import terminal_stream
+from stackroom.cli.tables import shortened
+from stackroom.control.control import Control
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import list_builtin_jobs
+from stackroom.jobs.job import RunReport
+from stackroom.jobs.runs import JobRun, RunState
+from stackroom.jobs.scheduler import Scheduler
+from stackroom.model.principal import LOCAL_USER
+from stackroom.text.safe import safe_line, safe_text
+from stackroom.tools.admin.jobs import JOB_OPERATIONS, run_shape
+
+SHOWN_LENGTH = 60
+
+
+def _open_board(control: Control) -> JobBoard:
+    """Return the jobs of the library."""
+    app = open_app()
+    parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
+    maintenance = partial(build_maintenance, app, control, parts=parts)
+    jobs = [*list_builtin_jobs(maintenance), *parts.jobs]
+    return JobBoard(control.database, jobs, list_more=partial(list_catalogue_jobs, app, maintenance))
+
+
+job_command = build_group(
+    "job",
+    "List, run and schedule background jobs.\n\nA server runs jobs by their schedules, one at a time; of several "
+    "servers of a library, one does. A schedule is an interval (30m, 6h, 1d), five fields of cron in UTC "
+    "('0 3 * * *'), or manual. The job refresh:CATALOGUE brings one catalogue up to its sources; it is listed once it "
+    "has a schedule: stackroom job schedule refresh:films 6h",
+    JOB_OPERATIONS,
+    open_board=_open_board,
+)
+
+
+@job_command.command("run")
+@click.argument("job_id")
+@json_option
+@click.pass_context
+def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
+    """Run the job JOB_ID now, in this process, and print its output.
+
+    If a server of this library runs jobs, this is refused: use stackroom job trigger. The exit code is 1 if the job
+    failed or was cancelled.
+
+    Example: stackroom job run backup
+    """
+    with make_control() as control:
+        board = _open_board(control)
+        name = board.get_spec(job_id).name
+        with _progress(name, hidden=as_json) as show:
+            work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=show)
+            run = perform(control, "job/run", name, {}, work)
+        output = board.find_output(str(run.id))
+    text = output.text if output else ""
+    if as_json:
+        print_json({"run": run_shape(run).model_dump(mode="json"), "output": text})
+    else:
+        click.echo(safe_text(text), nl=False)
+        click.echo(f"{run.job}: {run.state}{f': {safe_line(run.error)}' if run.error else ''}", err=True)
+    if run.state is not RunState.DONE:
+        ctx.exit(1)
+
+
+@contextmanager
+def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunReport], None]]:
+    """Show the progress of a run on standard error, if that is a terminal."""
+    console = Console(file=terminal_stream(is_error=True), stderr=True)
+    if hidden or not console.is_terminal:
+        yield lambda _run, _report: None
+        return
+    with console.status(name) as status:
+
+        def show(_run: JobRun, report: RunReport) -> None:
+            count = "" if report.done is None else f" {report.done}{f' of {report.total}' if report.total else ''}"
+            status.update(f"{name}:{count} {escape(safe_line(shortened(report.message, SHOWN_LENGTH)))}")
+
+        yield show

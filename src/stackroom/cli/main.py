@@ -1,0 +1,135 @@
+"""The `stackroom` command. A command's module is loaded when it is called."""
+
+import gc
+import importlib
+import os
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import click
+
+from stackroom import __version__
+from stackroom.cli.safe_streams import install_safe_streams
+from stackroom.errors import ExpectedError, InterruptedByUser, did_you_mean
+
+# Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+COMMANDS = {
+    "init": ("stackroom.cli.build", "Set up a library: samples and the model, or a catalogue from a release."),
+    "add": ("stackroom.cli.add", "Build a catalogue from a file, or update it."),
+    "new": ("stackroom.cli.new", "Write a catalogue package to start from."),
+    "spec": ("stackroom.cli.spec", "Make, check and show the specs of catalogues."),
+    "publish": ("stackroom.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
+    "pack": ("stackroom.cli.pack", "Build, check and compare packs: catalogues as files to ship."),
+    "sync": ("stackroom.cli.sync", "Bring the library up to the collections of a LanceDB database."),
+    "collections": ("stackroom.cli.sync", "List the collections of the database that the settings name."),
+    "update": ("stackroom.cli.releases", "Update catalogues that were installed from a place to its newest release."),
+    "rollback": ("stackroom.cli.releases", "Go back to the release that was installed before."),
+    "rejects": ("stackroom.cli.build", "List the rows that were left out of a catalogue, and why."),
+    "list": ("stackroom.cli.ask", "List the catalogues in the library."),
+    "search": ("stackroom.cli.ask", "Search a catalogue, or all of them."),
+    "explain": ("stackroom.cli.explain", "Say why a search finds what it finds, and why not a record."),
+    "recommend": ("stackroom.cli.ask", "Recommend records that are like the given titles."),
+    "get": ("stackroom.cli.ask", "Show one record, by id or title."),
+    "browse": ("stackroom.cli.browse", "Show the values of a field, or count and sum records."),
+    "serve": ("stackroom.cli.connect", "Serve catalogues to an assistant, over stdio."),
+    "install": ("stackroom.cli.install", "Connect an assistant: write its configuration, or remove it."),
+    "user": ("stackroom.cli.operations", "Add, change and list accounts."),
+    "token": ("stackroom.cli.operations", "Create, list and revoke tokens for programs."),
+    "role": ("stackroom.cli.operations", "Add, change, list and delete roles: named sets of permissions."),
+    "access": ("stackroom.cli.operations", "Restrict catalogues to selected users and roles."),
+    "job": ("stackroom.cli.job", "Show, run and schedule background jobs."),
+    "audit": ("stackroom.cli.operations", "Show and verify the audit log."),
+    "model": ("stackroom.cli.model", "Get, list and check embedding models."),
+    "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
+    "map": ("stackroom.cli.map", "Lay out the records of catalogues on maps, similar ones near each other."),
+    "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
+    "bench": ("stackroom.cli.measure", "Measure latency, start and memory on a catalogue."),
+}
+"""Command → its module, and one line of help."""
+
+
+PACKAGE_COMMANDS = "stackroom.commands"
+"""The entry point group in which packages name their commands, as `module:attribute` of a click command."""
+OPENING = "stackroom.cli.opening"
+GREETING = "stackroom.cli.greeting"
+"""These load the catalogue packages: for a command that a package brings, and for none."""
+
+
+def find_package_commands() -> dict[str, EntryPoint]:
+    """Return the commands of installed packages by name; nothing of them is loaded."""
+    return {found.name: found for found in entry_points(group=PACKAGE_COMMANDS)}
+
+
+class Commands(click.Group):
+    """Loads a command's module when it is called."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the table, and after them those of catalogue packages."""
+        return [*COMMANDS, *find_package_commands()]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Load a command."""
+        brought = {} if name in COMMANDS else find_package_commands()
+        if name not in COMMANDS and name not in brought:
+            ctx.fail(f"no command '{name}'{did_you_mean(name, [*COMMANDS, *brought])}")
+        gc.disable()  # modules are not garbage: collecting takes a tenth of the time they take to load
+        command: click.Command
+        if name in COMMANDS:
+            command = getattr(importlib.import_module(COMMANDS[name][0]), f"{name}_command")
+        else:
+            command = brought[name].load()
+            ctx.obj = importlib.import_module(OPENING).open_app
+        gc.freeze()
+        gc.enable()
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands; their modules are not loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        brought = find_package_commands()
+        if brought:
+            with formatter.section("Commands of catalogue packages"):
+                formatter.write_dl(
+                    [(name, f"From {found.module.rpartition('.')[0]}.") for name, found in brought.items()]
+                )
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="stackroom")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Catalogue servers for AI assistants.
+
+    The library is in STACKROOM_HOME, or in the platform's data folder. Without a command, Stackroom says what is in
+    it, or offers to make one.
+    """
+    if context.invoked_subcommand is None:
+        importlib.import_module(GREETING).greet()
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run a command; an expected error is one line on standard error and an exit code of its own."""
+    install_safe_streams()
+    os.umask(umask := os.umask(0o077))
+    try:
+        return cli.main(args=arguments, prog_name="stackroom", standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail(InterruptedByUser("stopped; everything finished so far is kept"))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ExpectedError as error:
+        _fail(error)
+    finally:
+        if arguments is not None:  # called within a process that goes on
+            gc.unfreeze()
+            os.umask(umask)
+
+
+def _fail(error: ExpectedError) -> None:
+    print(f"stackroom: {error.full_message}", file=sys.stderr)
+    sys.exit(error.exit_code)

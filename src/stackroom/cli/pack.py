@@ -1,0 +1,191 @@
+"""`pack build|publish|verify|show`: catalogues as files to ship."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stackroom.assembly.app import App
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.private_files import sharing
+from stackroom.cli.safe_streams import terminal_stream
+from stackroom.errors import InputError
+from stackroom.model.scope import WHOLE
+from stackroom.packs.build import build_pack, label_installed
+from stackroom.packs.manifest import SIGNATURE_FILE, Manifest, load_manifest
+from stackroom.packs.publish import PATCHES, Publication, publish_pack
+from stackroom.packs.report import shown_size
+from stackroom.packs.signing import load_public_key
+from stackroom.packs.verify import check_pack, check_signature
+
+FOLDER = click.Path(path_type=Path)
+
+
+@click.group("pack")
+def pack_command() -> None:
+    """Build, check, show and publish packs: catalogues as files to ship.
+
+    A pack is a folder: a manifest, and the records, vectors and spec of a catalogue in files that other programs read.
+    The same catalogue always gives the same files. Releases are made of packs, and installed with: stackroom init NAME
+    --from URL
+    """
+
+
+@pack_command.command("build")
+@click.argument("catalogue")
+@click.argument("folder", type=FOLDER)
+@click.option("--version", help="The version, such as 2026.46; by default the one of the pack there, counted up.")
+@click.option("--licence", help="The licence of the data, such as CC0-1.0; by default that of the pack there.")
+@json_option
+def build_command(catalogue: str, folder: Path, version: str | None, licence: str | None, as_json: bool) -> None:
+    """Write the pack of CATALOGUE as it is now into FOLDER.
+
+    FOLDER is new, empty, or has an earlier pack of the catalogue, which is replaced. All records are written,
+    restricted ones too. To sign it: minisign -Sm FOLDER/manifest.json
+
+    Example: stackroom pack build films films-pack --version 2026.46 --licence CC0-1.0
+    """
+    with sharing(folder):
+        manifest = _build(open_app(), catalogue, folder, version=version, licence=licence, is_quiet=as_json)
+    if as_json:
+        print_json({"folder": str(folder), **_plain(manifest)})
+        return
+    click.echo(_summary(manifest))
+    if (awaiting := manifest.records - manifest.embeddings) and manifest.model:
+        click.echo(f"note: {awaiting:,} records have no vector, or no text to embed")
+    click.echo(f"written to {folder}")
+
+
+@pack_command.command("publish")
+@click.argument("pack", type=FOLDER)
+@click.argument("folder", type=FOLDER)
+@click.option("--tag", default="", help="The name of the release; by default its version.")
+@click.option(
+    "--patches",
+    default=PATCHES,
+    show_default=True,
+    type=click.IntRange(0, 50),
+    help="From how many earlier releases there are patches to this one.",
+)
+@click.option("--keep", type=click.IntRange(1), help="Remove the oldest releases beyond so many.")
+@json_option
+def publish_release_command(pack: Path, folder: Path, tag: str, patches: int, keep: int | None, as_json: bool) -> None:
+    """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed from.
+
+    The signature of the pack is published with it, if minisign has signed it. Readers find the releases before or the
+    new one. A pack that is the newest release already is left alone. The files to upload elsewhere are listed with
+    --json.
+
+    Example: stackroom pack publish films-pack /srv/films --keep 12
+    """
+    published = publish_pack(pack, folder, tag=tag, patches=patches, keep=keep)
+    if as_json:
+        print_json(_publication_json(published))
+    else:
+        click.echo(_publication_summary(published, folder))
+
+
+@pack_command.command("verify")
+@click.argument("folder", type=FOLDER)
+@click.option("--key", metavar="KEY", help="The public key that must have signed it: RW…, or its file.")
+@json_option
+def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
+    """Check every file of the pack in FOLDER; the exit code is 1 where something is wrong.
+
+    The manifest is checked by its own checksum, and with --key by its signature; every file by its checksum and by its
+    content.
+    """
+    public = load_public_key(key) if key else None
+    problems = [*check_pack(folder), *(check_signature(folder, public) if public else ())]
+    if as_json:
+        print_json({"folder": str(folder), "whole": not problems, "problems": problems})
+    for problem in () if as_json else problems:
+        click.echo(f"BAD  {problem}")
+    if problems:
+        sys.exit(1)
+    if not as_json:
+        signed = f", signed by {public.name}" if public else ""
+        click.echo(f"whole{signed}: {_summary(load_manifest(folder))}")
+
+
+@pack_command.command("show")
+@click.argument("folder", type=FOLDER)
+@json_option
+def show_command(folder: Path, as_json: bool) -> None:
+    """Show what the pack in FOLDER is: its catalogue, version, licence, sizes and measured quality."""
+    manifest = load_manifest(folder)
+    if as_json:
+        print_json(_plain(manifest))
+        return
+    for name, value in _described(manifest, is_signed=(folder / SIGNATURE_FILE).is_file()):
+        click.echo(f"{name:12} {value}")
+
+
+def _build(
+    app: App, catalogue: str, folder: Path, *, version: str | None, licence: str | None, is_quiet: bool
+) -> Manifest:
+    """Build a pack; on a terminal a bar shows how many records were written."""
+    if folder.resolve().is_relative_to(app.library.folder.resolve()):
+        raise InputError(f"{folder} is inside the library; give a folder elsewhere")
+    installed = app.library.get_installed(catalogue)
+    reader = app.open_catalogue(catalogue).shelf.reader()
+    label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
+    is_hidden = is_quiet or not sys.stderr.isatty()
+    stream = terminal_stream(is_error=True)
+    with click.progressbar(length=reader.count(WHOLE), label=catalogue, hidden=is_hidden, file=stream) as bar:
+        return build_pack(reader, label, folder, progress=bar.update)
+
+
+def _plain(manifest: Manifest) -> dict[str, Any]:
+    return {**asdict(manifest), "size_bytes": manifest.size_bytes}
+
+
+def _publication_json(published: Publication) -> dict[str, object]:
+    release = published.release
+    return {
+        "catalogue": release.manifest.catalogue,
+        "version": release.manifest.version,
+        "tag": release.tag,
+        "content": release.manifest.content,
+        "published": published.is_new,
+        "files": [str(path) for path in release.files] if published.is_new else [],
+        "size_bytes": published.size_bytes,
+        "removed": list(published.removed),
+    }
+
+
+def _publication_summary(published: Publication, folder: Path) -> str:
+    release = published.release
+    name = f"{release.manifest.catalogue} {release.manifest.version}"
+    removed = f"; removed: {', '.join(published.removed)}" if published.removed else ""
+    if not published.is_new:
+        return f"{name} is the newest release of {folder} already{removed}"
+    patches = f", {len(release.patches)} of them patches" if release.patches else ""
+    size = f"{len(release.files)} files{patches}, {shown_size(published.size_bytes)}"
+    return f"{name} is published in {folder}: {size}{removed}"
+
+
+def _summary(manifest: Manifest) -> str:
+    vectors = f", {manifest.embeddings:,} vectors by {manifest.model}" if manifest.model else ", no vectors"
+    size = shown_size(manifest.size_bytes)
+    return f"{manifest.catalogue} {manifest.version}: {manifest.records:,} records{vectors}; {size}"
+
+
+def _described(manifest: Manifest, *, is_signed: bool) -> Iterator[tuple[str, object]]:
+    spec = f"{manifest.spec.name}, of the package of that name" if manifest.spec.is_package else manifest.spec.name
+    yield "catalogue", manifest.catalogue
+    yield "version", manifest.version
+    yield "spec", spec
+    yield "records", f"{manifest.records:,}"
+    yield "vectors", f"{manifest.embeddings:,} by {manifest.model_id}" if manifest.model else "none"
+    yield "licence", manifest.licence or "not stated"
+    if (quality := manifest.quality) is not None:
+        interval = f"[{quality.ndcg_10_low:.3f}, {quality.ndcg_10_high:.3f}]"
+        yield "quality", f"nDCG@10 {quality.ndcg_10:.3f} {interval} on {quality.questions} of its own questions"
+    yield "size", shown_size(manifest.size_bytes)
+    yield "content", manifest.content
+    yield "signed", "yes; stackroom pack verify --key KEY checks by whom" if is_signed else "no"

@@ -1,0 +1,237 @@
+"""`update`, `rollback`, and `init NAME --from PLACE`: catalogues that are installed from releases."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import click
+
+from stackroom.assembly.app import App
+from stackroom.assembly.map_making import keep_map
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.safe_streams import terminal_stream
+from stackroom.errors import ExpectedError
+from stackroom.packs.install import install_release
+from stackroom.packs.installed import ReleaseSource
+from stackroom.packs.report import ReleaseProgress, ReleaseReport, shown_size
+from stackroom.packs.signing import load_public_key
+from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+
+SHOWN_CONFLICTS = 20
+
+
+@click.command("update")
+@click.argument("name", required=False)
+@click.option("--check", is_flag=True, help="Look for a newer release and say its size; change nothing.")
+@click.option(
+    "--take-theirs", is_flag=True, help="Where a record was edited here and by the release, take the release's."
+)
+@click.option("--from", "place", metavar="PLACE", help="Take updates of NAME from another place, from now on.")
+@click.option("--key", help="With --from: the public key that releases of NAME have to be signed by, from now on.")
+@json_option
+def update_command(
+    name: str | None, check: bool, take_theirs: bool, place: str | None, key: str | None, as_json: bool
+) -> None:
+    """Update NAME, or every catalogue that was installed from a place, to its newest release.
+
+    Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
+    yours is kept and named. Servers that run go on with the former release until the new one is whole.
+
+    Example: stackroom update films
+    """
+    if (place is not None and (name is None or check)) or (key is not None and place is None):
+        raise click.UsageError("to take updates from another place: stackroom update NAME --from PLACE --key KEY")
+    moved_to = ReleaseSource(place=place, key=str(load_public_key(key)) if key else "") if place is not None else None
+    app = open_app()
+    names = [name] if name is not None else [one.name for one in list_released(app)]
+    if not names:
+        click.echo("no catalogue was installed from a place; install one: stackroom init NAME --from PLACE", err=True)
+    outcomes = [
+        _checked(app, one, is_quiet=as_json)
+        if check
+        else _updated(app, one, moved_to, take_theirs=take_theirs, is_quiet=as_json)
+        for one in names
+    ]
+    failures = [one for one in outcomes if isinstance(one, ExpectedError)]
+    if as_json:
+        reports = [_as_json(one, outcome) for one, outcome in zip(names, outcomes, strict=True)]
+        print_json(reports[0] if name is not None else reports)
+    if failures:
+        raise failures[0]
+
+
+def _checked(app: App, name: str, *, is_quiet: bool) -> ReleaseReport | ExpectedError:
+    """Look for an update of one catalogue, and say what there is."""
+    return _told(name, lambda: check_update(app, name), took_theirs=False, is_quiet=is_quiet)
+
+
+def _updated(
+    app: App, name: str, moved_to: ReleaseSource | None, *, take_theirs: bool, is_quiet: bool
+) -> ReleaseReport | ExpectedError:
+    """Update one catalogue, and say what came of it."""
+
+    def update() -> ReleaseReport:
+        with _progress(name, is_quiet=is_quiet) as progress:
+            return update_catalogue(app, name, takes_theirs=take_theirs, moved_to=moved_to, progress=progress)
+
+    return _told(name, update, took_theirs=take_theirs, is_quiet=is_quiet)
+
+
+def _told(
+    name: str, work: Callable[[], ReleaseReport], *, took_theirs: bool, is_quiet: bool
+) -> ReleaseReport | ExpectedError:
+    """Do the work for one catalogue and print its outcome; a failure is returned, and leaves the others alone."""
+    try:
+        report = work()
+    except ExpectedError as error:
+        if not is_quiet:
+            click.echo(f"{name}: not updated", err=True)
+        return error
+    if not is_quiet:
+        _print_update(report, took_theirs=took_theirs)
+    return report
+
+
+def _as_json(name: str, outcome: ReleaseReport | ExpectedError) -> dict[str, Any]:
+    if isinstance(outcome, ReleaseReport):
+        return outcome.as_json()
+    return {"catalogue": name, "error": outcome.code, "message": outcome.message}
+
+
+def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:
+    if report.available:
+        size = shown_size(report.fetch_bytes)
+        click.echo(
+            f"{report.catalogue}: {report.available} is available ({size} to fetch); {report.version} is installed"
+        )
+        click.echo(f"to install it: stackroom update {report.catalogue}")
+    elif report.is_changed:
+        click.echo(
+            f"{report.catalogue}: {report.former} → {report.version}: {report.written} records written, "
+            f"{report.removed} removed, {shown_size(report.fetch_bytes)} fetched"
+        )
+    else:
+        click.echo(f"{report.catalogue}: {report.version} is the newest release")
+    _print_conflicts(report, took_theirs=took_theirs)
+    if report.conflicts and not took_theirs:
+        name = report.catalogue
+        click.echo(f"to take the release's: stackroom rollback {name}, then stackroom update {name} --take-theirs")
+
+
+def _print_conflicts(report: ReleaseReport, *, took_theirs: bool) -> None:
+    for note in report.notes:
+        click.echo(f"{report.catalogue}: {note}")
+    if not report.conflicts:
+        return
+    count, kept = len(report.conflicts), "the release's were taken" if took_theirs else "yours were kept"
+    shown = ", ".join(report.conflicts[:SHOWN_CONFLICTS]) + (" …" if count > SHOWN_CONFLICTS else "")
+    click.echo(f"{count} records were edited here and changed by the release; {kept}: {shown}")
+
+
+@click.command("rollback")
+@click.argument("name")
+@json_option
+def rollback_command(name: str, as_json: bool) -> None:
+    """Go back to the release of NAME that was installed before the present one.
+
+    It is kept for this, so that nothing is fetched. Records that you edited stay as they are.
+
+    Example: stackroom rollback films
+    """
+    report = roll_back(open_app(), name)
+    if as_json:
+        print_json(report.as_json())
+        return
+    click.echo(
+        f"{name}: {report.former} → {report.version}: {report.written} records written, {report.removed} removed"
+    )
+    _print_conflicts(report, took_theirs=False)
+
+
+def install_from_place(
+    app: App,
+    name: str,
+    place: str,
+    *,
+    version: str | None,
+    key: str | None,
+    get_model: Callable[[str], None],
+    as_json: bool,
+) -> None:
+    """Install a catalogue from a release, and the model of its vectors where it is known."""
+    with _progress(name, is_quiet=as_json) as progress:
+        report = install_release(
+            app, name, place, version=version, key=str(load_public_key(key)) if key else "", progress=progress
+        )
+    if report.is_changed:
+        _make_map(app, name, report)
+    if report.model is not None:
+        get_model(report.model)
+    if as_json:
+        print_json(report.as_json())
+    elif report.is_changed:
+        click.echo(
+            f"{name}: {report.version} is installed, {report.records:,} records; to search it: "
+            f"stackroom search {name} 'WORDS'"
+        )
+        _print_conflicts(report, took_theirs=False)
+    else:
+        click.echo(f"{name}: {report.version} is installed already; to look for a newer one: stackroom update {name}")
+
+
+def _make_map(app: App, name: str, report: ReleaseReport) -> None:
+    """Lay out the map of a catalogue that was installed; note why that failed."""
+    installed = app.library.get_installed(name)
+    spec = app.spec_of(installed).spec
+    if (problem := keep_map(installed, lambda: closing(EmbeddedShelf.open(installed.folder, spec)))) is not None:
+        report.notes.append(problem)
+
+
+@contextmanager
+def _progress(name: str, *, is_quiet: bool) -> Iterator[ReleaseProgress]:
+    """Show a bar on a terminal while a release is fetched and written, and say its size before."""
+    is_hidden = is_quiet or not sys.stderr.isatty()
+    with _Bars(name, is_hidden=is_hidden) as bars:
+        yield ReleaseProgress(
+            say=lambda text: None if is_quiet else click.echo(text),
+            on_fetched=lambda done, total: bars.show("fetched", done, total),
+            on_written=lambda done, total: bars.show("written", done, total),
+        )
+
+
+class _Bars:
+    """The bars of a command, one for each step, one after the other."""
+
+    def __init__(self, name: str, *, is_hidden: bool) -> None:
+        self._name = name
+        self._is_hidden = is_hidden
+        self._step = ""
+        self._done = 0
+        self._bar: Any = None
+
+    def __enter__(self) -> "_Bars":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._end()
+
+    def show(self, step: str, done: int, total: int) -> None:
+        """Show how far a step is."""
+        if self._is_hidden:
+            return
+        if step != self._step:
+            self._end()
+            stream = terminal_stream(is_error=True)
+            self._bar = click.progressbar(length=total, label=f"{self._name}: {step}", file=stream)
+            self._bar.__enter__()
+            self._step, self._done = step, 0
+        self._bar.update(done - self._done)
+        self._done = done
+
+    def _end(self) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+            self._bar = None

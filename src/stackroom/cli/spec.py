@@ -1,0 +1,169 @@
+"""`spec infer|check|show|diff`: write, check, print and compare specs of catalogues."""
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.build import open_provider, open_rows
+from stackroom.assembly.proposal import propose
+from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.difference import compare_specs
+from stackroom.catalogue.infer.choices import Choices
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.cli.add import name_of
+from stackroom.cli.choices import choice_options
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.read_options import read_options
+from stackroom.cli.spec_file import write_spec
+from stackroom.errors import NotFoundError, did_you_mean
+from stackroom.ingest.mapping import require_derivable_kinds
+from stackroom.sources.database_address import shown_address
+from stackroom.sources.location import ReadOptions, is_address, join_locations
+from stackroom.sources.port import notes_of
+
+SPEC_SUFFIX = ".toml"
+
+
+@click.group("spec")
+def spec_command() -> None:
+    """Make, check, show and compare the specs of catalogues."""
+
+
+@spec_command.command("infer")
+@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
+@click.option("--name", help="The catalogue's name; by default after the file.")
+@read_options
+@click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
+@choice_options
+@json_option
+def infer_command(
+    locations: tuple[str, ...],
+    name: str | None,
+    options: ReadOptions,
+    output: Path | None,
+    choices: Choices,
+    as_json: bool,
+) -> None:
+    """Propose a catalogue.toml for the table at LOCATION.
+
+    It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
+    """
+    location = join_locations(locations)
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
+    if output is not None:
+        write_spec(output, inferred.declaration)
+    if as_json:
+        print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
+    elif output is None:
+        click.echo(inferred.declaration, nl=False)
+    else:
+        added = " ".join(map(shown_address, locations))
+        click.echo(f"{output} has {len(inferred.fields)} fields; build with it: stackroom add {added} --spec {output}")
+    for note in (*notes_of(source), *inferred.notes):
+        click.echo(note, err=True)
+
+
+@spec_command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check_command(file: Path, as_json: bool) -> None:
+    """Check a catalogue.toml: print what it declares, or every problem with it."""
+    loaded = load_spec(file)
+    spec = loaded.spec
+    if not _is_of_package(loaded):
+        require_derivable_kinds(spec, origin=str(file))
+    if as_json:
+        print_json({"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds})
+    else:
+        click.echo(f"ok: {_summary(spec)}")
+
+
+@spec_command.command("show")
+@click.argument("name")
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show the spec of an installed catalogue, or of a catalogue package."""
+    loaded = _get_spec(name)
+    if as_json:
+        print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
+    else:
+        click.echo(loaded.declaration, nl=False)
+
+
+@spec_command.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@read_options
+@json_option
+@click.pass_context
+def diff_command(ctx: click.Context, before: str, after: str, options: ReadOptions, as_json: bool) -> None:
+    """Compare the specs A and B: the fields and keys that B adds, lacks or has otherwise.
+
+    Each is a catalogue.toml, the name of a catalogue or package, or a table, whose spec is inferred; --table, --sheet
+    and the like say how to read it. The exit code is 1 where they differ.
+
+    Example: stackroom spec diff films films-of-today.csv
+    """
+    specs = (_find_stated(before), _find_stated(after))
+    names = [one.spec.name for one in specs if one is not None]
+    old, new = (
+        stated or _inferred(location, options, name=names[0] if names else None)
+        for stated, location in zip(specs, (before, after), strict=True)
+    )
+    difference = compare_specs(old, new)
+    if as_json:
+        print_json(asdict(difference))
+    else:
+        for line in difference.describe():
+            click.echo(line)
+    if difference:
+        ctx.exit(1)
+
+
+def _find_stated(named: str) -> LoadedSpec | None:
+    """Return the spec of a catalogue.toml, or of a catalogue or package of this name; None for anything else."""
+    path = Path(named).expanduser()
+    if path.suffix == SPEC_SUFFIX:
+        return load_spec(path)
+    is_name = not is_address(named) and not path.suffix and len(path.parts) == 1
+    return _get_spec(named) if is_name and not path.exists() else None
+
+
+def _inferred(location: str, options: ReadOptions, *, name: str | None) -> LoadedSpec:
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    return propose(source, name=name or name_of(location, table=options.part)).loaded
+
+
+def _is_of_package(loaded: LoadedSpec) -> bool:
+    """Tell whether a declaration is that of a catalogue package, which may have a mapping of its own."""
+    name = loaded.spec.name
+    return name in PACKAGES.names and PACKAGES.get(name).loaded.declaration == loaded.declaration
+
+
+def _get_spec(name: str) -> LoadedSpec:
+    app = open_app()
+    if (installed := app.library.find_installed(name)) is not None:
+        return app.spec_of(installed)
+    packages = app.packages.names
+    if name not in packages:
+        known = sorted({*(one.name for one in app.library.list_installed()), *packages})
+        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    return app.packages.get(name).loaded
+
+
+def _summary(spec: CatalogueSpec) -> str:
+    fields = spec.fields.values()
+    parts = [
+        f"{len(spec.fields)} fields",
+        f"{len(spec.searched_fields)} searched",
+        f"{sum(field.filter is not None for field in fields)} filtered by",
+        f"{sum(field.facet for field in fields)} browsed",
+    ]
+    parts.append("embedded" if spec.embed else "not embedded")
+    parts.append("recommends" if spec.recommend else "does not recommend")
+    return f"'{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"

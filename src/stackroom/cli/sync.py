@@ -1,0 +1,85 @@
+"""`sync` and `collections`: the collections of a LanceDB database, and the library's copies of them."""
+
+from dataclasses import asdict
+
+import click
+
+from stackroom.assembly.app import App
+from stackroom.assembly.collections.state import PlaceState, find_place, load_state, resolve_place
+from stackroom.assembly.collections.sync import sync_place
+from stackroom.cli.json_output import json_option, print_json
+from stackroom.cli.opening import open_app
+from stackroom.cli.progress import progress_bar
+from stackroom.cli.tables import print_table
+from stackroom.errors import InputError
+from stackroom.ingest.pipeline import Progress
+
+COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
+
+
+@click.command("sync")
+@click.argument("database", required=False)
+@click.option("--only", multiple=True, metavar="NAME", help="Sync this collection alone; can be repeated.")
+@json_option
+@click.pass_context
+def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...], as_json: bool) -> None:
+    """Bring the library up to the collections of DATABASE: a LanceDB database in a folder or a bucket.
+
+    Each table NAME_documents becomes the catalogue NAME, with its vectors, or updates it; readers go on meanwhile, and
+    see the former records or the new ones. A table whose version has not moved is not read. Without DATABASE it is the
+    one of the settings (base_db_path, GCS_BUCKET_NAME), or ./vector_dbs. A server that has these settings syncs by
+    itself. Exit code 1 when a collection was skipped or failed; what was synced stays.
+
+    Example: stackroom sync s3://bucket/lancedb --only recipes
+    """
+    app = open_app()
+    place = _place_of(app, database)
+
+    def progress(name: str) -> Progress:
+        return ctx.with_resource(progress_bar(name, hidden=as_json))
+
+    state = sync_place(app, place, names=only, progress=progress)
+    _print_state(state, as_json=as_json)
+    if state.problems():
+        ctx.exit(1)
+
+
+@click.command("collections")
+@json_option
+def collections_command(as_json: bool) -> None:
+    """List the collections of the database that the settings name, as they were when last looked at.
+
+    To look at them now, run: stackroom sync
+    """
+    app = open_app()
+    place = _place_of(app, None)
+    _print_state(load_state(app.settings.home, place), as_json=as_json)
+
+
+def _place_of(app: App, database: str | None) -> str:
+    if database is not None:
+        return resolve_place(database) if database.strip() else database
+    place = find_place(app.settings)
+    if place is None:
+        raise InputError(
+            "no database is set, and there is no folder ./vector_dbs here; name one, as in stackroom sync "
+            "s3://bucket/lancedb, or set base_db_path or GCS_BUCKET_NAME"
+        )
+    return place
+
+
+def _print_state(state: PlaceState, *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(state))
+        return
+    if state.problem is not None:
+        click.echo(f"{state.place}: {state.problem}")
+    if not state.looked_at:
+        click.echo(f"{state.place} was not looked at yet; run: stackroom sync")
+    elif not state.collections:
+        click.echo(f"{state.place} has no collections; to write one, run: stackroom publish NAME {state.place}")
+    else:
+        rows = [
+            (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason) for one in state.collections
+        ]
+        print_table(COLUMNS, rows)

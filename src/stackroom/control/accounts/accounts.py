@@ -1,0 +1,464 @@
+"""Users and roles: creating, changing and deleting them, and checking passwords.
+
+Every change is one transaction of `ControlDatabase.change`, so changes of rights are serialised over all
+processes; that keeps the last administrator when two are removed at once.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, func, select, union, update
+
+from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret
+from stackroom.control.accounts.names import (
+    NO_ROLE,
+    fold_name,
+    is_storable,
+    require_role_name,
+    require_user_name,
+)
+from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
+from stackroom.control.accounts.restrictions import load_restrictions
+from stackroom.control.accounts.rules import (
+    EVERYTHING,
+    Reach,
+    reach_of_roles,
+    reach_of_user,
+    require_manager,
+    require_may_change,
+    require_may_change_role,
+    require_may_enter,
+    require_may_give,
+    require_may_set_quotas,
+)
+from stackroom.control.accounts.users import (
+    EVERYBODY,
+    Role,
+    User,
+    UserFilter,
+    find_user,
+    get_roles,
+    get_user,
+    load_roles,
+    load_users,
+)
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import ConflictError, InputError, NotFoundError
+from stackroom.model.principal import Action, Principal, Quotas
+
+__all__ = ["MOST_A_MINUTE", "Accounts", "Role", "User"]
+
+FIRST_ADMIN = "admin"
+ADMIN_ROLE = "admin"
+BUILTIN_ROLES = ("admin", "agent", "editor", "user")
+USUAL_ROLES = ("user",)
+ONE_TIME_BYTES = 18
+MOST_LISTED = 1000
+
+
+MOST_A_MINUTE = 1_000_000
+
+
+def insert_role(connection: Connection, role: Role) -> None:
+    """Insert a role that does not exist yet."""
+    connection.execute(roles.insert(), {"name": role.name, **_quota_columns(role.quotas)})
+    _put_actions(connection, role.name, role.actions)
+
+
+def replace_role(connection: Connection, role: Role) -> None:
+    """Replace the permissions and quotas of a role."""
+    connection.execute(update(roles).where(roles.c.name == role.name).values(_quota_columns(role.quotas)))
+    connection.execute(role_actions.delete().where(role_actions.c.role == role.name))
+    _put_actions(connection, role.name, role.actions)
+
+
+def delete_unused_role(connection: Connection, role: Role) -> None:
+    """Delete a role; raise ConflictError if users have it."""
+    having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
+    holders = connection.execute(having).scalar_one()
+    if holders:
+        raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
+    connection.execute(roles.delete().where(roles.c.name == role.name))
+
+
+def load_holders(connection: Connection, role: Role) -> list[User]:
+    """Return the users who have a role."""
+    having = select(user_roles.c.user_id).where(user_roles.c.role == role.name)
+    return load_users(connection, connection.execute(select(users).where(users.c.id.in_(having))).all())
+
+
+def require_quotas(quotas: Quotas | None) -> None:
+    """Refuse quotas that are out of range."""
+    if quotas is None:
+        return
+    for number in (quotas.read, quotas.write, quotas.sql):
+        if not 0 <= number <= MOST_A_MINUTE:
+            raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
+
+
+def _put_actions(connection: Connection, name: str, actions: Iterable[Action]) -> None:
+    rows = [{"role": name, "action": str(action)} for action in sorted(actions)]
+    if rows:
+        connection.execute(role_actions.insert(), rows)
+
+
+def _quota_columns(quotas: Quotas | None) -> dict[str, int | None]:
+    if quotas is None:
+        return {"read_quota": None, "write_quota": None, "sql_quota": None}
+    return {"read_quota": quotas.read, "write_quota": quotas.write, "sql_quota": quotas.sql}
+
+
+class Accounts:
+    """The users and roles of one control database."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def is_empty(self) -> bool:
+        """Tell whether there are no users yet."""
+        with self._database.read() as connection:
+            return _count_users(connection) == 0
+
+    def list_users(
+        self, *, offset: int = 0, limit: int = 100, matching: UserFilter = EVERYBODY
+    ) -> tuple[list[User], int]:
+        """Return a page of the users that match, by name, and how many there are."""
+        if offset < 0 or not 1 <= limit <= MOST_LISTED:
+            raise InputError(f"'offset' must be at least 0 and 'limit' 1 to {MOST_LISTED:,}")
+        with self._database.read() as connection:
+            if matching.role is not None:
+                (role,) = get_roles(connection, [matching.role])
+                matching = replace(matching, role=role.name)
+            conditions = matching.conditions()
+            wanted = select(users).where(*conditions).order_by(users.c.name).offset(offset).limit(limit)
+            return load_users(connection, connection.execute(wanted).all()), _count_users(connection, *conditions)
+
+    def get_user(self, name: str) -> User:
+        """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
+        with self._database.read() as connection:
+            return get_user(connection, name)
+
+    def create_user(
+        self,
+        actor: Principal,
+        name: str,
+        *,
+        password: str | None,
+        roles: Sequence[str] = USUAL_ROLES,
+        grants: Iterable[Action] = (),
+    ) -> User:
+        """Create a user; without a password they can use tokens, or a password reset."""
+        require_manager(actor)
+        folded = require_user_name(name)
+        granted = frozenset(grants)
+        stored = None if password is None else _hashed(password, folded)
+        with self._database.change() as connection:
+            given = get_roles(connection, roles)
+            require_may_give(actor, reach_of_roles(given, load_restrictions(connection), besides=granted))
+            if find_user(connection, folded) is not None:
+                raise ConflictError(f"there is a user '{folded}' already; choose another name")
+            user_id = insert_user(connection, folded, created_at=self._now(), password_hash=stored)
+            put_roles(connection, user_id, [role.name for role in given])
+            _put_grants(connection, user_id, granted)
+            return get_user(connection, folded)
+
+    def create_first_admin(self) -> str | None:
+        """Create an administrator if there are no users, and return their one-time secret; else None."""
+        if not self.is_empty():
+            return None
+        secret = _new_one_time_secret()
+        with self._database.change() as connection:
+            if _count_users(connection):
+                return None
+            user_id = insert_user(connection, FIRST_ADMIN, created_at=self._now(), one_time_hash=hash_secret(secret))
+            put_roles(connection, user_id, [ADMIN_ROLE])
+        return secret
+
+    def delete_user(self, actor: Principal, name: str) -> None:
+        """Delete a user with their sessions and tokens."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                connection.execute(users.delete().where(users.c.id == user.id))
+
+    def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
+        """Disable a user, which ends their sessions, or enable them again."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
+            if disabled:
+                end_sessions(connection, user.id, at=self._now())
+            return get_user(connection, user.name)
+
+    def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
+        """End every session of a user, or one session or token of theirs."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            if credential_id is None:
+                end_sessions(connection, user.id, at=self._now())
+            elif not end_credential(connection, user.id, credential_id, at=self._now()):
+                raise NotFoundError(f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid")
+            return user
+
+    def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
+        """Replace the roles of a user."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            given = get_roles(connection, roles)
+            require_may_give(actor, reach_of_roles(given, load_restrictions(connection)))
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                put_roles(connection, user.id, [role.name for role in given])
+            return get_user(connection, user.name)
+
+    def grant(self, actor: Principal, name: str, action: Action) -> User:
+        """Grant a user a permission besides those of their roles; idempotent."""
+        require_manager(actor)
+        require_may_give(actor, Reach(actions=frozenset({action})))
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            _put_grants(connection, user.id, user.granted | {action})
+            return get_user(connection, user.name)
+
+    def revoke(self, actor: Principal, name: str, action: Action) -> User:
+        """Revoke a granted permission; refuse if a role of the user allows it anyway."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            _require_no_role_with(connection, user, action)
+            if action not in user.granted:
+                raise NotFoundError(f"user '{user.name}' does not have {action}")
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                _put_grants(connection, user.id, user.granted - {action})
+            return get_user(connection, user.name)
+
+    def set_password(self, actor: Principal, name: str, password: str) -> None:
+        """Set the password of the actor or of a user they manage, and end that user's sessions."""
+        if fold_name(name) != actor.name:
+            require_manager(actor)
+        stored = _hashed(password, name)
+        with self._database.change() as connection:
+            user = _enterable(connection, actor, name)
+            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+
+    def choose_password(self, name: str, password: str) -> None:
+        """Set the first password of a user who logged in with a one-time password, and end their sessions."""
+        stored = _hashed(password, name)
+        with self._database.change() as connection:
+            user = get_user(connection, name)
+            if user.has_password:
+                raise ConflictError(f"user '{user.name}' has a password already: log in with it")
+            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+
+    def reset_password(self, actor: Principal, name: str) -> str:
+        """Replace a user's password with a one-time secret, which is returned, and end their sessions."""
+        require_manager(actor)
+        secret = _new_one_time_secret()
+        with self._database.change() as connection:
+            user = _enterable(connection, actor, name)
+            self._put_secrets(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
+        return secret
+
+    def check_login(self, name: str, password: str) -> User | None:
+        """Return the user if the password is right, else None; the time does not tell which of the two was wrong."""
+        folded = fold_name(name)
+        row = self._find_row(folded)
+        is_right = verify_password(None if row is None else row.password_hash, password)
+        one_time_hash = "" if row is None else row.one_time_hash or ""
+        is_one_time = hmac.compare_digest(one_time_hash, hash_secret(password))
+        if row is None or row.disabled or not (is_right or is_one_time):
+            return None
+        if not is_right and not self._use_up(row.id, one_time_hash):
+            return None
+        with self._database.read() as connection:
+            user = find_user(connection, folded)
+        return None if user is None or user.disabled else user
+
+    def list_roles(self) -> list[Role]:
+        """Return every role, ordered by name."""
+        with self._database.read() as connection:
+            return load_roles(connection)
+
+    def create_role(self, actor: Principal, name: str, actions: Iterable[Action], quotas: Quotas | None) -> Role:
+        """Create a role."""
+        require_manager(actor)
+        role = Role(name=require_role_name(name), actions=frozenset(actions), quotas=quotas)
+        _require_may_make(actor, role)
+        with self._database.change() as connection:
+            if role.name in {one.name for one in load_roles(connection)}:
+                raise ConflictError(f"there is a role '{role.name}' already; choose another name")
+            insert_role(connection, role)
+            return get_roles(connection, [role.name])[0]
+
+    def change_role(self, actor: Principal, name: str, change: Callable[[Role], Role]) -> Role:
+        """Change the permissions and quotas of a role; the actor must be able to change every user who has it."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            role = _changeable_role(connection, actor, name)
+            changed = change(role)
+            _require_may_make(actor, changed)
+            if role.name == ADMIN_ROLE and changed.actions != role.actions:
+                raise ConflictError(f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be changed")
+            for user in load_holders(connection, role):
+                _require_changeable(connection, actor, user)
+            with _admin_left(connection, f"role '{role.name}' makes the last administrator"):
+                replace_role(connection, changed)
+            return get_roles(connection, [role.name])[0]
+
+    def delete_role(self, actor: Principal, name: str) -> None:
+        """Delete a role that no user has."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            role = _changeable_role(connection, actor, name)
+            if role.name in BUILTIN_ROLES:
+                raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
+            delete_unused_role(connection, role)
+
+    def _find_row(self, name: str) -> Row[Any] | None:
+        if not is_storable(name):
+            return None
+        with self._database.read() as connection:
+            return connection.execute(select(users).where(users.c.name == name)).one_or_none()
+
+    def _put_secrets(
+        self, connection: Connection, user: User, *, password_hash: str | None, one_time_hash: str | None
+    ) -> None:
+        values = {"password_hash": password_hash, "one_time_hash": one_time_hash}
+        connection.execute(update(users).where(users.c.id == user.id).values(values))
+        end_sessions(connection, user.id, at=self._now())
+
+    def _use_up(self, user_id: int, one_time_hash: str) -> bool:
+        """Consume a one-time secret; True for exactly one of several concurrent callers."""
+        is_there = (users.c.id == user_id) & (users.c.one_time_hash == one_time_hash) & users.c.disabled.is_(False)
+        with self._database.begin() as connection:
+            taken = connection.execute(update(users).where(is_there).values(one_time_hash=None))
+            return taken.rowcount == 1
+
+
+def insert_user(
+    connection: Connection,
+    name: str,
+    *,
+    created_at: datetime,
+    password_hash: str | None = None,
+    one_time_hash: str | None = None,
+    external: bool = False,
+) -> int:
+    """Insert a user without permissions, and return their id."""
+    row = {
+        "name": name,
+        "password_hash": password_hash,
+        "one_time_hash": one_time_hash,
+        "disabled": False,
+        "external": external,
+        "created_at": created_at,
+    }
+    return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
+
+
+def put_roles(connection: Connection, user_id: int, names: Iterable[str]) -> None:
+    """Replace the roles of a user."""
+    connection.execute(user_roles.delete().where(user_roles.c.user_id == user_id))
+    rows = [{"user_id": user_id, "role": name} for name in names]
+    if rows:
+        connection.execute(user_roles.insert(), rows)
+
+
+def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
+    connection.execute(user_grants.delete().where(user_grants.c.user_id == user_id))
+    rows = [{"user_id": user_id, "action": str(action)} for action in sorted(actions)]
+    if rows:
+        connection.execute(user_grants.insert(), rows)
+
+
+def _changeable(connection: Connection, actor: Principal, name: str) -> User:
+    """Return the user; raise ForbiddenError if the actor may not change them."""
+    user = get_user(connection, name)
+    _require_changeable(connection, actor, user)
+    return user
+
+
+def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
+
+
+def _enterable(connection: Connection, actor: Principal, name: str) -> User:
+    """Return the user; raise ForbiddenError if the actor may not set their password."""
+    user = get_user(connection, name)
+    require_may_enter(actor, user, reach_of_user(user, load_restrictions(connection)))
+    if user.external:
+        raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here")
+    return user
+
+
+def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
+    """Return the role; raise ForbiddenError if the actor may not change it."""
+    (role,) = get_roles(connection, [name])
+    require_may_change_role(actor, role, reach_of_roles([role], load_restrictions(connection)))
+    return role
+
+
+def _require_may_make(actor: Principal, role: Role) -> None:
+    require_quotas(role.quotas)
+    require_may_give(actor, Reach(actions=role.actions))
+    require_may_set_quotas(actor, role.quotas)
+
+
+def _require_no_role_with(connection: Connection, user: User, action: Action) -> None:
+    giving = [role.name for role in get_roles(connection, user.roles) if action in role.actions]
+    if giving:
+        named = " and ".join(f"'{name}'" for name in giving)
+        raise ConflictError(
+            f"user '{user.name}' has {action} by the role {named}: change their roles instead (to '{NO_ROLE}' for no "
+            f"role at all), then grant what they should keep"
+        )
+
+
+@contextmanager
+def _admin_left(connection: Connection, reason: str) -> Iterator[None]:
+    """Refuse the changes of this block if they leave no enabled administrator where there was one."""
+    had_one = _has_admin(connection)
+    yield
+    if had_one and not _has_admin(connection):
+        raise ConflictError(f"{reason}: give another user the role {ADMIN_ROLE} first")
+
+
+def _has_admin(connection: Connection) -> bool:
+    by_role = select(user_roles.c.user_id, role_actions.c.action).join(
+        role_actions, role_actions.c.role == user_roles.c.role
+    )
+    allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
+    holding_all = (
+        select(allowed.c.user_id)
+        .join(users, users.c.id == allowed.c.user_id)
+        .where(users.c.disabled.is_(False))
+        .group_by(allowed.c.user_id)
+        .having(func.count() == len(EVERYTHING))
+        .limit(1)
+    )
+    return connection.execute(holding_all).first() is not None
+
+
+def _count_users(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(users).where(*conditions)).scalar_one())
+
+
+def _hashed(password: str, user_name: str) -> str:
+    require_good_password(password, user_name=user_name)
+    return hash_password(password)
+
+
+def _new_one_time_secret() -> str:
+    return secrets.token_urlsafe(ONE_TIME_BYTES)

@@ -1,0 +1,386 @@
+"""Sessions and tokens: bearer secrets that are shown once and stored as their SHA-256.
+
+A session comes from a login and lasts for hours; a token is for programs, may be narrowed to permissions (scopes) and
+catalogues, and is valid until it expires or is revoked.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, true, update
+
+from stackroom.control.accounts.names import fold_name
+from stackroom.control.accounts.restrictions import load_restrictions
+from stackroom.control.accounts.rules import (
+    EVERYTHING,
+    Reach,
+    reach_of_user,
+    require_may_change,
+    require_may_end,
+    require_may_give,
+    require_may_issue,
+)
+from stackroom.control.accounts.users import User, find_user, get_user, load_users
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import credentials, users
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    UnauthenticatedError,
+)
+from stackroom.library import require_name
+from stackroom.model.principal import Action, Principal
+
+PREFIXES: Mapping[str, str] = {"session": "stk_s_", "token": "stk_t_"}
+SECRET_BYTES = 32
+ID_BYTES = 6
+LONGEST_SECRET = 256
+SESSION_LASTS = timedelta(hours=12)
+LONGEST_TOKEN = timedelta(days=3650)
+KEPT_AFTER_END = timedelta(days=30)
+"""How long an ended session is still listed."""
+NOTED_EVERY = timedelta(minutes=1)
+NO_SCOPES: frozenset[Action] = frozenset()
+MOST_TOKENS = 50
+MOST_LIVE = 10_000
+MOST_AT_ONCE = 500
+"""How many ids are looked up in one query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """A session or token, without its secret."""
+
+    id: str
+    kind: Literal["session", "token"]
+    user: str
+    name: str
+    scopes: frozenset[Action] | None
+    """None: every permission of its user."""
+    catalogues: frozenset[str] | None
+    """None: every catalogue that its user may see."""
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked: bool
+
+    @property
+    def must_choose_password(self) -> bool:
+        """Whether it is a session that began with a one-time password: those alone have no permission."""
+        return self.kind == "session" and self.scopes == NO_SCOPES
+
+
+class IssuedCredential(NamedTuple):
+    """A new session or token with its secret, which is shown once and stored only as a hash."""
+
+    secret: str
+    credential: Credential
+
+
+class Credentials:
+    """The sessions and tokens of one control database."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def issue_session(
+        self, user: User, *, lasts: timedelta = SESSION_LASTS, must_choose_password: bool = False
+    ) -> IssuedCredential:
+        """Issue a session to a user who has logged in; refuse if they were deleted or disabled since.
+
+        `must_choose_password`: it has no permission, for a user who logged in with a one-time password.
+        """
+        now = self._now()
+        ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
+        with self._database.begin() as connection:
+            is_theirs = and_(credentials.c.user_id == user.id, credentials.c.kind == "session")
+            connection.execute(delete(credentials).where(is_theirs, ended))
+            present = find_user(connection, user.name)
+            if present is None or present.id != user.id or present.disabled:
+                raise UnauthenticatedError(f"user '{user.name}' can no longer log in")
+            scopes = NO_SCOPES if must_choose_password else None
+            return _issue(connection, user, kind="session", scopes=scopes, created_at=now, expires_at=now + lasts)
+
+    def issue_token(
+        self,
+        actor: Principal,
+        user_name: str,
+        *,
+        name: str,
+        scopes: Iterable[Action] | None = None,
+        catalogues: Iterable[str] | None = None,
+        expires_in: timedelta | None = None,
+    ) -> IssuedCredential:
+        """Issue a token to the actor, or to a user whom they manage."""
+        now = self._now()
+        _require_token_name(name)
+        _require_lifetime(expires_in)
+        narrowed = None if scopes is None else frozenset(scopes)
+        confined = _confined(catalogues)
+        with self._database.change() as connection:
+            user = _owner(connection, actor, user_name)
+            require_may_issue(actor, user, confined)
+            allowed = _allowed_scopes(actor, user, narrowed)
+            _require_room(connection, user, name, now=now)
+            return _issue(
+                connection,
+                user,
+                kind="token",
+                name=name,
+                scopes=allowed,
+                catalogues=confined,
+                created_at=now,
+                expires_at=None if expires_in is None else now + expires_in,
+            )
+
+    def list_of(self, user_name: str) -> list[Credential]:
+        """Return the sessions and tokens of a user, newest first, ended ones included."""
+        with self._database.read() as connection:
+            user = get_user(connection, user_name)
+            newest_first = (credentials.c.created_at.desc(), credentials.c.id)
+            rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
+            return [_credential(row) for row in rows]
+
+    def list_live(self, *, used_since: datetime | None = None) -> list[Credential]:
+        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
+        now, is_session = self._now(), credentials.c.kind == "session"
+        is_used = true() if used_since is None else or_(is_session, credentials.c.last_used_at >= used_since)
+        is_live = and_(
+            credentials.c.revoked_at.is_(None),
+            or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
+            is_used,
+            users.c.disabled.is_(False),
+        )
+        order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
+        with self._database.read() as connection:
+            return [
+                _credential(row) for row in connection.execute(_selected(is_live).order_by(*order).limit(MOST_LIVE))
+            ]
+
+    def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
+        """Revoke a session or token of the actor, or of a user whom they manage.
+
+        `shown` is the id of the actor's own credential, which may revoke itself, but no wider one of the same user.
+        """
+        unknown = NotFoundError(f"no session or token {credential_id[:80]!r}; list them to see their ids")
+        if not credential_id.isalnum():
+            raise unknown
+        with self._database.change() as connection:
+            row = connection.execute(_selected(credentials.c.id == credential_id)).one_or_none()
+            if row is None or (row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions):
+                raise unknown
+            if row.user != actor.name:
+                _require_changeable(connection, actor, get_user(connection, row.user))
+            elif credential_id != shown:
+                ended = _credential(row)
+                user = get_user(connection, row.user)
+                require_may_end(actor, user, scopes=ended.scopes, catalogues=ended.catalogues)
+            connection.execute(_ending(self._now()).where(credentials.c.id == credential_id))
+
+    def revoke_secret(self, secret: str) -> bool:
+        """Revoke the session or token of this secret; tell whether it was still valid."""
+        if not is_issued_here(secret):
+            return False
+        with self._database.change() as connection:
+            ended = connection.execute(_ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret)))
+            return ended.rowcount == 1
+
+    def find(self, secret: str) -> tuple[Credential, User] | None:
+        """Return the credential of a valid secret with its user, else None; its last use is recorded once a minute."""
+        with self._database.read() as connection:
+            found = find_by_secret(connection, secret, now=self._now())
+        if found is not None:
+            self.record_use([found[0]])
+        return found
+
+    def record_use(self, used: Iterable[Credential]) -> None:
+        """Record the last use of credentials, unless it was recorded within the last minute."""
+        now = self._now()
+        due = [one.id for one in used if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY]
+        if not due:
+            return
+        noting = update(credentials).where(credentials.c.id == bindparam("used")).values(last_used_at=now)
+        # A caller is not refused because this cannot be written: it is for people to look at only.
+        with suppress(StorageError), self._database.begin() as connection:
+            connection.execute(noting, [{"used": one} for one in sorted(due)])
+
+
+def is_issued_here(secret: str) -> bool:
+    """Tell whether a secret has the form of those that this server issues."""
+    return secret.startswith(tuple(PREFIXES.values())) and len(secret) <= LONGEST_SECRET and secret.isascii()
+
+
+def hash_secret(secret: str) -> str:
+    """Return the hash that is stored in place of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tuple[Credential, User] | None:
+    """Return the credential of a secret with its user, if it is valid at that time; else None."""
+    if not is_issued_here(secret):
+        return None
+    digest = hash_secret(secret)
+    row = connection.execute(_selected(credentials.c.secret_hash == digest)).one_or_none()
+    if row is None or not hmac.compare_digest(row.secret_hash, digest):
+        return None
+    return _with_users(connection, [row], now=now).get(row.id)
+
+
+def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) -> dict[str, tuple[Credential, User]]:
+    """Return those of the credentials with these ids that are valid at that time."""
+    found: dict[str, tuple[Credential, User]] = {}
+    for start in range(0, len(ids), MOST_AT_ONCE):
+        rows = connection.execute(_selected(credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]))).all()
+        found |= _with_users(connection, rows, now=now)
+    return found
+
+
+def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
+    """End every session of a user, within the caller's transaction."""
+    connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
+
+
+def end_credential(connection: Connection, user_id: int, credential_id: str, *, at: datetime) -> bool:
+    """End one session or token of a user, within the caller's transaction; tell whether it was valid."""
+    if not credential_id.isalnum():
+        return False
+    is_theirs = and_(credentials.c.user_id == user_id, credentials.c.id == credential_id)
+    return connection.execute(_ending(at).where(is_theirs)).rowcount == 1
+
+
+def _with_users(
+    connection: Connection, rows: Sequence[Row[Any]], *, now: datetime
+) -> dict[str, tuple[Credential, User]]:
+    valid = [row for row in rows if row.revoked_at is None and (row.expires_at is None or row.expires_at > now)]
+    owners = connection.execute(select(users).where(users.c.id.in_({row.user_id for row in valid}))).all()
+    known = {user.id: user for user in load_users(connection, owners) if not user.disabled}
+    return {row.id: (_credential(row), known[row.user_id]) for row in valid if row.user_id in known}
+
+
+def _selected(condition: ColumnElement[bool]) -> Any:
+    return select(credentials, users.c.name.label("user")).join(users).where(condition)
+
+
+def _ending(at: datetime) -> Update:
+    return update(credentials).where(credentials.c.revoked_at.is_(None)).values(revoked_at=at)
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(
+        id=row.id,
+        kind=row.kind,
+        user=row.user,
+        name=row.name,
+        scopes=None if row.scopes is None else frozenset(Action(scope) for scope in row.scopes),
+        catalogues=row.catalogues,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked=row.revoked_at is not None,
+    )
+
+
+def _issue(
+    connection: Connection,
+    user: User,
+    *,
+    kind: Literal["session", "token"],
+    created_at: datetime,
+    expires_at: datetime | None,
+    name: str = "",
+    scopes: frozenset[Action] | None = None,
+    catalogues: frozenset[str] | None = None,
+) -> IssuedCredential:
+    secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
+    credential = Credential(
+        id=secrets.token_hex(ID_BYTES),
+        kind=kind,
+        user=user.name,
+        name=name,
+        scopes=scopes,
+        catalogues=catalogues,
+        created_at=created_at,
+        expires_at=expires_at,
+        last_used_at=None,
+        revoked=False,
+    )
+    row = {
+        "id": credential.id,
+        "kind": kind,
+        "user_id": user.id,
+        "name": name,
+        "secret_hash": hash_secret(secret),
+        "scopes": scopes,
+        "catalogues": catalogues,
+        "created_at": created_at,
+        "expires_at": expires_at,
+    }
+    connection.execute(credentials.insert(), row)
+    return IssuedCredential(secret, credential)
+
+
+def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
+    """Return the user a token is for; raise ForbiddenError if the actor may not issue tokens for them."""
+    if fold_name(user_name) != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions:
+        raise ForbiddenError(f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}")
+    user = get_user(connection, user_name)
+    if user.name != actor.name:
+        _require_changeable(connection, actor, user)
+    return user
+
+
+def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
+
+
+def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
+    """Return the scopes of a token; refuse scopes that its user or the actor does not have."""
+    beyond = sorted((scopes or frozenset()) - user.actions)
+    if beyond:
+        known = ", ".join(sorted(user.actions)) or "nothing"
+        raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
+    require_may_give(actor, Reach(actions=user.actions if scopes is None else scopes))
+    # The actor knows the secret, and must not gain what the user is granted later.
+    is_for_another = actor.name != user.name and actor.actions != EVERYTHING
+    return user.actions if scopes is None and is_for_another else scopes
+
+
+def _confined(catalogues: Iterable[str] | None) -> frozenset[str] | None:
+    confined = None if catalogues is None else frozenset(catalogues)
+    for name in confined or ():
+        require_name(name)
+    return confined
+
+
+def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:
+    is_valid = and_(
+        credentials.c.revoked_at.is_(None),
+        or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
+    )
+    is_token = and_(credentials.c.user_id == user.id, credentials.c.kind == "token")
+    names = set(connection.execute(select(credentials.c.name).where(is_token, is_valid)).scalars())
+    if name in names:
+        raise ConflictError(f"user '{user.name}' has a token called '{name}': revoke it, or choose another name")
+    if len(names) >= MOST_TOKENS:
+        raise ConflictError(f"user '{user.name}' has {MOST_TOKENS} tokens, which is the most: revoke one first")
+
+
+def _require_token_name(name: str) -> None:
+    if not 1 <= len(name) <= 64 or not name.isprintable() or not name.strip():
+        raise InputError("'name' of a token must have 1 to 64 printable characters")
+
+
+def _require_lifetime(expires_in: timedelta | None) -> None:
+    if expires_in is not None and not timedelta(0) < expires_in <= LONGEST_TOKEN:
+        raise InputError(f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days")

@@ -1,0 +1,327 @@
+"""A cache from bearer secrets (as SHA-256) to identities: a user, their permissions and the limits of the credential.
+
+Invariant: every entry was read at `_version`, the version of the database's rights. An entry is used only while it is
+fresh: the database's change stamp equals `_stamp`, which was taken before `_version` was read, and `_version` was read
+at most `FRESH_S` ago. So a change of rights by this process, or by any process on SQLite, ends every entry at once; a
+change by another process on PostgreSQL ends them within `FRESH_S`, and so does a database that does not answer.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from stackroom.control.accounts.credentials import (
+    Credential,
+    Credentials,
+    find_by_ids,
+    find_by_secret,
+    hash_secret,
+    is_issued_here,
+)
+from stackroom.control.accounts.restrictions import Restrictions, hidden_among, load_restrictions
+from stackroom.control.accounts.users import User, find_user, load_roles
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import StorageError
+from stackroom.model.principal import Action, Identity, Principal, Quotas
+from stackroom.model.scope import Visibility
+
+LOG = logging.getLogger(__name__)
+MOST_KEPT = 10_000
+FRESH_S = 1.0
+"""How long entries are used without reading the version again."""
+EXTERNAL_KEPT_S = 300.0
+"""How long a bearer token of an external issuer is cached before its signature is checked again."""
+NOTED_EVERY_S = 60.0
+EXTERNAL_ID = "jwt-"
+"""Prefix of the credential ids of an external issuer's tokens."""
+
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """A snapshot of role quotas and catalogue restrictions."""
+
+    quotas: Mapping[str, Quotas]
+    """Role → its quotas; a role without its own has the usual ones."""
+    usual_quotas: Quotas
+    restrictions: Restrictions
+
+    def principal(
+        self, user: User, *, scopes: frozenset[Action] | None = None, catalogues: frozenset[str] | None = None
+    ) -> Principal:
+        """Return the user as a caller, narrowed to these permissions and catalogues.
+
+        A caller who is narrowed to less than ServerAdmin sees what a user without it sees.
+        """
+        actions = user.actions if scopes is None else user.actions & scopes
+        audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
+        hidden = hidden_among(self.restrictions, user, actions)
+        return Principal(
+            name=user.name,
+            actions=actions,
+            visibility=Visibility(audiences=audiences, only=catalogues, hidden=hidden),
+            quotas=self._most_generous([self.quotas[role] for role in user.roles]),
+        )
+
+    def _most_generous(self, quotas: Sequence[Quotas]) -> Quotas:
+        if not quotas:
+            return self.usual_quotas
+        return Quotas(
+            read=max(one.read for one in quotas),
+            write=max(one.write for one in quotas),
+            sql=max(one.sql for one in quotas),
+        )
+
+
+def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
+    """Read the present role quotas and catalogue restrictions."""
+    return Rights(
+        quotas={role.name: role.quotas or usual_quotas for role in load_roles(connection)},
+        usual_quotas=usual_quotas,
+        restrictions=load_restrictions(connection),
+    )
+
+
+class Issuer(Protocol):
+    """An external issuer of bearer tokens."""
+
+    def verify(self, token: str) -> tuple[User, frozenset[Action] | None, datetime] | None:
+        """Return a token's user, its scopes (None: not narrowed) and when it expires; None if it is not valid."""
+        ...
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A cache entry."""
+
+    identity: Identity
+    credential: Credential | None
+    believed_until: float = float("inf")
+    is_used: bool = False
+
+
+class IdentityCache:
+    """Resolves a bearer secret to an Identity, or None. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        database: ControlDatabase,
+        *,
+        default_quotas: Quotas,
+        external: Issuer | None = None,
+        now: Callable[[], datetime] = utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._credentials = Credentials(database, now=now)
+        self._default_quotas = default_quotas
+        self._external = external
+        self._now = now
+        self._monotonic = monotonic
+        self._guard = threading.Lock()
+        self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
+        self._by_credential: OrderedDict[str, Identity] = OrderedDict()
+        self._stamp: tuple[int, int] | None = None
+        """The change stamp that was taken just before `_version` was read; a different one makes entries stale."""
+        self._version = database.version()
+        self._reported_version = self._version
+        """The version that `refresh` last reported; `identify` may have read a newer one since."""
+        self._read_at = float("-inf")
+        """When `_version` was read, by the monotonic clock."""
+        self._is_down = False
+        """Whether the database failed to answer the last `refresh`."""
+        self._noted_at = monotonic()
+
+    def recall(self, secret: str) -> Identity | None:
+        """Resolve a secret from the cache, without waiting; None: not cached or stale, call `identify`."""
+        key = hash_secret(secret)
+        at, change_stamp = self._monotonic(), self._database.change_stamp()
+        with self._guard:
+            kept = self._by_secret.get(key)
+            if kept is None or not self._is_fresh(at, change_stamp) or at > kept.believed_until:
+                return None
+            self._by_secret.move_to_end(key)
+            kept.is_used = True
+        return kept.identity if self._is_running(kept.identity) else None
+
+    def identify(self, secret: str) -> Identity | None:
+        """Resolve a secret by the database, or by the external issuer's signature, and cache it; None: not valid."""
+        is_ours = is_issued_here(secret)
+        if not is_ours and self._external is None:
+            return None
+        version = self._read_version()
+        kept = self._from_database(secret) if is_ours else self._from_issuer(secret)
+        if kept is None:
+            return None
+        if kept.credential is not None:
+            self._credentials.record_use([kept.credential])
+        self._keep(kept, hash_secret(secret), version=version)
+        return kept.identity
+
+    def refresh(self) -> bool:
+        """Read the database's version; if it changed since the last call, drop every entry and return True.
+
+        A database that does not answer is logged, and every entry is stale a second after it last did.
+        """
+        try:
+            version = self._read_version()
+        except StorageError as error:
+            if not self._is_down:
+                LOG.warning("no caller can be authenticated until the control database answers: %s", error.message)
+            self._is_down = True
+            return False
+        self._is_down = False
+        self._note_uses()
+        before, self._reported_version = self._reported_version, version
+        return version != before
+
+    def current(self, identities: Sequence[Identity]) -> list[Identity | None]:
+        """Return each identity with the rights that it has now, None where it is no longer valid; for open streams.
+
+        Identities that are not cached are read together; while the database does not answer, they count as not valid.
+        """
+        known = self._are_cached(identities)
+        unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
+        found: Mapping[Identity, Identity] = {}
+        if unknown and not (self._is_down and self._monotonic() > self._read_at + FRESH_S):
+            with suppress(StorageError):
+                found = self._read_again(unknown)
+        return [one if is_known else found.get(one) for one, is_known in zip(identities, known, strict=True)]
+
+    def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
+        """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
+        scopes, catalogues = (None, None) if credential is None else (credential.scopes, credential.catalogues)
+        with self._database.read() as connection:
+            return load_rights(connection, self._default_quotas).principal(user, scopes=scopes, catalogues=catalogues)
+
+    def _read_version(self) -> int:
+        """Return the database's version, having dropped entries that were read at another one."""
+        # The stamp comes first, so that a change between the two reads makes it differ.
+        asked_at, change_stamp = self._monotonic(), self._database.change_stamp()
+        version = self._database.version()
+        with self._guard:
+            if asked_at < self._read_at:  # a later read was answered sooner
+                return version
+            if version != self._version:
+                self._by_secret.clear()
+                self._by_credential.clear()
+                self._version = version
+            self._read_at, self._stamp = asked_at, change_stamp
+        return version
+
+    def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
+        """Tell whether entries may be used; called with the lock held."""
+        return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S
+
+    def _keep(self, kept: _Kept, key: str, *, version: int) -> None:
+        with self._guard:
+            # An identity that was read while rights changed is used once, and not cached.
+            if version == self._version:
+                _put(self._by_secret, key, kept)
+                _put(self._by_credential, kept.identity.credential_id, kept.identity)
+
+    def _from_database(self, secret: str) -> _Kept | None:
+        with self._database.read() as connection:
+            found = find_by_secret(connection, secret, now=self._now())
+            if found is None:
+                return None
+            credential, user = found
+            rights = load_rights(connection, self._default_quotas)
+        return _Kept(_identity(credential, user, rights), credential)
+
+    def _from_issuer(self, token: str) -> _Kept | None:
+        found = None if self._external is None else self._external.verify(token)
+        if found is None:
+            return None
+        user, scopes, expires_at = found
+        with self._database.read() as connection:
+            rights = load_rights(connection, self._default_quotas)
+        identity = Identity(
+            principal=rights.principal(user, scopes=scopes),
+            credential_id=f"{EXTERNAL_ID}{hash_secret(token)[:16]}",
+            expires_at=expires_at,
+            scopes=scopes,
+        )
+        return _Kept(identity, None, believed_until=self._monotonic() + EXTERNAL_KEPT_S)
+
+    def _is_running(self, identity: Identity) -> bool:
+        return identity.expires_at is None or identity.expires_at > self._now()
+
+    def _are_cached(self, identities: Iterable[Identity]) -> list[bool]:
+        """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
+        at, change_stamp = self._monotonic(), self._database.change_stamp()
+        with self._guard:
+            is_fresh = self._is_fresh(at, change_stamp)
+            kept = [self._by_credential.get(one.credential_id) == one for one in identities]
+        return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
+
+    def _read_again(self, identities: Iterable[Identity]) -> Mapping[Identity, Identity]:
+        """Return those identities that are still valid, each with the rights that it has now, and cache these."""
+        version = self._read_version()
+        running = [one for one in identities if self._is_running(one)]
+        with self._database.read() as connection:
+            found = _find_current(connection, running, load_rights(connection, self._default_quotas), now=self._now())
+        with self._guard:
+            for one in found.values() if version == self._version else ():
+                _put(self._by_credential, one.credential_id, one)
+        return found
+
+    def _note_uses(self) -> None:
+        """Once a minute, record in the database which credentials were used since."""
+        at = self._monotonic()
+        if at - self._noted_at < NOTED_EVERY_S:
+            return
+        self._noted_at = at
+        with self._guard:
+            used = [kept for kept in self._by_secret.values() if kept.is_used]
+            for kept in used:
+                kept.is_used = False
+        self._credentials.record_use(kept.credential for kept in used if kept.credential is not None)
+
+
+def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
+    return Identity(
+        principal=rights.principal(user, scopes=credential.scopes, catalogues=credential.catalogues),
+        credential_id=credential.id,
+        expires_at=credential.expires_at,
+        scopes=credential.scopes,
+        must_choose_password=credential.must_choose_password,
+    )
+
+
+def _find_current(
+    connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
+) -> dict[Identity, Identity]:
+    """Return those identities that the database has, each with the rights that it has now."""
+    ids = {one.credential_id for one in identities if not one.credential_id.startswith(EXTERNAL_ID)}
+    credentials = find_by_ids(connection, sorted(ids), now=now).values()
+    present = {credential.id: _identity(credential, user, rights) for credential, user in credentials}
+    found = {one: present.get(one.credential_id) or _find_external(connection, one, rights) for one in identities}
+    return {before: after for before, after in found.items() if after is not None}
+
+
+def _find_external(connection: Connection, identity: Identity, rights: Rights) -> Identity | None:
+    """Return the identity of an external issuer's token with the rights that its user has now; else None."""
+    user = find_user(connection, identity.principal.name)
+    if not identity.credential_id.startswith(EXTERNAL_ID) or user is None or user.disabled:
+        return None
+    return replace(identity, principal=rights.principal(user, scopes=identity.scopes))
+
+
+def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
+    """Add an entry, and evict the least recently used ones beyond `MOST_KEPT`."""
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > MOST_KEPT:
+        kept.popitem(last=False)

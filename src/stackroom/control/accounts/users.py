@@ -1,0 +1,168 @@
+"""Users and roles as values, and the queries that read them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, or_, select
+
+from stackroom.control.accounts.names import fold_name, is_storable
+from stackroom.control.database.tables import credentials, role_actions, roles, user_grants, user_roles, users
+from stackroom.errors import NotFoundError, did_you_mean
+from stackroom.model.principal import Action, Quotas
+
+MOST_SUGGESTED_FROM = 1000
+"""How many names are searched for one near a misspelt one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A user."""
+
+    id: int
+    name: str
+    roles: tuple[str, ...]
+    granted: frozenset[Action]
+    """Permissions besides those of their roles."""
+    actions: frozenset[Action]
+    """All permissions: those of their roles, and those granted."""
+    disabled: bool
+    external: bool
+    """Whether they log in at an external issuer."""
+    has_password: bool
+    has_one_time_password: bool
+    """Whether a one-time password waits to be used."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A named set of permissions, with rate limits."""
+
+    name: str
+    actions: frozenset[Action]
+    quotas: Quotas | None
+    """None: those of the settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFilter:
+    """The users that a list is about: those who meet every condition that is not None."""
+
+    role: str | None = None
+    action: Action | None = None
+    disabled: bool | None = None
+    never_logged_in: bool | None = None
+    """Whether they have had no session and used no token."""
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the table of users."""
+        found: list[ColumnElement[bool]] = []
+        if self.role is not None:
+            found.append(users.c.id.in_(select(user_roles.c.user_id).where(user_roles.c.role == self.role)))
+        if self.action is not None:
+            found.append(_has_action(self.action))
+        if self.disabled is not None:
+            found.append(users.c.disabled.is_(self.disabled))
+        if self.never_logged_in is not None:
+            found.append(_has_logged_in().is_(not self.never_logged_in))
+        return found
+
+
+EVERYBODY = UserFilter()
+
+
+def _has_action(action: Action) -> ColumnElement[bool]:
+    giving = select(role_actions.c.role).where(role_actions.c.action == str(action))
+    by_role = select(user_roles.c.user_id).where(user_roles.c.role.in_(giving))
+    granted = select(user_grants.c.user_id).where(user_grants.c.action == str(action))
+    return or_(users.c.id.in_(by_role), users.c.id.in_(granted))
+
+
+def _has_logged_in() -> ColumnElement[bool]:
+    """Return the condition that a user was here: with a session, a token, or a token of an external issuer."""
+    was_used = or_(credentials.c.kind == "session", credentials.c.last_used_at.is_not(None))
+    return or_(users.c.external, users.c.id.in_(select(credentials.c.user_id).where(was_used)))
+
+
+def find_user(connection: Connection, name: str) -> User | None:
+    """Return the user of this name, or None."""
+    folded = fold_name(name)
+    if not is_storable(folded):
+        return None
+    rows = connection.execute(select(users).where(users.c.name == folded)).all()
+    return load_users(connection, rows)[0] if rows else None
+
+
+def get_user(connection: Connection, name: str) -> User:
+    """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
+    user = find_user(connection, name)
+    if user is None:
+        known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
+        raise NotFoundError(f"no user {name[:80]!r}{did_you_mean(fold_name(name), known)}")
+    return user
+
+
+def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
+    """Return the users of these rows, in the same order, with their permissions."""
+    ids = [row.id for row in rows]
+    of_roles = {role.name: role.actions for role in load_roles(connection)}
+    has = user_roles.c
+    having = select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
+    role_names = _grouped(connection.execute(having).all())
+    granting = select(user_grants.c.user_id, user_grants.c.action).where(user_grants.c.user_id.in_(ids))
+    grants = _grouped(connection.execute(granting).all())
+    return [
+        _user(row, tuple(role_names[row.id]), frozenset(Action(one) for one in grants[row.id]), of_roles)
+        for row in rows
+    ]
+
+
+def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_roles: Any) -> User:
+    return User(
+        id=row.id,
+        name=row.name,
+        roles=names,
+        granted=granted,
+        actions=granted.union(*(of_roles[name] for name in names)),
+        disabled=row.disabled,
+        external=row.external,
+        has_password=row.password_hash is not None,
+        has_one_time_password=row.one_time_hash is not None,
+        created_at=row.created_at,
+    )
+
+
+def load_roles(connection: Connection) -> list[Role]:
+    """Return every role, ordered by name."""
+    actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
+    return [
+        Role(name=row.name, actions=frozenset(Action(one) for one in actions[row.name]), quotas=_quotas(row))
+        for row in connection.execute(select(roles).order_by(roles.c.name))
+    ]
+
+
+def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
+    """Return the roles of these names, ordered by name; raise NotFoundError for an unknown one."""
+    known = {role.name: role for role in load_roles(connection)}
+    wanted = sorted({name.lower() for name in names})
+    for name in wanted:
+        if name not in known:
+            there = ", ".join(known)
+            raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}")
+    return [known[name] for name in wanted]
+
+
+def _quotas(row: Row[Any]) -> Quotas | None:
+    if row.read_quota is None:
+        return None
+    return Quotas(read=row.read_quota, write=row.write_quota, sql=row.sql_quota)
+
+
+def _grouped(pairs: Iterable[Any]) -> defaultdict[Any, list[str]]:
+    groups: defaultdict[Any, list[str]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups

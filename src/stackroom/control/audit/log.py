@@ -1,0 +1,230 @@
+"""The audit log: every call, in rows of a hash chain (`chain`), which `reading` reads.
+
+Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
+nothing can be written, calls are refused in the end rather than go unaudited. Old rows can be pruned, which the chain
+records. Commit point: the end of a transaction in which `extend_chain` is called.
+"""
+
+import json
+import logging
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+
+from stackroom.control.audit.chain import PRUNING, AuditReport, ChainCheck, Head, hash_of, parse_head
+from stackroom.control.audit.reading import (
+    COLUMNS,
+    AuditFilter,
+    AuditPage,
+    AuditRow,
+    PartReport,
+    find_anchor,
+    find_head,
+    follow_rows,
+    list_rows,
+    read_page,
+    verify_all,
+    verify_part,
+)
+from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
+from stackroom.control.database.begun_calls import begun_call
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import audit, audit_anchor, audit_head, storable
+from stackroom.control.database.time_columns import to_microseconds, utc_now
+from stackroom.errors import InputError, StorageError
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import LOCAL_USER
+
+__all__ = ["AuditFilter", "AuditLog", "AuditPage", "AuditReport", "AuditRow", "PartReport"]
+
+LOG = logging.getLogger(__name__)
+LIMITS = BatchLimits(group_rows=200, group_s=0.2)
+MOST_LISTED = 10_000
+PRUNED_AT_ONCE = 5_000
+MOST_PARAMETERS = 65_536
+"""How many characters of parameters a row holds."""
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+class AuditLog:
+    """The audit log of a control database. Safe to use from several threads; several processes share one chain."""
+
+    def __init__(self, database: ControlDatabase, *, limits: BatchLimits = LIMITS) -> None:
+        self._database = database
+        self._writer = BatchWriter(self._append, name="audit", limits=limits)
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Queue a call for the audit; if durable, return when it is committed. Raises StorageError if it cannot be."""
+        self._writer.put(entry, durable=durable)
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which changes of the control database are noted as this call's, until it is written."""
+        return begun_call(entry, self._database.begun)
+
+    def flush(self) -> None:
+        """Return when every entry queued so far is committed; raise StorageError if it cannot be."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write the queue and end the thread; entries that cannot be written are counted in the server's log."""
+        self._writer.close()
+        if self._writer.dropped:
+            LOG.error("%d calls could not be written to the audit: %s", self._writer.dropped, self._writer.last_error)
+
+    def find_problem(self) -> str | None:
+        """Return why calls wait to be written; None where none do."""
+        return self._writer.find_problem()
+
+    def tail(
+        self,
+        *,
+        limit: int = 100,
+        after: int = 0,
+        principal: str | None = None,
+        operation: str | None = None,
+        target: str | None = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[AuditRow]:
+        """Return the last rows; with `after`, the first ones past that number. Always the oldest first."""
+        if not 1 <= limit <= MOST_LISTED or after < 0:
+            raise InputError(f"'limit' must be 1 to {MOST_LISTED:,} and 'after' at least 0")
+        wanted = AuditFilter(
+            principal=principal, operation=operation, target=target, outcome=outcome, since=since, until=until
+        )
+        with self._reading() as connection:
+            return list_rows(connection, wanted, limit=limit, after=after)
+
+    def page(self, wanted: AuditFilter, *, offset: int = 0, limit: int = 20) -> AuditPage:
+        """Return a page of the rows that are wanted, newest first."""
+        with self._reading() as connection:
+            return read_page(connection, wanted, offset=offset, limit=limit)
+
+    def verify(self, *, expect: str | None = None) -> AuditReport:
+        """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain."""
+        noted = None if expect is None else parse_head(expect)
+        with self._reading() as connection:
+            return verify_all(connection, expect=noted)
+
+    def verify_part(self, *, after: str | None = None, most_s: float) -> PartReport:
+        """Check rows for so long at most; with `after` (`NUMBER:HASH`), those after that row of the chain."""
+        start = None if after is None else parse_head(after, name="head")
+        with self._reading() as connection:
+            return verify_part(connection, after=start, most_s=most_s)
+
+    def prune(self, before: datetime) -> int:
+        """Remove the oldest rows, up to the first that is not older than this, and return how many.
+
+        The chain then begins after the last removed row, and a new row records it. Rows that are not as they were
+        written are not removed, nor those after them.
+        """
+        with self._reading() as connection:
+            newer = select(func.min(audit.c.number)).where(audit.c.at >= to_microseconds(before))
+            kept_from = connection.execute(newer).scalar_one()
+            head = find_head(connection)
+        last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
+        entry = AuditEntry(
+            at=utc_now(),
+            call_id=secrets.token_hex(8),
+            principal=LOCAL_USER.name,
+            via="job",
+            operation=PRUNING,
+            target="",
+            parameters={"before": before.isoformat()},
+            outcome=Outcome.OK,
+        )
+        removed = 0
+        while some := self._prune_some(last, entry):
+            removed += some
+        return removed
+
+    def _prune_some(self, last: int, entry: AuditEntry) -> int:
+        """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
+        with self._database.begin() as connection:
+            head = lock_head(connection)
+            anchor = find_anchor(connection)
+            check = ChainCheck(expect=None, anchor=anchor)
+            follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
+            if check.problem is not None:
+                raise StorageError(f"nothing is pruned, since the audit is not whole: {check.problem}")
+            if not check.rows:
+                return 0
+            connection.execute(delete(audit).where(audit.c.number <= check.last.number))
+            connection.execute(update(audit_anchor).values(number=check.last.number, hash=check.last.hash))
+            parameters = {**entry.parameters, "rows": check.rows}
+            extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
+        return check.rows
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Open a read transaction in which every entry queued so far is committed."""
+        self.flush()
+        with self._database.read() as connection:
+            yield connection
+
+    def _append(self, entries: Sequence[AuditEntry]) -> None:
+        """Write rows to the end of the chain, in one transaction."""
+        begun = self._database.begun
+        with self._database.begin() as connection:
+            extend_chain(connection, lock_head(connection), entries)
+            ended = begun.remove(connection, [entry.call_id for entry in entries])
+        begun.forget(ended)
+
+
+def extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
+    """Append rows to the chain, whose head is locked."""
+    rows = []
+    for entry in entries:
+        values = _values(last.number + 1, entry)
+        last = Head(last.number + 1, hash_of(last.hash, values))
+        rows.append((*values, last.hash))
+    try:
+        insert_rows(connection, COLUMNS, rows)
+    except IntegrityError as error:
+        raise StorageError("the audit has rows past its end, which Stackroom did not write: check it") from error
+    connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
+
+
+def lock_head(connection: Connection) -> Head:
+    """Return the head of the chain, locked until the transaction ends."""
+    head = find_head(connection, lock=True)
+    if head is None:
+        raise StorageError("the head of the audit is missing, which Stackroom never takes away: check it")
+    return head
+
+
+def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
+    """Return the values of a row, in the order of `HASHED_COLUMNS`."""
+    return (
+        number,
+        to_microseconds(entry.at),
+        storable(entry.call_id),
+        storable(entry.principal),
+        storable(entry.via),
+        storable(entry.operation),
+        storable(entry.target),
+        _json(entry.parameters),
+        str(entry.outcome),
+        None if entry.error_code is None else storable(entry.error_code),
+        round(entry.duration_ms * 1000),
+        entry.result_bytes,
+        storable(entry.result_digest),
+    )
+
+
+def _json(parameters: Any) -> str:
+    """Return parameters as JSON; values that are not JSON become text, and long ones are cut."""
+    try:
+        text = _ENCODER.encode(dict(parameters))
+    except (TypeError, ValueError, RecursionError) as error:
+        return json.dumps({"unreadable": type(error).__name__})
+    if len(text) <= MOST_PARAMETERS:
+        return text
+    return json.dumps({"cut_off": text[: MOST_PARAMETERS // 2], "characters": len(text)})

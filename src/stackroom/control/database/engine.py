@@ -1,0 +1,403 @@
+"""The control database: connections, transactions, and translation of failures.
+
+SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. PostgreSQL: any database
+whose address is given. Commit point of every change: the end of `begin` or `change`.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Index,
+    MetaData,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from stackroom.control.database.begun_calls import BegunCalls, find_begun_call
+from stackroom.control.database.tables import (
+    audit,
+    audit_begun,
+    audit_compared,
+    control_version,
+    create_tables,
+    is_upgraded,
+    schema_version,
+    upgrade_rows,
+)
+from stackroom.errors import InputError, StorageError
+
+logger = logging.getLogger(__name__)
+
+BUSY_TIMEOUT_S = 5
+LOG_AGAIN_S = 60.0
+POOL_SIZE = 16
+SCHEMA_VERSION = 7
+"""Versions 1 to 6 were steps before the first release."""
+SCHEMA_LOCK = 0x50494E414B4553
+"""The key of PostgreSQL's advisory lock: 'STACKROOM'."""
+FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
+MISUSES = (IntegrityError, DataError, NotSupportedError)
+"""Errors of the database that mean a bug in this program."""
+FOREIGN_SQLSTATES = ("42501", "42P01")
+"""PostgreSQL: no permission; no such table. The database was changed from outside."""
+VERSION_SQL = "SELECT number FROM control_version"
+SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
+LATER_TABLES: tuple[Table, ...] = (audit_begun, audit_compared)
+LATER_INDEXES: tuple[Index, ...] = tuple(
+    index for index in audit.indexes if index.name in {"audit_by_target", "audit_by_outcome"}
+)
+
+
+def find_missing_parts(connection: Connection) -> list[Table | Index]:
+    """Return the later tables and indexes that a database does not have."""
+    seen = inspect(connection)
+    tables = set(seen.get_table_names())
+    owners = {index.table.name for index in LATER_INDEXES if index.table is not None and index.table.name in tables}
+    indexes = {str(index["name"]) for owner in owners for index in seen.get_indexes(owner)}
+    missing: list[Table | Index] = [table for table in LATER_TABLES if table.name not in tables]
+    return [*missing, *(index for index in LATER_INDEXES if index.name not in indexes)]
+
+
+def add_missing_parts(connection: Connection) -> None:
+    """Create what is missing, within the transaction of a caller who has locked the schema."""
+    for part in find_missing_parts(connection):
+        part.create(connection)
+
+
+class ControlDatabase:
+    """The open control database. Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine, *, name: str) -> None:
+        self.name = name
+        """Its name in messages: the path, or host and database; never a password."""
+        self.dialect = engine.dialect.name
+        self.begun = BegunCalls(name)
+        """The calls of this process that have changed the database and are not in the audit yet."""
+        self._engine = engine
+        self._writer = engine.execution_options(stackroom_writes=True)
+        self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
+        self._file_version = _FileVersion(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._changes = 0
+        self._counting = threading.Lock()
+        self._last_logged = ("", 0.0)
+
+    @classmethod
+    def open(cls, url: str) -> "ControlDatabase":
+        """Open the database at this address, and create its tables if it is empty."""
+        parsed = _parse(url)
+        engine = _sqlite_engine(parsed) if parsed.drivername == "sqlite" else _postgresql_engine(parsed)
+        database = cls(engine, name=_name_of(parsed))
+        try:
+            database._require_schema()
+            database._upgrade()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._file_version is not None:
+            self._file_version.close()
+        self._engine.dispose()
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Open a write transaction, committed if the block does not raise; the call that makes it is noted in it."""
+        begun, is_noted = find_begun_call(self.name), False
+        with self._failures(), self._writer.begin() as connection:
+            yield connection
+            if begun is not None:
+                call, calls = begun
+                is_noted = calls.note(connection, call)
+        if is_noted:
+            calls.remember(call.call_id)
+
+    @contextmanager
+    def change(self) -> Iterator[Connection]:
+        """Open a transaction that changes rights; they run one at a time over all processes, and raise the version."""
+        try:
+            with self.begin() as connection:
+                # First, so that its row lock serialises changes on PostgreSQL, as SQLite does anyway.
+                connection.execute(update(control_version).values(number=control_version.c.number + 1))
+                yield connection
+        finally:
+            # After the commit and before the caller returns; a commit that reported a failure may have happened.
+            with self._counting:
+                self._changes += 1
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a read transaction over one snapshot."""
+        with self._failures(), self._reader.begin() as connection:
+            yield connection
+
+    def version(self) -> int:
+        """Return the version of the rights, which grows with every change."""
+        with self.read() as connection:
+            return int(connection.execute(select(control_version.c.number)).scalar_one())
+
+    def change_stamp(self) -> tuple[int, int] | None:
+        """Return a token that differs after every change of rights; None if it cannot be read at once.
+
+        Cheap (microseconds) and without waiting. On PostgreSQL it covers only changes by this process.
+        """
+        if self._file_version is None:
+            return self._changes, 0
+        version = self._file_version.find()
+        return None if version is None else (self._changes, version)
+
+    def create_missing(self, tables: MetaData) -> None:
+        """Create those of a package's tables that do not exist yet."""
+        with self.read() as connection:
+            present = set(inspect(connection).get_table_names())
+        if present.issuperset(tables.tables):
+            return
+        with self.begin() as connection:
+            self._lock_schema(connection)
+            tables.create_all(connection)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn failures of the database, but not misuse of it, into StorageError."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            if not _is_outage(error):
+                raise
+            detail = f"{self.name}: {self._reason(error)}"
+            self._log_once(detail)
+            raise StorageError("the control database failed; try again in a while", detail=detail) from error
+
+    def _log_once(self, detail: str) -> None:
+        """Log a failure, unless the last one was the same not long ago: every call meets it."""
+        now = time.monotonic()
+        last, at = self._last_logged
+        if detail != last or now - at >= LOG_AGAIN_S:
+            self._last_logged = detail, now
+            logger.warning("the control database failed: %s", detail)
+
+    def _reason(self, error: SQLAlchemyError) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        password = self._engine.url.password or self._engine.url.query.get("password")
+        return lines[0].replace(str(password), "***") if password else lines[0]
+
+    def _require_schema(self) -> None:
+        """Create the tables of an empty database; refuse one of another version."""
+        with self.read() as connection:
+            version = self._schema_version(connection)
+        if version == 0:
+            version = self._create_schema()
+        if version != SCHEMA_VERSION:
+            kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
+            raise StorageError(
+                f"{self.name}: the control database has version {version}, which {kind}; this Stackroom reads version "
+                f"{SCHEMA_VERSION}: use the Stackroom that made it, or move the database away to begin with a new one"
+            )
+        self._require_later_parts()
+
+    def _require_later_parts(self) -> None:
+        """Add the tables and indexes that a database of an earlier release lacks."""
+        with self.read() as connection:
+            is_whole = not find_missing_parts(connection)
+        if is_whole:
+            return
+        with self.begin() as connection:
+            self._lock_schema(connection)
+            add_missing_parts(connection)
+
+    def _upgrade(self) -> None:
+        """Bring the built-in rows of an older database up to this version, if it can be written."""
+        with self.read() as connection:
+            if is_upgraded(connection):
+                return
+        with suppress(StorageError), self.change() as connection:
+            self._lock_schema(connection)
+            if not is_upgraded(connection):
+                upgrade_rows(connection)
+
+    def _create_schema(self) -> int:
+        """Create the tables, unless another process has meanwhile; return the version after it."""
+        with self.begin() as connection:
+            self._lock_schema(connection)
+            version = self._schema_version(connection)
+            if version == 0:
+                create_tables(connection)
+                connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
+                version = SCHEMA_VERSION
+        return version
+
+    def _lock_schema(self, connection: Connection) -> None:
+        """Let one process at a time change tables; on SQLite a write transaction does that."""
+        if self.dialect == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+
+    def _schema_version(self, connection: Connection) -> int:
+        """Return the version of the tables; 0 in an empty database."""
+        if not inspect(connection).has_table(schema_version.name):
+            return 0
+        return max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
+
+
+class _FileVersion:
+    """The version in a SQLite file, read by a connection of its own that no transaction blocks."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
+
+    def find(self) -> int | None:
+        """Return the last committed version; None if it cannot be read without waiting."""
+        with self._guard:
+            try:
+                return self._read()
+            except sqlite3.Error:
+                return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._guard:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _read(self) -> int | None:
+        if self._is_closed:
+            return None
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        # All rows, so that no open cursor keeps this snapshot.
+        rows = self._connection.execute(VERSION_SQL).fetchall()
+        return int(rows[0][0]) if rows else None
+
+
+def _parse(url: str) -> URL:
+    """Parse a URL; messages do not repeat it, since it may have a password."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InputError(f"setting 'control.url' is not the address of a database: {FORMS}") from None
+    kind = parsed.drivername.partition("+")[0]
+    if kind == "sqlite":
+        return parsed.set(drivername="sqlite")
+    if kind in {"postgresql", "postgres"}:
+        return parsed.set(drivername="postgresql+psycopg")
+    raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
+
+
+def _name_of(url: URL) -> str:
+    if url.drivername == "sqlite":
+        return str(url.database)
+    host = url.host or url.query.get("host") or "localhost"
+    return f"{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database in {None, "", ":memory:"}:
+        raise InputError("setting 'control.url': it names no file; write sqlite:///PATH")
+    path = Path(str(url.database))
+    _make_file(path)
+    engine = create_engine(url, hide_parameters=True, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _make_file(path: Path) -> None:
+    """Create the file if it is missing, readable by its owner only, and switch it to WAL mode for good."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _use_write_ahead_log(path)
+    except OSError as error:
+        raise StorageError(f"{path}: the control database cannot be written: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"{path}: cannot be opened as a control database: {error}") from error
+
+
+def _use_write_ahead_log(path: Path) -> None:
+    """Switch the file to WAL mode; retried, since SQLite does not always wait for another process doing the same."""
+    ends_at = time.monotonic() + BUSY_TIMEOUT_S
+    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > ends_at:
+                    raise
+                time.sleep(0.01)
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # Python's own BEGIN comes too late for snapshot reads, and for writers to queue.
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "foreign_keys=ON", "synchronous=FULL"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    is_write = connection.get_execution_options().get("stackroom_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_size=POOL_SIZE,
+            pool_timeout=BUSY_TIMEOUT_S,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": BUSY_TIMEOUT_S},
+        )
+    except ImportError:
+        raise InputError("PostgreSQL needs its driver, the extra 'postgres': pip install 'psycopg[binary]'") from None
+    event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _record: Any) -> None:
+    connection.execute(f"SET lock_timeout = '{BUSY_TIMEOUT_S}s'")
+    connection.commit()
+
+
+def _is_outage(error: SQLAlchemyError) -> bool:
+    if isinstance(error, PoolTimeoutError):
+        return True
+    if isinstance(error, ProgrammingError):
+        return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
+    return isinstance(error, DBAPIError) and not isinstance(error, MISUSES)

@@ -1,0 +1,54 @@
+"""The audit of a control database that is opened on first use; importing this does not import SQLAlchemy."""
+
+import importlib
+import threading
+from contextlib import AbstractContextManager
+from typing import Any
+
+from stackroom.model.audit import AuditEntry
+from stackroom.settings import Settings
+
+CONTROL_MODULE = "stackroom.control.control"
+
+
+class AuditOnDemand:
+    """Implements `Observer` with the audit of a control database, opened by `open` or else by the first call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._guard = threading.Lock()
+        self._control: Any = None
+
+    def open(self) -> None:
+        """Open the database, unless it is open; raise StorageError where it cannot be."""
+        with self._guard:
+            if self._control is None:
+                self._control = importlib.import_module(CONTROL_MODULE).Control.open(self._settings)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the database is open."""
+        return self._control is not None
+
+    @property
+    def database(self) -> Any:
+        """The control database, once it is open."""
+        return self._control.database
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which changes of the control database are noted as this call's."""
+        self.open()
+        found: AbstractContextManager[None] = self._control.audit.begin(entry)
+        return found
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Write an entry; a call whose entry cannot be written fails."""
+        self.open()
+        self._control.audit.write(entry, durable=durable)
+
+    def close(self) -> None:
+        """Write queued entries, and close the database, where it is open."""
+        with self._guard:
+            if self._control is not None:
+                self._control.close()
+                self._control = None

@@ -1,0 +1,154 @@
+"""Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded on first use."""
+
+import importlib
+import ipaddress
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, cast
+from urllib.parse import urlsplit
+
+from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported
+from stackroom.embed.models import LOCAL_MODELS, MINILM, LocalModel
+from stackroom.embed.port import Embedder
+from stackroom.embed.weights import EXPORTED_MODULE, check_model
+from stackroom.errors import ModelError, UnavailableError
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.net.shown import shown_address
+from stackroom.settings import EmbeddingSettings
+
+RECENT_QUERIES = 16
+LOCAL_MODULE = "stackroom.embed.encoder"
+REMOTE_MODULE = "stackroom.embed.remote"
+
+
+def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
+    """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
+    if settings.kind == "local" and settings.folder:
+        return LocalEmbedder(Path(settings.folder).expanduser(), LOCAL_MODELS.get(settings.model, MINILM))
+    if settings.kind == "local":
+        return find_local(models, settings.model) or MissingEmbedder(settings.model)
+    if offline and not is_on_this_machine(settings.url):
+        return RefusedEmbedder(settings)
+    remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
+    return GuardedEmbedder(cast(Embedder, remote))
+
+
+def find_local(models: Path, name: str) -> Embedder | None:
+    """Return the embedder of a local model, ready or not; None for a model that is neither known nor installed."""
+    if name in LOCAL_MODELS:
+        return LocalEmbedder(models / name, LOCAL_MODELS[name])
+    exported = find_exported(models, name)
+    return LocalEmbedder(models / name, exported) if exported else None
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return whether a URL is on this machine, so that no network is needed."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False  # not a valid URL
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+class UnusableEmbedder:
+    """Implements `Embedder` where there is none: every call fails with the reason, so search falls back to words."""
+
+    def __init__(self, model: ModelId, problem: str) -> None:
+        self.model = model
+        self._problem = problem
+
+    def check(self) -> str | None:
+        """Return why it is not used."""
+        return self._problem
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+    def embed_query(self, _text: str) -> Vector:
+        """Fail with the reason."""
+        self._refuse()
+
+    def embed_documents(self, _texts: Sequence[str]) -> Vector:
+        """Fail with the reason."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnavailableError(self._problem)
+
+
+class RefusedEmbedder(UnusableEmbedder):
+    """A remote embedder that is not called offline."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        problem = (
+            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            "an embedder on this machine, or the local model, is right"
+        )
+        super().__init__(ModelId(name=settings.model, dimension=settings.dimension), problem)
+
+
+class MissingEmbedder(UnusableEmbedder):
+    """A local model that is neither known nor installed."""
+
+    def __init__(self, name: str) -> None:
+        problem = (
+            f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; for any other, give a folder with its "
+            f"ONNX export: stackroom model pull {name} --from FOLDER"
+        )
+        super().__init__(ModelId(name=name, dimension=0), problem)
+
+
+class LocalEmbedder:
+    """Implements `Embedder` with a local model, loaded on first use."""
+
+    def __init__(self, folder: Path, local: LocalModel | ExportedModel = MINILM) -> None:
+        self.model = local.id
+        self._folder = folder
+        self._local = local
+        self._guard = threading.Lock()
+        self._loaded: Embedder | None = None
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
+
+    def check(self) -> str | None:
+        """Return why the model cannot be used, or None when it can."""
+        if isinstance(self._local, LocalModel):
+            return "; ".join(check_model(self._folder, self._local)) or None
+        return "; ".join(check_exported(self._folder, self._local.name)) or None
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query; those of the last few are kept, since each catalogue asks for it."""
+        with self._guard:
+            if text in self._recent:
+                return self._recent[text]
+        vector = self._inner().embed_query(text)
+        with self._guard:
+            self._recent[text] = vector
+            if len(self._recent) > RECENT_QUERIES:
+                self._recent.popitem(last=False)
+        return vector
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Return one row per text."""
+        return self._inner().embed_documents(texts)
+
+    def _inner(self) -> Embedder:
+        with self._guard:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def _load(self) -> Embedder:
+        if problem := self.check():
+            raise ModelError(f"the embedding model is not ready: {problem}")
+        if isinstance(self._local, LocalModel):
+            return cast(Embedder, importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local))
+        return cast(Embedder, importlib.import_module(EXPORTED_MODULE).ExportedEncoder(self._folder, self._local))

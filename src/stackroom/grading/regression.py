@@ -1,0 +1,171 @@
+"""Regression: whether an index answers the same questions worse than the one before it, beyond noise.
+
+Only what both have is compared. A question counts as long as the fields that it was made from are unchanged in its
+records, and both rankings are taken without records that are new or gone: so an update that adds, corrects or removes
+records is no regression, while an index that finds the same records worse is one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stackroom.catalogue.spec import SearchSpec
+from stackroom.grading.asking import AskedQuestion, Asker
+from stackroom.grading.grade import BY_VECTORS, BY_WORDS
+from stackroom.grading.metrics import estimate, ndcg
+from stackroom.grading.questions import Question
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import Checkpoint, never_stop
+
+MOST_QUESTIONS = 120
+"""The number of questions that are asked of both; enough to see a fall that matters, in a few seconds."""
+LEAST_QUESTIONS = 8
+LEAST_FALL = 0.05
+LEAST_FALL_OF_PART = 0.2
+"""A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an index."""
+MOST_DEPTH = 400
+FIRST = 10
+HYBRID = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fall:
+    """A fall of nDCG@10 beyond noise: of all questions, of a kind, or of an arm alone."""
+
+    name: str
+    questions: int
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.before:.3f} → {self.after:.3f} ({self.questions} questions)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedView:
+    """A view of a catalogue, and the weights that it is searched with."""
+
+    asker: Asker
+    search: SearchSpec
+
+
+def find_regressions(
+    before: GradedView, after: GradedView, questions: Sequence[Question], *, checkpoint: Checkpoint = never_stop
+) -> list[Fall]:
+    """Return by how much the answers to the same questions fell, where that is beyond noise."""
+    fair = list(_fair_questions(before.asker, after.asker, _bounded(questions)))
+    if len(fair) < LEAST_QUESTIONS:
+        return []
+    depth = _depth_for(before.asker, after.asker)
+    old = _rankings(before, fair, depth, checkpoint)
+    new = _rankings(after, fair, depth, checkpoint)
+    in_both = _find_in_both(before.asker, after.asker, {*_ids(old), *_ids(new)})
+    return list(_falls(fair, old, new, in_both))
+
+
+Rankings = Mapping[str, Mapping[int, list[RecordId]]]
+"""Name of a way to rank → number of a question → the ids that it found."""
+
+
+def _bounded(questions: Sequence[Question]) -> list[Question]:
+    """Return at most so many questions, evenly spread over the kinds."""
+    step = -(-len(questions) // MOST_QUESTIONS) if questions else 1
+    return list(questions[::step])
+
+
+def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
+    """Yield the questions about records that both have, as far as the fields they were made from are the same."""
+    for question in questions:
+        wanted = [*question.expected, *([question.like] if question.like else [])]
+        old, new = _records(before, wanted), _records(after, wanted)
+        same = [
+            one
+            for one in wanted
+            if one in old and one in new and _fields(old[one], question) == _fields(new[one], question)
+        ]
+        expected = tuple(one for one in question.expected if one in same)
+        if expected and (question.like is None or question.like in same):
+            yield replace(question, expected=expected)
+
+
+def _fields(record: Record, question: Question) -> list[object]:
+    return [record.get(name) for name in question.made_from]
+
+
+def _records(asker: Asker, ids: Sequence[RecordId]) -> dict[RecordId, Record]:
+    keys = asker.reader.find(ids, scope=WHOLE)
+    records = asker.reader.fetch(list(keys.values()), scope=WHOLE)
+    return {record_id: records[key] for record_id, key in keys.items() if key in records}
+
+
+def _depth_for(before: Asker, after: Asker) -> int:
+    """Return how deep to look, so that new records do not crowd out those that are compared."""
+    counts = before.reader.count(WHOLE), after.reader.count(WHOLE)
+    growth = max(counts) / max(min(counts), 1)
+    return min(round(before.depth * growth), MOST_DEPTH)
+
+
+def _rankings(view: GradedView, questions: Sequence[Question], depth: int, checkpoint: Checkpoint) -> Rankings:
+    """Return the ids that each way of ranking finds for each question."""
+    found: dict[str, dict[int, list[RecordId]]] = {HYBRID: {}, BY_WORDS: {}, BY_VECTORS: {}}
+    asker = replace(view.asker, depth=depth)
+    for number, question in enumerate(questions):
+        for asked in asker.ask([question], checkpoint=checkpoint):
+            for name, keys in _each_ranking(asked, view.search):
+                found[name][number] = asker.reader.ids([Key(key) for key in keys])
+    return found
+
+
+def _each_ranking(asked: AskedQuestion, search: SearchSpec) -> Iterator[tuple[str, list[int]]]:
+    yield HYBRID, asked.rank(search)
+    if asked.candidates is not None:
+        yield BY_WORDS, asked.rank_by_words()
+        yield BY_VECTORS, asked.rank_by_vectors()
+
+
+def _ids(rankings: Rankings) -> Iterator[RecordId]:
+    for found in rankings.values():
+        for ids in found.values():
+            yield from ids
+
+
+def _find_in_both(before: Asker, after: Asker, ids: set[RecordId]) -> set[RecordId]:
+    """Return the ids of records that both have."""
+    wanted = sorted(ids)
+    return {*before.reader.find(wanted, scope=WHOLE)} & {*after.reader.find(wanted, scope=WHOLE)}
+
+
+def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
+    values = {name: _values(questions, old[name], new[name], in_both) for name in old}
+    groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
+    for kind in dict.fromkeys(one.kind for one in questions):
+        groups[str(kind)] = [pair for number, pair in values[HYBRID].items() if questions[number].kind is kind]
+    for name, pairs in groups.items():
+        fall = _find_fall(name, pairs, least=LEAST_FALL if name == HYBRID else LEAST_FALL_OF_PART)
+        if fall is not None:
+            yield fall
+
+
+def _values(
+    questions: Sequence[Question],
+    old: Mapping[int, list[RecordId]],
+    new: Mapping[int, list[RecordId]],
+    in_both: set[RecordId],
+) -> dict[int, tuple[float, float]]:
+    """Return nDCG@10 of each question before and after, among records that are in both."""
+
+    def value(number: int, ids: Sequence[RecordId]) -> float:
+        expected = {*questions[number].expected}
+        kept = [one for one in ids if one in in_both]
+        return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
+
+    return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}
+
+
+def _find_fall(name: str, pairs: Sequence[tuple[float, float]], *, least: float) -> Fall | None:
+    if len(pairs) < LEAST_QUESTIONS:
+        return None
+    before, after = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
+    if before - after < least or estimate([new - old for old, new in pairs]).high >= 0:
+        return None
+    return Fall(name=name, questions=len(pairs), before=before, after=after)

@@ -1,0 +1,182 @@
+"""Tuning: the weights of the ranking that answer one half of the questions best, if they do not lose on the other.
+
+Candidates are found once and scored again for every setting. Questions made by rules have the words of a record, so
+they favour words over vectors: the balance of the two is tuned by people's questions only (decision 24). The scale of
+the evidence is the same everywhere and is never tuned.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
+from stackroom.grading.asking import AskedQuestion
+from stackroom.grading.figures import Figure, build_figure
+from stackroom.grading.metrics import estimate, ndcg
+from stackroom.grading.questions import QuestionKind
+from stackroom.shelf.port import Checkpoint, never_stop
+
+PASSES = 2
+LEAST_GAIN = 0.002
+"""A step that gains less on average is not taken."""
+MOST_LOST_BY_KIND = 0.02
+"""No kind of question may lose more than this on average, whatever the others gain."""
+LEAST_QUESTIONS = 30
+"""With fewer questions in a half, nothing is tuned."""
+LEAST_BY_PEOPLE = 20
+NAMES = (QuestionKind.MISSPELT, QuestionKind.SHORT, QuestionKind.OTHER_NAME)
+"""Kinds that must not lose, and count for nothing else: names have an arm of their own, which no weight is of."""
+FIRST = 10
+
+Choices = dict[str, tuple[Any, ...]]
+"""The values that are tried for each weight."""
+
+WEIGHTS: Choices = {
+    "feedback_weight": (0.0, 0.25, 0.5, 0.75),
+    "smoothing_weight": (0.0, 0.1, 0.2, 0.3),
+}
+IF_KNOWN: Choices = {
+    "known_weight": (0.0, 0.15, 0.3, 0.5, 0.7),
+    "little_known_discount": (0.0, 0.15, 0.3, 0.45),
+}
+IF_NAMED: Choices = {"named_weight": (0.0, 0.15, 0.3, 0.45)}
+BALANCE: Choices = {
+    "vector_weight": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+    "by_coverage": (False, True),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """The outcome of a tuning: the weights to use from now on, and the figures of both halves before and after."""
+
+    search: SearchSpec
+    """The tuned weights where they were accepted, else the present ones."""
+    tried: SearchSpec
+    """The weights that are best on the half they were tuned on."""
+    is_accepted: bool
+    reason: str
+    tuned_half: tuple[Figure, Figure]
+    """nDCG@10 on the half that was tuned on: before, after."""
+    other_half: tuple[Figure, Figure]
+    """nDCG@10 on the half that was held out: before, with the weights that were tried."""
+
+
+def tune(
+    asked: Sequence[AskedQuestion], present: SearchSpec, spec: CatalogueSpec, *, checkpoint: Checkpoint = never_stop
+) -> Tuning:
+    """Search for better weights on every second question of each kind, and accept them if the others do not lose."""
+    searched = [one for one in asked if one.candidates is not None]
+    halves = _halve(searched)
+    tried = present
+    if min(map(len, halves)) >= LEAST_QUESTIONS:
+        tried = _climb(halves[0], present, _choices(halves, spec), checkpoint)
+    tuned_half, other_half = (_figures(half, present, tried) for half in halves)
+    reason = _find_objection(halves, present, tried)
+    return Tuning(
+        search=present if reason else tried,
+        tried=tried,
+        is_accepted=not reason,
+        reason=reason,
+        tuned_half=tuned_half,
+        other_half=other_half,
+    )
+
+
+def _halve(asked: Sequence[AskedQuestion]) -> tuple[list[AskedQuestion], list[AskedQuestion]]:
+    """Return every second question of each kind, and the others."""
+    halves: tuple[list[AskedQuestion], list[AskedQuestion]] = [], []
+    for kind in dict.fromkeys(one.question.kind for one in asked):
+        of_kind = [one for one in asked if one.question.kind is kind]
+        halves[0].extend(of_kind[::2])
+        halves[1].extend(of_kind[1::2])
+    return halves
+
+
+def _choices(halves: Sequence[Sequence[AskedQuestion]], spec: CatalogueSpec) -> Choices:
+    """Return the values that are tried for each weight that has an effect here and can be judged by the questions."""
+    by_people = min(sum(one.question.kind is QuestionKind.OWN for one in half) for half in halves)
+    return {
+        **WEIGHTS,
+        **(IF_KNOWN if spec.known else {}),
+        **(IF_NAMED if spec.search.named else {}),
+        **(BALANCE if by_people >= LEAST_BY_PEOPLE else {}),
+    }
+
+
+def _climb(
+    half: Sequence[AskedQuestion],
+    present: SearchSpec,
+    choices: Choices,
+    checkpoint: Checkpoint,
+) -> SearchSpec:
+    """Change one weight at a time to its best value, until a pass over all of them changes nothing."""
+    start = best = _ndcgs(half, present)
+    search = present
+    for _ in range(PASSES):
+        before = search
+        for option in _options(search, choices):
+            checkpoint()
+            found = _ndcgs(half, option)
+            gain = _gain(half, best, found)
+            if gain >= LEAST_GAIN and not _kinds_that_lose(half, start, found):
+                search, best = option, found
+        if search == before:
+            break
+    return search
+
+
+def _gain(half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]) -> float:
+    """Return the mean gain of the kinds that count, each as much as another."""
+    means = [sum(some) / len(some) for kind, some in _changes(half, before, after).items() if kind not in NAMES]
+    return sum(means) / len(means) if means else 0.0
+
+
+def _options(search: SearchSpec, choices: Choices) -> Iterator[SearchSpec]:
+    for name, values in choices.items():
+        for value in values:
+            option = replace(search, **{name: value})
+            if option != search:
+                yield option
+
+
+def _find_objection(
+    halves: tuple[Sequence[AskedQuestion], Sequence[AskedQuestion]], present: SearchSpec, tried: SearchSpec
+) -> str:
+    """Return why the tried weights are not accepted; empty where they are."""
+    if min(map(len, halves)) < LEAST_QUESTIONS:
+        return f"there are too few questions: {min(map(len, halves))} in a half, {LEAST_QUESTIONS} are needed"
+    if tried == present:
+        return "no other weights answer better"
+    gains = [new - old for old, new in zip(_ndcgs(halves[0], present), _ndcgs(halves[0], tried), strict=True)]
+    if estimate(gains).low <= 0:
+        return "the gain is within noise"
+    before, after = _ndcgs(halves[1], present), _ndcgs(halves[1], tried)
+    if sum(after) < sum(before):
+        return "the other half loses"
+    losing = _kinds_that_lose(halves[1], before, after)
+    return f"in the other half, {', '.join(losing)} lose" if losing else ""
+
+
+def _kinds_that_lose(half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]) -> list[str]:
+    """Return the kinds of question that lose more than a little on average."""
+    changes = _changes(half, before, after)
+    return [str(kind) for kind, some in changes.items() if sum(some) / len(some) < -MOST_LOST_BY_KIND]
+
+
+def _changes(
+    half: Sequence[AskedQuestion], before: Sequence[float], after: Sequence[float]
+) -> dict[QuestionKind, list[float]]:
+    """Return the change of each question, by kind."""
+    changes: dict[QuestionKind, list[float]] = {}
+    for one, old, new in zip(half, before, after, strict=True):
+        changes.setdefault(one.question.kind, []).append(new - old)
+    return changes
+
+
+def _figures(half: Sequence[AskedQuestion], present: SearchSpec, tried: SearchSpec) -> tuple[Figure, Figure]:
+    return build_figure(_ndcgs(half, present) or [0.0]), build_figure(_ndcgs(half, tried) or [0.0])
+
+
+def _ndcgs(half: Sequence[AskedQuestion], search: SearchSpec) -> list[float]:
+    return [ndcg(one.rank(search), dict.fromkeys(one.answers, 1.0), depth=FIRST) for one in half]

@@ -1,0 +1,210 @@
+"""Edits: plan, apply and undo, over any catalogue whose spec says `editable`.
+
+`plan` reads and writes nothing. `apply` plans, embeds new texts, and then, holding the writer lock, checks that the
+request still results in the same plan; otherwise it plans again (optimistic concurrency). An edit is one transaction,
+and the indexes contain it before the caller gets an answer. With the token of a plan, exactly that plan is applied, or
+a ConflictError names who changed what.
+
+If the embedder fails, the edit succeeds without vectors: `embed_missing` makes them later.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.port import Embedder
+from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
+from stackroom.ingest.edits.changes import plan_changes
+from stackroom.ingest.edits.draft import Draft, Edit, EditAction, EditPlan, EditRequest
+from stackroom.ingest.edits.undo import describe_change, is_visible, plan_undo
+from stackroom.ingest.embedding import LateEmbedding, build_puts, iter_vectors, missing_digests, with_vectors
+from stackroom.model.record import Record
+from stackroom.model.scope import SEES_EVERYTHING, Visibility
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfHistory, ShelfReader
+
+
+def plan_edit(
+    edit: Edit,
+    *,
+    spec: CatalogueSpec,
+    reader: ShelfReader,
+    history: ShelfHistory,
+    visibility: Visibility = SEES_EVERYTHING,
+) -> EditPlan:
+    """Return the plan of a request or a batch, or refuse it with what would be valid."""
+    _require_editable(spec)
+    draft = Draft(spec, reader, history, visibility)
+    if isinstance(edit, EditRequest) and edit.action is EditAction.UNDO:
+        plan_undo(draft, edit)
+    else:
+        plan_changes(draft, [edit] if isinstance(edit, EditRequest) else edit.changes)
+    return draft.plan()
+
+
+def _require_editable(spec: CatalogueSpec) -> None:
+    if not spec.editable:
+        raise InputError(f"'{spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
+
+
+ATTEMPTS = 10
+"""The number of times that an edit without a plan's token is planned again after a conflict."""
+EMBEDDED_AT_ONCE = 64
+WAIT_S = 10.0
+"""How long the vectors of edits wait for another process that embeds."""
+SEEN_OF_HISTORY = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """An applied plan, and notes for the caller."""
+
+    plan: EditPlan
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """The edits of one catalogue."""
+
+    shelf: Shelf
+    embedder: Embedder | None = None
+
+    def plan(self, request: Edit, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
+        """Work out what a request would change."""
+        shelf = self.shelf
+        return plan_edit(
+            request, spec=shelf.spec, reader=shelf.reader(), history=shelf.history(), visibility=visibility
+        )
+
+    def apply(
+        self,
+        request: Edit,
+        *,
+        author: Author = LOCAL,
+        token: str | None = None,
+        visibility: Visibility = SEES_EVERYTHING,
+    ) -> Applied:
+        """Apply a request; with a plan's token, only if it still results in that plan.
+
+        Without a token the request is planned again if another edit came first.
+        """
+        for _ in range(ATTEMPTS if token is None else 1):
+            plan = self._planned(request, token, visibility)
+            if not plan.changes:
+                return Applied(plan=plan)
+            left = [change.after for change in plan.changes if change.after is not None]
+            puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
+            with self.shelf.writer().exclusive():
+                if self._holds(plan, request, visibility):
+                    unindexed = self._write(puts, plan, author)
+                    return Applied(plan=plan, notes=tuple(note for note in (problem, unindexed) if note))
+        raise ConflictError(
+            f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
+        )
+
+    def _planned(self, request: Edit, token: str | None, visibility: Visibility) -> EditPlan:
+        """Return the plan of a request; refuse one that differs from the plan of the token."""
+        if token is None:
+            return self.plan(request, visibility=visibility)
+        change_no, digest = _parse_token(token)
+        try:
+            plan = self.plan(request, visibility=visibility)
+        except ExpectedError as error:
+            if self.shelf.reader().change_no == change_no:
+                raise
+            moved = self._describe_conflict(change_no, request.ids, visibility)
+            raise ConflictError(f"{moved}; now: {error.message}") from error
+        if plan.digest == digest:
+            return plan
+        if plan.change_no == change_no:
+            raise InputError("'plan' was given for another request; ask for a preview of this one")
+        moved = self._describe_conflict(change_no, plan.versions, visibility)
+        raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
+
+    def _holds(self, plan: EditPlan, request: Edit, visibility: Visibility) -> bool:
+        """Tell whether the request still results in this plan; the caller holds the writer lock."""
+        if self.shelf.reader().change_no == plan.change_no:
+            return True
+        try:
+            return self.plan(request, visibility=visibility).digest == plan.digest
+        except ExpectedError:
+            return False
+
+    def _write(self, puts: Sequence[Put], plan: EditPlan, author: Author) -> str | None:
+        """Store the plan and index it; return a note where it is stored, and cannot be indexed yet."""
+        writer = self.shelf.writer()
+        deletes = [Delete(change.id) for change in plan.changes if change.after is None]
+        writer.apply([*puts, *deletes], author=author, expected=plan.versions)  # commit point of an edit
+        try:
+            writer.publish()
+        except StorageError as error:
+            return f"the change is stored, and shown once it can be indexed: {error.message}"
+        return None
+
+    def _describe_conflict(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
+        """Describe a change made after `change_no`, to the first of these records that has one, and its author."""
+        recent = self.shelf.history().list_changes(limit=SEEN_OF_HISTORY)
+        since: dict[str | None, PastChange] = {}
+        for change in recent:
+            if change.change_no > change_no and is_visible(change, visibility):
+                since.setdefault(change.id, change)
+        if not since:
+            return "the catalogue has changed since"
+        newest = next(iter(since))
+        return describe_change(since[next((one for one in ids if one in since), newest)])
+
+
+def embed_records(
+    records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
+) -> tuple[list[Put], str | None]:
+    """Return the puts of records with the vectors of their texts, and a note if some have none yet.
+
+    `model` is that of the vectors on the shelf.
+    """
+    spec = shelf.spec
+    if spec.embed is None or model is None or embedder is None:
+        return [Put(record=record) for record in records], None
+    puts, texts = build_puts(records, spec)
+    missing = missing_digests(puts, shelf.writer())
+    if embedder.model == model:
+        vectors, problem = _embed({digest: text for digest, text in texts.items() if digest in missing}, embedder)
+    else:
+        vectors, problem = {}, f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
+    without = missing.difference(vectors)
+    lacking = sum(put.embedding is not None and put.embedding.digest in without for put in puts)
+    if not lacking:
+        return with_vectors(puts, vectors), None
+    subject = "1 record has" if lacking == 1 else f"{lacking} records have"
+    return with_vectors(puts, vectors), f"{subject} no vector yet and can be found by words alone: {problem}"
+
+
+def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
+    """Embed every record that lacks its vector, and return how many were embedded.
+
+    Records edited while the embedder was down are found by words alone until then.
+    """
+    if shelf.spec.embed is None or shelf.reader().model != embedder.model:
+        return 0
+    late = LateEmbedding(spec=shelf.spec, writer=shelf.writer(), embedder=embedder)
+    with shelf.writer().sole_embedder(wait_s=WAIT_S):
+        late.run()
+    return late.records
+
+
+def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    """Return the vectors that could be made, and why the others could not."""
+    vectors: dict[bytes, Vector] = {}
+    try:
+        vectors.update(iter_vectors(texts, embedder, batch_size=EMBEDDED_AT_ONCE))
+    except ExpectedError as error:
+        return vectors, error.message
+    return vectors, None
+
+
+def _parse_token(token: str) -> tuple[int, str]:
+    """Return the change number and the digest in a plan's token."""
+    change_no, dash, digest = token.partition("-")
+    if not (change_no.isdecimal() and change_no.isascii() and len(change_no) < 19 and dash and digest):
+        raise InputError("'plan' is not valid; give the plan of a preview, or leave it out")
+    return int(change_no), digest

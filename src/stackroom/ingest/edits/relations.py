@@ -1,0 +1,256 @@
+"""Relations between records, and the changes that follow from them when a record is edited.
+
+- a relation's ids must name existing records of its kind;
+- the field that a relation `copies` to holds their titles: it is set with the ids and updated when one is renamed;
+- a record that others name is deleted only with `cascade`: records that name nothing else are deleted with it, the
+  others lose its id.
+"""
+
+import unicodedata
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
+from stackroom.errors import ConflictError, ExpectedError, InputError
+from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest
+from stackroom.ingest.edits.values import ARGUMENTS, Place
+from stackroom.model.record import Record, RecordId, Value
+from stackroom.text.spelling import meant
+
+MOST_CHANGES = 100
+"""The most records that one request may create, update or delete by name; what follows from it is not counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Change:
+    """A request for one record, and the change that creates the record it is listed in, if there is one."""
+
+    request: EditRequest
+    within: "Change | None" = None
+    relation: RelationSpec | None = None
+    """The relation by which it names that record."""
+    number: int = 0
+    """Its place in the list, from 1."""
+
+
+def unfold(requests: Sequence[EditRequest], spec: CatalogueSpec) -> list[Change]:
+    """Return the changes of requests, each record before those that are listed in it; refuse too many."""
+    changes: list[Change] = []
+    for request in requests:
+        changes += _unfolded(Change(request=request), spec)
+        if len(changes) > MOST_CHANGES:
+            raise InputError(f"more than {MOST_CHANGES} records at once; give them in several calls")
+    if not changes:
+        raise InputError(f"'changes' is empty; give 1 to {MOST_CHANGES} changes")
+    return changes
+
+
+def listings(kind: str | None, spec: CatalogueSpec) -> dict[str, RelationSpec]:
+    """Return the names under which a record of a kind lists those that name it, with their relations."""
+    return {
+        relation.inverse: relation
+        for relation in spec.relations
+        if relation.to == kind and relation.inverse and not _has_field(kind, relation.inverse, spec)
+    }
+
+
+def _has_field(kind: str, name: str, spec: CatalogueSpec) -> bool:
+    return name in spec.fields and spec.fields[name].is_of(kind)
+
+
+def _unfolded(change: Change, spec: CatalogueSpec) -> Iterator[Change]:
+    """Yield a change without its lists, and then one for each record in them."""
+    request = change.request
+    kind = meant(request.kind, spec.kinds) if request.kind else next(iter(spec.kinds), "")
+    found = listings(kind, spec) if request.action is EditAction.CREATE else {}
+    lists = {name: request.fields[name] for name in found if name in request.fields}
+    if not lists:
+        yield change
+        return
+    own = {name: value for name, value in request.fields.items() if name not in lists}
+    parent = replace(change, request=replace(request, fields=own))
+    yield parent
+    for name, items in lists.items():
+        try:
+            listed = _items(items, name)
+        except ExpectedError as error:
+            raise type(error)(request.place.locate(error.message, {name})) from error
+        for index, item in enumerate(listed):
+            path = f"{request.place.fields or 'fields'}.{name}.{index}"
+            inner = _request_of(item, found[name], spec, Place(path, path))
+            yield from _unfolded(Change(request=inner, within=parent, relation=found[name], number=index + 1), spec)
+
+
+def _items(given: Any, name: str) -> list[Mapping[str, Any] | str]:
+    """Return the records of a list, each a name or an object of its fields."""
+    items = [] if given is None else given
+    if not isinstance(items, list) or not all(isinstance(item, Mapping | str) for item in items):
+        raise InputError(f"'{name}': expected a list of names, or of objects with the fields of each")
+    return items
+
+
+def _request_of(
+    item: Mapping[str, Any] | str, relation: RelationSpec, spec: CatalogueSpec, place: Place
+) -> EditRequest:
+    """Return the request to create a record that is listed in another."""
+    if isinstance(item, str):
+        item = {spec.title_field.name: item}
+    is_whole = "fields" in item and "fields" not in spec.fields and set(item) <= set(ARGUMENTS)
+    stated = item["fields"] if is_whole and isinstance(item["fields"], Mapping) else item
+    fields = {name: value for name, value in stated.items() if name != "id"}
+    record_id = item.get("id")
+    return EditRequest(
+        action=EditAction.CREATE,
+        kind=relation.kind,
+        id=record_id if isinstance(record_id, str) else None,
+        fields=fields,
+        place=place,
+    )
+
+
+NAMED_IN_REFUSALS = 5
+
+
+def relations_of(kind: str, spec: CatalogueSpec) -> list[RelationSpec]:
+    """Return the relations by which records of a kind name others."""
+    return [relation for relation in spec.relations if relation.kind == kind]
+
+
+def ids_in(record: Record, relation: RelationSpec) -> list[RecordId]:
+    """Return the ids that a record has in a relation's field."""
+    return [RecordId(one) for one in texts_of(record.get(relation.field))]
+
+
+def named_by(record: Record, spec: CatalogueSpec) -> set[RecordId]:
+    """Return the ids of all records that this one names."""
+    return {one for relation in relations_of(record.kind, spec) for one in ids_in(record, relation)}
+
+
+def with_value(record: Record, name: str, value: Value) -> Record:
+    """Return a record with a field set to a value, or without the field for None."""
+    fields = {key: one for key, one in record.fields.items() if key != name}
+    return replace(record, fields=fields if value is None else {**fields, name: value})
+
+
+def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec) -> Value:
+    """Return titles as a value of the field that a relation copies them to."""
+    found = tuple(title for title in titles if title)
+    if spec.fields[relation.copies].type is FieldType.TEXTS:
+        return found or None
+    return ", ".join(found) or None
+
+
+def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> None:
+    """Put a record whose given fields were changed, with its copied titles; refuse missing fields and dangling ids."""
+    spec = draft.spec
+    for relation in relations_of(record.kind, spec):
+        if relation.field in given:
+            _require_named(draft, record, relation)
+        if relation.copies:
+            record = _with_given_copies(draft, record, relation, given)
+    draft.put(record)
+    required = [one.name for one in spec.fields.values() if one.required and one.is_of(record.kind)]
+    missing = [name for name in dict.fromkeys([spec.title_field.name, *required]) if record.get(name) is None]
+    if missing:
+        raise InputError(f"{record.kind} needs {', '.join(repr(name) for name in missing)}")
+
+
+def _with_given_copies(draft: Draft, record: Record, relation: RelationSpec, given: Mapping[str, Value]) -> Record:
+    """Return a record with the titles of the records it names; refuse different titles given by the caller."""
+    has_ids = bool(ids_in(record, relation))
+    if relation.field not in given and (relation.copies not in given or not has_ids):
+        return record
+    if relation.field in given and not has_ids:
+        return record if relation.copies in given else with_value(record, relation.copies, None)
+    copied = with_value(record, relation.copies, titles_of(draft, record, relation))
+    if relation.copies in given and _texts(copied.get(relation.copies)) != _texts(given[relation.copies]):
+        raise InputError(
+            f"'{relation.copies}' has the names of the records in '{relation.field}'; set that, or rename them"
+        )
+    return copied
+
+
+def _texts(value: Value) -> list[str]:
+    """Return texts in Unicode normal form, to compare them."""
+    return [unicodedata.normalize("NFC", text) for text in texts_of(value)]
+
+
+def _require_named(draft: Draft, record: Record, relation: RelationSpec) -> None:
+    """Refuse ids of records that do not exist, or are of another kind."""
+    for one in ids_in(record, relation):
+        target = None if one == record.id else draft.find(one)
+        if target is None or target.kind != relation.to or not draft.is_visible(target):
+            raise InputError(f"'{relation.field}': there is no {relation.to} '{one[:80]}'")
+
+
+def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
+    """Delete records, cascading to those that name nothing else; refuse if others name one and `cascade` is off."""
+    waiting = list(records)
+    for record in waiting:
+        draft.delete(record.id)
+    while waiting:
+        gone = waiting.pop()
+        naming = draft.naming(gone.id, gone.kind)
+        if naming and not cascade:
+            raise ConflictError(_describe_naming(draft, gone, [one for _, one in naming]))
+        for relation, record in naming:
+            waiting += _remove_id(draft, gone.id, relation, record.id)
+
+
+def _remove_id(draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId) -> list[Record]:
+    """Remove an id from a record's relation; delete and return the record if it would name nothing by it."""
+    record = draft.find(naming)
+    if record is None or gone not in ids_in(record, relation):
+        return []  # another relation has removed the id or the record
+    if not draft.is_visible(record):
+        raise ConflictError(f"'{gone}' is named by records that you may not see; nothing was changed")
+    left = tuple(one for one in ids_in(record, relation) if one != gone)
+    if not left or draft.spec.fields[relation.field].type is not FieldType.TEXTS:
+        draft.delete(record.id)
+        return [record]
+    kept = with_value(record, relation.field, left)
+    draft.put(with_value(kept, relation.copies, titles_of(draft, kept, relation)) if relation.copies else kept)
+    return []
+
+
+def _describe_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
+    """Return the refusal to delete a record that others name, with those that the caller may see."""
+    seen = list(dict.fromkeys(f"{one.kind} '{one.id}'" for one in naming if draft.is_visible(one)))
+    hidden = len({one.id for one in naming if not draft.is_visible(one)})
+    more = len(seen) - NAMED_IN_REFUSALS
+    shown = [*seen[:NAMED_IN_REFUSALS], *([f"{more} more"] if more > 0 else [])]
+    named = ", ".join([*shown, *([f"{hidden} that you may not see"] if hidden else [])])
+    total = len(seen) + hidden
+    return (
+        f"{gone.kind} '{gone.id}' is named by {total} record{'s' if total > 1 else ''}: {named}; "
+        "change them first, or give cascade: true, which deletes those that name nothing else"
+    )
+
+
+def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -> None:
+    """Update the copied title of this record in those that name it, except in those of `but`."""
+    new = draft.find(old.id)
+    if new is None or draft.spec.title_of(new) == draft.spec.title_of(old):
+        return
+    for relation, record in draft.naming(old.id, old.kind):
+        if relation.copies and record.id not in but:
+            draft.put(with_value(record, relation.copies, titles_of(draft, record, relation, only=old.id)))
+
+
+def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None) -> Value:
+    """Return the titles of the records that this one names, as the value of the copying field.
+
+    With `only`, the other titles stay as they are.
+    """
+    ids = ids_in(record, relation)
+    written = texts_of(record.get(relation.copies))
+    if len(written) != len(ids):
+        only, written = None, [""] * len(ids)
+    titles = [_title(draft, one, text) if only in (None, one) else text for one, text in zip(ids, written, strict=True)]
+    return as_copied(titles, relation, draft.spec)
+
+
+def _title(draft: Draft, record_id: RecordId, written: str) -> str:
+    record = draft.find(record_id)
+    return draft.spec.title_of(record) if record else written

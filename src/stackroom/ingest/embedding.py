@@ -1,0 +1,133 @@
+"""Puts with vectors from records, for builds, edits and repairs alike.
+
+Vectors are stored under the digest of their text, so that each distinct text is embedded once.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.spec import CatalogueSpec, embedding_text
+from stackroom.embed.port import Embedder
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.vectors import Vector
+from stackroom.shelf.port import Embedding, Put, ShelfWriter
+
+FIRST_BATCH, LEAST_BATCH, MOST_BATCH = 64, 16, 256
+BATCH_S = 2.0
+"""About how long a batch of texts takes to embed: so much is lost if the process is killed."""
+PUBLISH_S = 1.0
+PUBLISH_SHARE = 0.05
+"""Vectors are published at least so many seconds apart, and take at most this share of the time."""
+
+
+def build_puts(records: Sequence[Record], spec: CatalogueSpec) -> tuple[list[Put], dict[bytes, str]]:
+    """Return the puts of records, each with the digest of its text and no vector yet, and the texts by digest."""
+    texts: dict[bytes, str] = {}
+    puts = []
+    for record in records:
+        text = embedding_text(spec.embed, record) if spec.embed else ""
+        digest = digest_of(text)
+        texts[digest] = text
+        puts.append(Put(record=record, embedding=Embedding(digest=digest) if text else None))
+    return puts, texts
+
+
+def missing_digests(puts: Sequence[Put], writer: ShelfWriter) -> set[bytes]:
+    """Return the digests in these puts for which the shelf has no vector."""
+    return writer.missing_embeddings(put.embedding.digest for put in puts if put.embedding is not None)
+
+
+def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: int) -> Iterator[tuple[bytes, Vector]]:
+    """Yield each text's digest with its vector, one request to the embedder for every batch of texts."""
+    digests = list(texts)
+    for start in range(0, len(digests), batch_size):
+        some = digests[start : start + batch_size]
+        yield from zip(some, embedder.embed_documents([texts[one] for one in some]), strict=True)
+
+
+def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[Put]:
+    """Return the puts with the given vectors filled in; the others are on the shelf already, or are made later."""
+    return [_with_vector(put, vectors) for put in puts]
+
+
+def _with_vector(put: Put, vectors: Mapping[bytes, Vector]) -> Put:
+    if put.embedding is None or put.embedding.digest not in vectors:
+        return put
+    digest = put.embedding.digest
+    return Put(record=put.record, embedding=Embedding(digest=digest, vector=vectors[digest]))
+
+
+@dataclass(slots=True, kw_only=True)
+class LateEmbedding:
+    """Embeds the records that lack their vector, in batches that are each committed, and published as they come.
+
+    The write lock is held for moments only, so that readers, edits and other builds go on meanwhile. Stopped at any
+    point, what was embedded is kept; run again, it embeds the rest. `progress` gets the number of texts embedded so
+    far.
+    """
+
+    spec: CatalogueSpec
+    writer: ShelfWriter
+    embedder: Embedder
+    progress: Callable[[int], None] = lambda _count: None
+    monotonic: Callable[[], float] = time.monotonic
+    texts: int = 0
+    """How many texts were embedded so far."""
+    records: int = 0
+    """How many records have their vector by it."""
+    _batch: int = FIRST_BATCH
+    _published_at: float = field(default=float("-inf"))
+    _publishing_took_s: float = 0.0
+    _is_published: bool = True
+
+    def run(self) -> None:
+        """Embed until a pass over all records finds none that lacks its vector and has a text."""
+        try:
+            while self._pass():
+                pass
+        finally:
+            self._publish()
+
+    def _pass(self) -> int:
+        """Embed what lacks a vector in key order, and return how many texts that were."""
+        before, after = self.texts, None
+        while rows := self.writer.list_unembedded(after=after, limit=self._batch):
+            self._embed(rows)
+            after = rows[-1][0]
+        return self.texts - before
+
+    def _embed(self, rows: Sequence[tuple[Key, Record]]) -> None:
+        started = self.monotonic()
+        puts, texts = build_puts([record for _, record in rows], self.spec)
+        missing = missing_digests(puts, self.writer)
+        wanted = {digest: text for digest, text in texts.items() if digest in missing}
+        vectors = dict(iter_vectors(wanted, self.embedder, batch_size=MOST_BATCH))
+        digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
+        if digests:
+            self._keep(digests, vectors)
+            self._fit_batch(self.monotonic() - started)
+
+    def _keep(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> None:
+        self.records += self.writer.add_vectors(digests, vectors)  # commit point of a batch
+        self.texts += len(vectors)
+        self._is_published = False
+        self.progress(self.texts)
+        apart_s = max(PUBLISH_S, self._publishing_took_s / PUBLISH_SHARE)
+        if self.monotonic() - self._published_at >= apart_s:
+            self._publish()
+
+    def _publish(self) -> None:
+        if self._is_published:
+            return
+        started = self.monotonic()
+        self.writer.publish_vectors()
+        self._is_published = True
+        self._published_at = self.monotonic()
+        self._publishing_took_s = self._published_at - started
+
+    def _fit_batch(self, took_s: float) -> None:
+        """Choose the size of the next batch by the time of the last."""
+        size = self._batch * 2 if took_s < BATCH_S / 2 else self._batch // 2 if took_s > BATCH_S * 2 else self._batch
+        self._batch = min(max(size, LEAST_BATCH), MOST_BATCH)

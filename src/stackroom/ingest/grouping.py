@@ -1,0 +1,165 @@
+"""Rows that are one record together, as the ingredients of a recipe are: rows with the same value in a column.
+
+Such rows need not follow one another, so all rows are kept in a temporary file until the source was read. A record
+has the place of every row, the first value of most fields, and the values of all rows where a field is a list.
+"""
+
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import groupby
+from typing import Any
+
+import apsw
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
+from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, build_mapping
+from stackroom.ingest.values import value_at
+from stackroom.model.record import Record, Value
+from stackroom.sources.port import SourceRow
+from stackroom.text.cells import is_nothing, text_of
+
+SCHEMA = """
+CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
+"""
+HELD_ROWS = 1000
+"""The number of rows up to which a group is held in memory."""
+NUMBERED = re.compile(r"(\D*)(\d+)")
+"""A place with a number, as `line 12`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedRow(SourceRow):
+    """Several rows of a source that are one record; `values` are those of the first."""
+
+    parts: Iterable[SourceRow]
+
+
+def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
+    """Yield a row for every distinct value at a path, in the order of their first rows.
+
+    Before them come the rows that belong to no group, since they are unreadable or have no value there.
+    """
+    with closing(apsw.Connection("")) as file:  # a temporary file of its own, which SQLite removes
+        file.execute(SCHEMA)
+        with file:
+            for row in rows:
+                key = value_at(row.values, path)
+                if row.problem or is_nothing(key):
+                    yield row
+                else:
+                    _keep(file, row, text_of(key))
+            file.execute("CREATE INDEX by_key ON parts (key, number)")
+        for key, count in file.execute("SELECT key, count(*) FROM parts GROUP BY key ORDER BY min(number)"):
+            parts = _Parts(file, bytes(key))
+            yield _grouped(list(parts) if count <= HELD_ROWS else parts)
+
+
+def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
+    packed = pickle.dumps((dict(row.values), row.digest), protocol=pickle.HIGHEST_PROTOCOL)
+    kept = (key.encode(errors="surrogatepass"), row.place, packed)
+    file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
+
+
+def _grouped(parts: Iterable[SourceRow]) -> GroupedRow:
+    digests = sha256()
+    has_digests = True
+    places = []
+    for part in parts:
+        has_digests = has_digests and bool(part.digest)
+        digests.update(f"{part.place}\0{part.digest}\0".encode())
+        places.append(part.place)
+    first = next(iter(parts))
+    return GroupedRow(
+        place=joined_places(places),
+        values=first.values,
+        digest=digests.hexdigest() if has_digests else "",
+        parts=parts,
+    )
+
+
+class _Parts:
+    """The rows of a group, read from the file each time they are iterated."""
+
+    def __init__(self, file: apsw.Connection, key: bytes) -> None:
+        self._file = file
+        self._key = key
+
+    def __iter__(self) -> Iterator[SourceRow]:
+        kept = self._file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (self._key,))
+        for place, packed in kept:
+            values, digest = pickle.loads(packed)
+            yield SourceRow(place=str(place), values=values, digest=digest)
+
+
+def joined_places(places: Sequence[str]) -> str:
+    """Return the places of several rows as one, as in `lines 3–5, 9`."""
+    if len(places) == 1:
+        return places[0]
+    numbered = [NUMBERED.fullmatch(place) for place in places]
+    words = {one[1] for one in numbered if one is not None}
+    if None in numbered or len(words) != 1:
+        return ", ".join(places)
+    numbers = sorted(int(one[2]) for one in numbered if one is not None)
+    word = words.pop()
+    return f"{word.rstrip()}s {_runs(numbers)}" if word.strip() else _runs(numbers)
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, with those that follow one another as a range."""
+    runs = []
+    for _, run in groupby(enumerate(numbers), key=lambda one: one[1] - one[0]):
+        members = [number for _, number in run]
+        runs.append(f"{members[0]}–{members[-1]}" if len(members) > 1 else str(members[0]))
+    return ", ".join(runs)
+
+
+def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
+    """Return the record of a group: lists collect the values of all rows, other fields have the first value."""
+    collected: dict[str, dict[Any, None]] = {}
+    fields: dict[str, Value] = {}
+    unread: list[UnreadCell] = []
+    first: Record | None = None
+    for part in row.parts:
+        (record,), cells = _read_part(part, read_row)
+        unread += [cell._replace(place=part.place) for cell in cells]
+        first = first or record
+        for name, value in record.fields.items():
+            if spec.fields[name].collects and isinstance(value, tuple):
+                collected.setdefault(name, {}).update(dict.fromkeys(value))
+            else:
+                fields.setdefault(name, value)
+    if first is None or not (fields or collected):
+        raise InputError("empty row: no field has a value")
+    return ReadRow(
+        (replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()}),), tuple(unread)
+    )
+
+
+def iter_records(rows: Iterable[Mapping[str, Any]], spec: CatalogueSpec) -> Iterator[Record]:
+    """Yield the records that a spec makes of rows, those of a group as one; rows that make none are passed over."""
+    mapping = build_mapping(spec)
+    placed = (SourceRow(place=f"row {number}", values=row) for number, row in enumerate(rows, start=1))
+    for row in iter_grouped(placed, spec.group_path) if spec.group_path else placed:
+        if row.problem:
+            continue
+        with suppress(InputError):
+            yield from read_source_row(row, spec, mapping).records
+
+
+def read_source_row(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) -> ReadRow:
+    """Return the records of a row or a group of rows, and the cells that could not be read."""
+    if mapping.read_row is None:
+        return ReadRow(tuple(mapping.records_of(row.values)))
+    return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
+
+
+def _read_part(part: SourceRow, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
+    try:
+        return read_row(part.values)
+    except InputError as error:
+        raise InputError(f"{part.place}: {error.message}") from error

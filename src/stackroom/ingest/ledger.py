@@ -1,0 +1,324 @@
+"""The ledger of a catalogue's sources: the row each record came from, rejected rows, and read positions.
+
+It also caches what a source extracted from each file, so that unchanged files are not parsed again, and keeps the last
+record that each source gave (for editable catalogues), so that `hand_edits` can tell edits from changes at the source.
+
+It is stored beside the records and never in their transaction: entries are written after the records, so that a kill
+between the two only means that a row is processed again.
+"""
+
+import os
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from stackroom.checksums import Seal, SealState, measure_file
+from stackroom.errors import StorageError
+from stackroom.model.record import RecordId
+from stackroom.shelf.frozen_file import is_settled, stamp_of
+from stackroom.shelf.port import Problem
+from stackroom.shelf.sqlite_check import check_sqlite_file
+from stackroom.sources.port import Reading
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS origins (
+    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (source, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS origins_by_id ON origins (id);
+CREATE TABLE IF NOT EXISTS rejects (
+    source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cells (
+    source TEXT NOT NULL, place TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (source, place, field)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
+CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS said (
+    source TEXT NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (source, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS readings (
+    source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
+) WITHOUT ROWID;
+"""
+BUSY_TIMEOUT_MS = 5_000
+LEDGER_PART = "ledger"
+ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
+
+
+def check_ledger(path: Path) -> list[Problem]:
+    """Return the problems of a ledger file: missing, or damaged."""
+    if not path.is_file():
+        again = "to rebuild it, run the same stackroom add again"
+        return [Problem(part=LEDGER_PART, message=f"{path} is missing", advice=again)]
+    faults = check_sqlite_file(path)
+    if not faults and Seal(path).state() is SealState.CHANGED:
+        faults = ["it is not what was written"]
+    return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {one}", advice=ADVICE) for one in faults]
+
+
+@contextmanager
+def _writing(db: apsw.Connection) -> Iterator[None]:
+    """Run the block in one transaction; raise StorageError if it cannot be written, as on a full disk."""
+    if db.filename:
+        Seal(Path(db.filename)).break_up()
+    try:
+        with db:
+            yield
+    except apsw.Error as error:
+        raise StorageError(f"{db.filename}: cannot be written: {error}") from error
+
+
+def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows of a query; raise StorageError if the file cannot be read."""
+    try:
+        return list(db.execute(query, values))
+    except apsw.Error as error:
+        raise StorageError(f"{db.filename}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
+
+
+def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
+    """Return the record that has one of these identities in a ledger file; None where the file cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            return _holder_of(db, identities)
+    except (apsw.Error, StorageError):
+        return None
+
+
+def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+    """Return the source and row of records in a ledger file; none where the file cannot be read."""
+    if not path.is_file():
+        return {}
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            return _origins_of(db, ids)
+    except (apsw.Error, StorageError):
+        return {}
+
+
+def _origins_of(db: apsw.Connection, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+    query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
+    return {one: (str(source), str(row)) for one in ids for source, row in _read(db, query, (one,))}
+
+
+def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
+    for identity in identities:
+        for (holder,) in _read(db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
+            return RecordId(str(holder))
+    return None
+
+
+def copy_ledger(path: Path, copy: Path) -> None:
+    """Write a copy of a ledger, where there is one; no other process may be writing it."""
+    copy.unlink(missing_ok=True)
+    if not path.is_file():
+        return
+    try:
+        with closing(apsw.Connection(str(path))) as db:
+            db.execute("VACUUM INTO ?", (str(copy),))
+    except apsw.Error as error:
+        raise StorageError(f"{path}: cannot be copied: {error}; if it is damaged: {ADVICE}") from error
+
+
+def put_back_ledger(copy: Path, path: Path) -> None:
+    """Replace a ledger, which nobody has open, with its copy; without one there was none."""
+    for leftover in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        leftover.unlink(missing_ok=True)
+    if copy.is_file():
+        os.replace(copy, path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+class Origin(NamedTuple):
+    """The row that a record came from, and the digest of the row; empty if its source has no digests."""
+
+    row: str
+    digest: str
+
+
+def _seal(db: apsw.Connection, path: Path) -> None:
+    """Keep the checksum of a ledger, unless another process is writing it."""
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    before = stamp_of(path)
+    if is_settled(path):
+        seal = Seal(path)
+        seal.save(measure_file(path))
+        if stamp_of(path)[0] != before[0] or not is_settled(path):
+            seal.break_up()
+
+
+class Ledger:
+    """The ledger of one catalogue, in a file or, without a path, in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        try:
+            self._db = apsw.Connection(":memory:" if path is None else str(path))
+            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            self._db.pragma("journal_mode", "wal")
+            self._db.execute(SCHEMA)
+        except apsw.Error as error:
+            raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
+
+    def close(self) -> None:
+        """Close the file; what was written to is sealed."""
+        if self._db.filename and self._db.total_changes():
+            with suppress(apsw.Error, OSError):
+                _seal(self._db, Path(self._db.filename))
+        self._db.close()
+
+    def origins(self, source: str) -> dict[RecordId, Origin]:
+        """Return the records that came from a source, each with its row."""
+        rows = _read(self._db, "SELECT id, row, digest FROM origins WHERE source = ?", (source,))
+        return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
+
+    def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+        """Return the source and row of each of these records that came from a source."""
+        return _origins_of(self._db, ids)
+
+    def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
+        """Store where these records came from."""
+        with _writing(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?)",
+                ((source, record_id, *origin) for record_id, origin in origins.items()),
+            )
+
+    def count_ids_from_sources(self) -> int:
+        """Count the records that came from any source."""
+        return int(_read(self._db, "SELECT count(DISTINCT id) FROM origins")[0][0])
+
+    def ids_from_sources(self, ids: Iterable[RecordId]) -> set[RecordId]:
+        """Return those of these ids that came from any source."""
+        return {one for one in ids if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,))}
+
+    def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
+        """Return the last record that a source gave for each of these ids, encoded, if known."""
+        query = "SELECT record FROM said WHERE source = ? AND id = ?"
+        return {one: bytes(record) for one in ids for (record,) in _read(self._db, query, (source, one))}
+
+    def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
+        """Store the records that a source gives now, as its last ones."""
+        with _writing(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *one) for one in records.items())
+            )
+
+    def find_holder(self, identities: Iterable[str]) -> RecordId | None:
+        """Return the record that has one of these identities (unique keys), or None."""
+        return _holder_of(self._db, identities)
+
+    def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
+        """Replace the identities of these records."""
+        with _writing(self._db):
+            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in identities))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO identities VALUES (?, ?)",
+                ((identity, record_id) for record_id, some in identities.items() for identity in some),
+            )
+
+    def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
+        """Delete the entries of these records for a source."""
+        pairs = [(source, one) for one in ids]
+        with _writing(self._db):
+            self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
+            self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
+
+    def forget_identities(self, ids: Iterable[RecordId]) -> None:
+        """Delete the identities of removed records."""
+        with _writing(self._db):
+            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in ids))
+
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return the rejected rows: source, place, reason."""
+        rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
+        return [(str(source), str(place), str(reason)) for source, place, reason in rows]
+
+    def ids_from_other_sources(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
+        """Return those of these ids that another source has as well."""
+        query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
+        return {one for one in ids if _read(self._db, query, (one, source))}
+
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Replace the rejected rows (place, reason) of a source."""
+        with _writing(self._db):
+            self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
+        self.add_rejects(source, rejects)
+
+    def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Add rejected rows of a source."""
+        with _writing(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
+
+    def cells(self) -> list[tuple[str, str, str, str]]:
+        """Return the cells that were left out of their record: source, place, field, reason."""
+        rows = _read(self._db, "SELECT source, place, field, reason FROM cells ORDER BY 1, 2, 3")
+        return [(str(source), str(place), str(name), str(reason)) for source, place, name, reason in rows]
+
+    def replace_cells(self, source: str, cells: Iterable[tuple[str, str, str]], *, unchanged: Container[str]) -> None:
+        """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
+        with _writing(self._db):
+            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
+            gone = [(source, place) for (place,) in places if place not in unchanged]
+            self._db.executemany("DELETE FROM cells WHERE source = ? AND place = ?", gone)
+        self.add_cells(source, cells)
+
+    def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
+        """Add cells that were left out of the records of a source."""
+        with _writing(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", ((source, *one) for one in cells))
+
+    def position(self, source: str) -> int:
+        """Return how many rows of a source to skip when an interrupted read resumes."""
+        rows = _read(self._db, "SELECT rows FROM positions WHERE source = ?", (source,))
+        return int(rows[0][0]) if rows else 0
+
+    def note_position(self, source: str, rows: int) -> None:
+        """Store how many rows of a source are done; 0 when all are."""
+        with _writing(self._db):
+            self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
+            if rows:
+                self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))
+
+    def readings(self, source: str) -> "SourceReadings":
+        """Return the cache of what a source extracted from its files."""
+        return SourceReadings(self._db, source)
+
+    def list_readings(self) -> list[tuple[str, str, bytes]]:
+        """Return the cached content of every source: source, place, content."""
+        rows = _read(self._db, "SELECT source, place, content FROM readings ORDER BY 1, 2")
+        return [(str(source), str(place), bytes(content)) for source, place, content in rows]
+
+
+class SourceReadings:
+    """Implements `Readings` for one source. They depend on the files alone, so they may be ahead of the records."""
+
+    def __init__(self, db: apsw.Connection, source: str) -> None:
+        self._db = db
+        self._source = source
+
+    def load(self) -> dict[str, Reading]:
+        """Return what is cached, by place."""
+        rows = _read(self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
+        return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
+
+    def save(self, readings: Mapping[str, Reading]) -> None:
+        """Store these readings, in place of those of the same places."""
+        with _writing(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
+                ((self._source, place, *reading) for place, reading in readings.items()),
+            )
+
+    def forget(self, places: Iterable[str]) -> None:
+        """Delete the readings of these places."""
+        with _writing(self._db):
+            self._db.executemany(
+                "DELETE FROM readings WHERE source = ? AND place = ?", ((self._source, place) for place in places)
+            )

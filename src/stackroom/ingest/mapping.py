@@ -1,0 +1,297 @@
+"""Mapping of a catalogue's rows to records, and validation of records against the spec."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import orjson
+
+from stackroom.catalogue.codec import encode_record
+from stackroom.catalogue.column_template import compose
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.errors import InputError, SpecError, did_you_mean
+from stackroom.ingest.values import READERS, value_at
+from stackroom.model.record import Record, RecordId, Tag, Value
+from stackroom.sources.location import without_settings
+from stackroom.text.cells import first_day, is_nothing, plain_text, text_of
+
+
+def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
+    """Refuse a spec with several kinds that does not say which kind a row is; `origin` names it in the error."""
+    if not spec.derives_kinds:
+        kinds = ", ".join(spec.kinds)
+        raise SpecError(
+            f"{origin}: it has several kinds ({kinds}) and does not say which of them a row is; say where a row has "
+            f'its kind, as in kind = "type", or which files have rows of one kind, as in [kinds.{spec.kinds[-1]}] '
+            f'sources = ["{spec.kinds[-1]}s.csv"]'
+        )
+
+
+def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
+    """Return the kind of all rows of a source, or None if each row has its own; refuse a source of unknown kind."""
+    kinds = [kind for kind, patterns in spec.kind_sources.items() if _is_named(source_name, patterns)]
+    if len(kinds) > 1:
+        raise InputError(
+            f"{source_name}: the 'sources' of several kinds match it ({', '.join(kinds)}); make them match for one kind"
+        )
+    if kinds:
+        return kinds[0]
+    if spec.kind_path or len(spec.kinds) == 1:
+        return None
+    known = "; ".join(f"{kind}: {', '.join(patterns)}" for kind, patterns in spec.kind_sources.items())
+    raise InputError(
+        f"{source_name}: the kind of its rows is unknown: the 'sources' of no kind match it ({known}); add its name to "
+        "one of them, and pass the changed declaration with --spec"
+    )
+
+
+def _is_named(source_name: str, patterns: tuple[str, ...]) -> bool:
+    bare = without_settings(source_name)
+    names = (source_name, PurePath(source_name).name, bare, PurePath(bare).name)
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
+    """Return the kind in a row; refuse a row whose kind is missing or not declared."""
+    if not spec.kind_path:
+        return spec.kinds[0]
+    stated = value_at(row, spec.kind_path)
+    if is_nothing(stated):
+        raise InputError(f"'{spec.kind_path}', the record's kind, is missing; kinds: {', '.join(spec.kinds)}")
+    if isinstance(stated, list | tuple) and len(stated) > 1:
+        raise InputError(f"'{spec.kind_path}', the record's kind, has several values: {text_of(stated)[:60]!r}")
+    name = text_of(stated)
+    known = {kind.lower(): kind for kind in spec.kinds}
+    if name.lower() not in known:
+        raise InputError(f"no kind '{name[:60]}'{did_you_mean(name, list(spec.kinds))}; kinds: {', '.join(spec.kinds)}")
+    return known[name.lower()]
+
+
+ID_DIGITS = 16
+
+
+def _by_id(record: Record) -> tuple[str, ...]:
+    return (record.id,)
+
+
+def _never(_row: Mapping[str, Any]) -> bool:
+    return False
+
+
+class UnreadCell(NamedTuple):
+    """A cell that is left out of its record, and why."""
+
+    field: str
+    reason: str
+    place: str = ""
+    """The place of its row, where several rows are one record."""
+
+
+class ReadRow(NamedTuple):
+    """The records of a row, and its cells that could not be read."""
+
+    records: tuple[Record, ...]
+    unread: tuple[UnreadCell, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMapping:
+    """Functions from a row to its records, from a record to its unique keys, and to recognise rows of metadata."""
+
+    records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
+    records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
+    """The records of a row that is a piece of a longer text; None: those of any row."""
+    read_row: Callable[[Mapping[str, Any]], ReadRow] | None = None
+    """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with such a cell."""
+    identities_of: Callable[[Record], tuple[str, ...]] = _by_id
+    is_metadata: Callable[[Mapping[str, Any]], bool] = _never
+    is_by_spec: bool = False
+    """Whether each field is read from its path in the row, by the spec alone."""
+    kind: str | None = None
+    """The kind of every record; None: each row has its own."""
+    version: int = 1
+    """Raise it when the mapping changes, so that unchanged rows are mapped again."""
+
+
+def require_valid(record: Record, spec: CatalogueSpec) -> None:
+    """Refuse a record that lacks a required value, or whose values do not fit the spec or cannot be stored."""
+    require_fitting(record, spec)
+    for field in spec.fields.values():
+        if field.required and field.is_of(record.kind) and record.get(field.name) is None:
+            raise InputError(f"'{field.name}' is missing")
+
+
+def require_fitting(record: Record, spec: CatalogueSpec) -> None:
+    """Refuse a record whose values do not fit the spec or cannot be stored."""
+    if not record.id or len(record.id) > 512:
+        raise InputError("the record's id is empty or longer than 512 characters")
+    if record.kind not in spec.kinds:
+        raise InputError(f"no kind '{record.kind}'; kinds: {', '.join(spec.kinds)}")
+    for field in spec.fields.values():
+        value = record.get(field.name)
+        if value is not None and (problem := _problem(value, field)):
+            raise InputError(f"'{field.name}' {problem}")
+    encoded(record)
+
+
+def encoded(record: Record) -> bytes:
+    """Return a record as shelves store it; refuse one with an id or a value that cannot be stored."""
+    try:
+        record.id.encode()
+        return encode_record(record)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InputError(f"a value cannot be stored: {error}") from error
+
+
+def _is_date(text: str) -> bool:
+    try:
+        first_day(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _problem(value: Value, field: FieldSpec) -> str | None:
+    """Return why a value does not fit its field, or None."""
+    match field.type:
+        case FieldType.INT:
+            fits = isinstance(value, int) and not isinstance(value, bool)
+        case FieldType.FLOAT:
+            fits = isinstance(value, int | float) and not isinstance(value, bool)
+        case FieldType.TEXTS:
+            fits = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+        case FieldType.TAGS:
+            fits = isinstance(value, tuple) and all(isinstance(item, Tag) for item in value)
+        case FieldType.DATE:
+            fits = isinstance(value, str) and _is_date(value)
+        case FieldType.JSON:
+            fits = True
+        case FieldType.ENUM:
+            return None if value in field.values else f"is {value!r}; expected one of {', '.join(field.values)}"
+        case _:
+            fits = isinstance(value, str)
+    if not fits:
+        return f"is {value!r}, not {field.type}"
+    if isinstance(value, int | float) and not field.allows(value):
+        return f"is {value}; expected {field.bounds}"
+    return None
+
+
+def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
+    """Return the mapping that a spec alone describes: one record a row, each field of its kind from the field's path.
+
+    `kind` is that of every row; without it, each row has its own. A spec that does not say which kind a row is is
+    refused.
+    """
+    require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
+    readings = {one: [_reading_of(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
+
+    def read_row(row: Mapping[str, Any]) -> ReadRow:
+        if all(map(is_nothing, row.values())):
+            raise InputError("empty row: no column has a value")
+        of_kind = kind or read_kind(row, spec)
+        fields, unread = _read_fields(row, readings[of_kind])
+        if not spec.group_path:  # another row of the group may have the values
+            _require_value(fields)
+            _require_readable(unread, spec)
+        return ReadRow((Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),), tuple(unread))
+
+    def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+        return read_row(row).records
+
+    return RowMapping(records_of=records_of, read_row=read_row, is_by_spec=True, kind=kind)
+
+
+class _FieldReading(NamedTuple):
+    """How a field is read: what is the same for all rows is looked up once."""
+
+    field: FieldSpec
+    column: str | None
+    """The column that has the value, if the row has one of that name; None for a template."""
+    read: Callable[[Any, FieldSpec], Value]
+    is_bounded: bool
+    """Whether not every value of the field's type fits it."""
+
+
+def _reading_of(field: FieldSpec) -> _FieldReading:
+    is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
+    return _FieldReading(field, None if field.template else field.source_path, READERS[field.type], is_bounded)
+
+
+def _read_fields(
+    row: Mapping[str, Any], readings: Sequence[_FieldReading]
+) -> tuple[dict[str, Value], list[UnreadCell]]:
+    """Return the values of a row's fields, and the cells that do not fit their field."""
+    values: dict[str, Value] = {}
+    unread = []
+    for field, column, read, is_bounded in readings:
+        cell = row[column] if column is not None and column in row else _cell(row, field)
+        if is_nothing(cell):
+            continue
+        try:
+            value = read(cell, field)
+            if is_bounded and value is not None and (problem := _problem(value, field)):
+                raise InputError(f"'{field.name}' {problem}")
+        except InputError as error:
+            unread.append(UnreadCell(field.name, error.message))
+            continue
+        if value is not None:
+            values[field.name] = value
+    return values, _lost(unread, values, [field for field, *_ in readings]) if unread else unread
+
+
+def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]) -> list[UnreadCell]:
+    """Return the unread cells but those that another field has read, as `2 Seasons` beside a field of minutes."""
+    read = {field.source_paths for field in fields if field.name in values}
+    kept = {field.name for field in fields if field.source_paths in read and not field.required}
+    return [cell for cell in unread if cell.field not in kept]
+
+
+def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
+    """Return the cell that a field is read from: the value at its path, or the text composed by its template."""
+    if not field.template:
+        return value_at(row, field.source_path)
+    return compose(field.template, lambda column: _words_at(row, column))
+
+
+def _words_at(row: Mapping[str, Any], column: str) -> str:
+    cell = value_at(row, column)
+    return "" if is_nothing(cell) else " ".join(plain_text(cell).split())
+
+
+def _require_value(fields: Mapping[str, Value]) -> None:
+    if not fields:
+        raise InputError("empty row: no field has a value")
+
+
+def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:
+    """Refuse a row with an unreadable cell of a required field."""
+    for cell in unread:
+        if spec.fields[cell.field].required:
+            raise InputError(cell.reason)
+
+
+def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
+    """Return the mapping for the rows of one source; one by the spec alone uses the source's kind, if it has one."""
+    return build_mapping(spec, kind=find_source_kind(spec, source_name)) if mapping.is_by_spec else mapping
+
+
+def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
+    """Return the id in the row, or a digest of its values if it has none."""
+    path = spec.group_path or spec.id_path
+    stated = value_at(row, path) if path else None
+    if not is_nothing(stated):
+        return RecordId(text_of(stated))
+    values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
+    return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])
+
+
+def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
+    """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
+    known = f"{mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    known += f" {spec.group_path}" if spec.group_path else ""
+    kinds = f" {spec.kind_path} {mapping.kind}" if spec.kind_path or mapping.kind else ""
+    return hashlib.sha256(f"{known}{kinds}".encode()).hexdigest()[:12]

@@ -1,0 +1,499 @@
+"""The ingest pipeline: rows in, shelf out, in batches that are each atomic; then the vectors of new texts.
+
+A batch is mapped, validated and written in one transaction; when all are, the records can be found by words. Then the
+texts without a vector are embedded. An interrupted run is resumed by running it again: records that were written are
+recognised and cost nothing, and so are texts that were embedded. Edits made by hand since are reconciled by
+`hand_edits`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from stackroom.catalogue.codec import decode_record
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.port import Embedder
+from stackroom.errors import InputError
+from stackroom.ingest.column_check import ColumnCheck
+from stackroom.ingest.edits.hand_edits import HandEdits
+from stackroom.ingest.embedding import LateEmbedding, build_puts, with_vectors
+from stackroom.ingest.grouping import GroupedRow, iter_grouped, read_source_row
+from stackroom.ingest.ledger import Ledger, Origin
+from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, digest_of_reading, require_valid
+from stackroom.model.record import Record, RecordId
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.lock import EmbeddingElsewhereError
+from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
+from stackroom.sources.port import (
+    OneStepSource,
+    Reading,
+    RecallingSource,
+    RowSource,
+    SelectiveSource,
+    SourceRow,
+    SourceVector,
+    describe_unread,
+    notes_of,
+)
+
+BATCH_RECORDS = 256
+WHOLE_BATCH_RECORDS = 2_048
+"""How many records are written at once, from a provider and from a file, which is read again in little time."""
+ONE_STEP_RECORDS = 100_000
+"""How many records are written at once from a source whose changes belong together."""
+WHOLE_SOURCE = ""
+"""The place under which the ledger keeps the stamp of a source that was read whole."""
+KIND_NOT_READ = "files of this kind are not read"
+CELLS_KEPT = 1000
+"""The number of unreadable cells of each field that are listed; more are only counted."""
+WAIT_S = 1.0
+PROGRESS_ROWS = 100
+"""Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class IngestReport:
+    """Counts of rows and records by outcome.
+
+    Each row is mapped to records, or is metadata, or is rejected. Each record is written, unchanged or a duplicate; the
+    row of a duplicate is listed with the rejected ones. Most sources have one record per row.
+    """
+
+    rows: int = 0
+    written: int = 0
+    unchanged: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    metadata: int = 0
+    removed: int = 0
+    embedded: int = 0
+    to_embed: int = 0
+    """Texts that had no vector when embedding began; 0 until then."""
+    edited: int = 0
+    """Records that keep edits made by hand, wholly or in part."""
+    unplaced: int = 0
+    """Records that are kept although no known row gave them: the ledger was lost, and their origin with it."""
+    dangling: int = 0
+    """Ids in relation fields that name no record of the relation's kind."""
+    unread_cells: dict[str, int] = field(default_factory=dict)
+    """Field → the number of its cells that could not be read, and are left out of their records."""
+    rejects: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
+    """The first unreadable cells: place, field, reason."""
+    notes: list[str] = field(default_factory=list)
+    """Remarks about the rows as a whole, for people."""
+
+    @property
+    def first_reason(self) -> str:
+        """Why the first rejected row was rejected, as the end of a message; empty if none was."""
+        return f"; {': '.join(self.rejects[0])}" if self.rejects else ""
+
+    def reject(self, place: str, reason: str) -> None:
+        """Record a rejected row."""
+        self.rejects.append((place, reason))
+
+    def leave_out(self, place: str, cell: UnreadCell) -> None:
+        """Record a cell that could not be read."""
+        count = self.unread_cells.get(cell.field, 0)
+        self.unread_cells[cell.field] = count + 1
+        if count < CELLS_KEPT:
+            self.cells.append((cell.place or place, cell.field, cell.reason))
+
+    def note_cells(self) -> None:
+        """Add a note on each field with unreadable cells."""
+        first = {name: (place, reason) for place, name, reason in reversed(self.cells)}
+        for name, (place, reason) in reversed(first.items()):
+            count = self.unread_cells[name]
+            cells = "1 cell is" if count == 1 else f"{count} cells are"
+            self.notes.append(f"{name}: {cells} left out; {place}: {reason}")
+
+
+Progress = Callable[[IngestReport], None]
+
+
+def _none(_place: str) -> bool:
+    """Request no row."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest:
+    """The author of an ingest, and the rows that they asked for."""
+
+    author: Author = LOCAL
+    """The author of every change that it makes."""
+    asks_for: Callable[[str], bool] = _none
+    """Whether the row at a place was asked for: its records come back even if they were deleted by hand."""
+
+
+UNREQUESTED = IngestRequest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The destination of rows: a shelf with its ledger, spec, mapping and embedder."""
+
+    spec: CatalogueSpec
+    mapping: RowMapping
+    writer: ShelfWriter
+    ledger: Ledger
+    embedder: Embedder | None = None
+    request: IngestRequest = UNREQUESTED
+
+
+def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
+    """Sync the shelf with the source, and embed what lacks a vector."""
+    report = ingest_rows(source, target, progress=progress)
+    embed_late(target, report, progress=progress)
+    return report
+
+
+def ingest_rows(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
+    """Sync the shelf with the source: write new and changed records, remove those that are gone, and publish.
+
+    A whole source is read from its beginning, and records of rows that it no longer has are removed. A query to a
+    provider resumes where it was interrupted, and only adds. Nothing is embedded.
+    """
+    return _Run(source, target, progress).run()
+
+
+def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> None:
+    """Embed the records that lack a vector; while another process embeds, wait and report progress each second."""
+    if target.embedder is not None and target.spec.embed is not None:
+        embed_records(target.writer, target.spec, target.embedder, report, progress=progress)
+
+
+def embed_records(
+    writer: ShelfWriter, spec: CatalogueSpec, embedder: Embedder, report: IngestReport, *, progress: Progress
+) -> None:
+    """Embed the records of a shelf that lack a vector, as `embed_late` does."""
+
+    def note(texts: int) -> None:
+        report.embedded = texts
+        report.to_embed = max(report.to_embed, texts)
+        progress(report)
+
+    while True:
+        try:
+            with writer.sole_embedder(wait_s=WAIT_S):
+                report.to_embed = writer.count_unembedded()
+                progress(report)
+                LateEmbedding(spec=spec, writer=writer, embedder=embedder, progress=note).run()
+                return
+        except EmbeddingElsewhereError:
+            progress(report)
+
+
+def remove_source(name: str, target: Target) -> int:
+    """Delete the records that came from this source alone, publish, and return how many they were."""
+    removed = _remove(set(target.ledger.origins(name)), name, target)
+    target.ledger.replace_rejects(name, ())
+    target.ledger.replace_cells(name, (), unchanged=())
+    target.writer.publish()
+    return removed
+
+
+def _remove(ids: set[RecordId], source: str, target: Target) -> int:
+    """Delete records of a source, except those that another source has too; return how many were deleted."""
+    ledger = target.ledger
+    gone = sorted(ids - ledger.ids_from_other_sources(source, ids))
+    for start in range(0, len(gone), BATCH_RECORDS):
+        some = gone[start : start + BATCH_RECORDS]
+        target.writer.apply([Delete(one) for one in some], author=target.request.author)
+        ledger.forget_identities(some)
+    ledger.forget_origins(source, ids)
+    return len(gone)
+
+
+class _Run:
+    """One run over a source."""
+
+    def __init__(self, source: RowSource, target: Target, progress: Progress) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._report = IngestReport()
+        self._batches = _Batches(target)
+        self._hand_edits = HandEdits(source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger)
+        self._before = target.ledger.origins(source.name)
+        self._unseen = set(self._before)
+        self._is_read = False
+        self._is_one_step = isinstance(source, OneStepSource) and source.is_one_step and bool(self._before)
+        self._identities: dict[str, str] = {}
+        self._unchanged: set[str] = set()
+        """The places of rows that were passed over."""
+        self._other_model: ModelId | None = None
+        """The model of vectors that come with the rows and cannot be used."""
+        self._reading = digest_of_reading(target.spec, target.mapping)
+        self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
+
+    def run(self) -> IngestReport:
+        ledger, name = self._target.ledger, self._source.name
+        stamp = self._find_stamp()
+        if stamp is not None and self._is_known(stamp):
+            self._report.rows = self._report.unchanged = len(self._before)
+            return self._report
+        start = 0 if self._source.is_whole else ledger.position(name)
+        self._report.rows = start
+        try:
+            for batch in map(self._without_taken_ids, self._iter_batches(start)):
+                written = self._batches.write(self._reconciled(batch), self._report, gone=self._gone_with(batch))
+                self._restore_named_by(written)
+                self._note(batch)
+                if not self._source.is_whole and not self._target.spec.group_path:
+                    ledger.note_position(name, self._report.rows)
+                self._progress(self._report)
+            self._note_unread()
+            self._report.notes += notes_of(self._source)
+        finally:
+            note_rejects = ledger.add_rejects if start else ledger.replace_rejects
+            note_rejects(name, self._report.rejects)
+            self._note_cells(is_resumed=bool(start))
+        ledger.note_position(name, 0)
+        self._remove_gone()
+        self._target.writer.publish()
+        if stamp is not None:  # after the records, so that a kill before this only means reading again
+            ledger.readings(name).save({WHOLE_SOURCE: stamp})
+        if self._other_model is not None:
+            self._report.notes.append(f"the source's vectors are by {self._other_model} and were not used")
+        if self._column_check and (note := self._column_check.find_note()):
+            self._report.notes.append(note)
+        self._progress(self._report)
+        return self._report
+
+    def _note_cells(self, *, is_resumed: bool) -> None:
+        """Store the cells that were left out, and those of unchanged rows that were before."""
+        ledger, name = self._target.ledger, self._source.name
+        if is_resumed:
+            ledger.add_cells(name, self._report.cells)
+        else:
+            ledger.replace_cells(name, self._report.cells, unchanged=self._unchanged)
+        self._report.note_cells()
+
+    def _note_unread(self) -> None:
+        """Report the files of kinds that the source does not read."""
+        unread = self._source.count_unread() if isinstance(self._source, SelectiveSource) else {}
+        for kind, count in unread.items():
+            self._report.reject(f"{kind} ({count} files)" if count > 1 else f"{kind} (1 file)", KIND_NOT_READ)
+        if unread:
+            self._report.notes.append(describe_unread(unread))
+
+    def _find_stamp(self) -> Reading | None:
+        """Return the stamp of the source as it would be read now; None where only its rows tell."""
+        if not isinstance(self._source, RecallingSource):
+            return None
+        stamp = self._source.recall(self._target.ledger.readings(self._source.name))
+        embedder = self._target.embedder
+        return Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"") if stamp else None
+
+    def _is_known(self, stamp: Reading) -> bool:
+        """Tell whether the source was read whole with this stamp, and nothing in particular is asked for."""
+        if self._target.request.asks_for is not _none:
+            return False
+        return self._target.ledger.readings(self._source.name).load().get(WHOLE_SOURCE) == stamp
+
+    def _without_taken_ids(self, batch: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
+        """Reject the records whose id is that of a record of another kind from another source."""
+        if not self._is_of_several_kinds:
+            return batch
+        ids = [record.id for record, _ in batch]
+        known = self._target.writer.current_or_deleted(ids)
+        elsewhere = self._target.ledger.ids_from_other_sources(self._source.name, ids)
+        kept = []
+        for record, origin in batch:
+            other = known.get(record.id)
+            if other is None or other.kind == record.kind or record.id not in elsewhere:
+                kept.append((record, origin))
+                continue
+            self._report.rejected += 1
+            self._report.reject(
+                origin.row, f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
+            )
+        return kept
+
+    @property
+    def _is_of_several_kinds(self) -> bool:
+        return self._target.mapping.is_by_spec and len(self._target.spec.kinds) > 1
+
+    def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
+        """Return the records to write after reconciling with edits by hand, and count those that keep edits."""
+        records = [record for record, _ in batch]
+        asked = {record.id for record, origin in batch if self._target.request.asks_for(origin.row)}
+        kept = self._hand_edits.reconciled(records, asked=asked)
+        self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
+        self._report.unchanged += kept.count(None)
+        return [record for record in kept if record is not None]
+
+    def _restore_named_by(self, written: Sequence[Record]) -> None:
+        """Restore records that were deleted by hand and are named by records written now, transitively."""
+        while written:
+            written = self._batches.write(self._hand_edits.deleted_but_named(written), self._report)
+
+    def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
+        """Store the origins, identities and source records of a batch that was written."""
+        ledger, mapping = self._target.ledger, self._target.mapping
+        moved = [(record, origin) for record, origin in batch if self._before.get(record.id) != origin]
+        ledger.note_origins(self._source.name, {record.id: origin for record, origin in moved})
+        known_by = {record.id: mapping.identities_of(record) for record, _ in moved}
+        ledger.note_identities({one: some for one, some in known_by.items() if some != (one,)})
+        self._hand_edits.note([record for record, _ in batch])
+
+    def _remove_gone(self) -> None:
+        """Delete the records whose rows the source no longer has."""
+        if not self._source.is_whole or not self._unseen:
+            return
+        name = self._source.name
+        if not self._report.written and not self._report.unchanged:
+            problem = f"{name}: no row of it makes a record, so the records it made before are kept"
+            raise InputError(f"{problem}{self._report.first_reason}")
+        self._report.removed = _remove(self._unseen, name, self._target)
+
+    def _gone_with(self, batch: Sequence[tuple[Record, Origin]]) -> set[RecordId]:
+        """Return the records to delete in the step that writes a batch: where it is the last of a one-step source."""
+        if not (self._is_one_step and self._is_read and batch):
+            return set()
+        return self._unseen - self._target.ledger.ids_from_other_sources(self._source.name, self._unseen)
+
+    def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
+        """Yield records in batches that never split the records of one row, so that a row is written whole."""
+        size = WHOLE_BATCH_RECORDS if self._source.is_whole else BATCH_RECORDS
+        size = ONE_STEP_RECORDS if self._is_one_step else size
+        batch: list[tuple[Record, Origin]] = []
+        for records in self._iter_rows(start):
+            batch += records
+            if len(batch) >= size:
+                yield batch
+                batch = []
+        self._is_read = True
+        if batch:
+            yield batch
+
+    def _iter_rows(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
+        """Yield the records of each row that has to be mapped; count unchanged rows and metadata."""
+        ids_by_row: dict[Origin, list[RecordId]] = {}
+        for record_id, origin in self._before.items():
+            if origin.digest:
+                ids_by_row.setdefault(origin, []).append(record_id)
+        for row in self._iter_source(start):
+            origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
+            if origin in ids_by_row and not self._target.request.asks_for(row.place):
+                self._pass_over(row, ids_by_row[origin])
+            elif self._target.mapping.is_metadata(row.values):
+                self._report.metadata += 1
+            else:
+                yield [(record, origin) for record in self._records_of(row)]
+
+    def _iter_source(self, start: int) -> Iterator[SourceRow]:
+        """Yield the rows of the source, those of a group as one."""
+        rows, path = self._iter_counted(start), self._target.spec.group_path
+        return iter_grouped(rows, path) if path and self._target.mapping.is_by_spec else rows
+
+    def _iter_counted(self, start: int) -> Iterator[SourceRow]:
+        for row in self._source.iter_rows(start=start):
+            self._report.rows += 1
+            if self._report.rows % PROGRESS_ROWS == 0:
+                self._progress(self._report)
+            yield row
+
+    def _pass_over(self, row: SourceRow, ids: Sequence[RecordId]) -> None:
+        """Count the records of an unchanged row."""
+        self._unchanged.add(row.place)
+        self._report.unchanged += len(ids)
+        self._unseen.difference_update(ids)
+        self._identities.update(dict.fromkeys(ids, row.place))
+
+    def _records_of(self, row: SourceRow) -> Iterator[Record]:
+        try:
+            records = self._checked_records(row)
+        except InputError as error:
+            self._report.rejected += 1
+            self._report.reject(row.place, error.message)
+            return
+        for record in records:
+            identities = self._target.mapping.identities_of(record)
+            first = self._find_first(record, identities)
+            if first is not None:
+                self._report.duplicates += 1
+                self._report.reject(row.place, self._why_duplicate(record, first))
+                continue
+            self._identities.update(dict.fromkeys((*identities, record.id), row.place))
+            self._unseen.discard(record.id)
+            yield record
+
+    def _why_duplicate(self, record: Record, first: str) -> str:
+        if self._is_of_several_kinds and first == self._identities.get(record.id):
+            return f"'{record.id}' is already the id of {first}; ids are unique across kinds"
+        return f"the same as {first}"
+
+    def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
+        """Return what a record duplicates: a row of this run, or a record of another source; None if it is new."""
+        row = next((self._identities[one] for one in (*identities, record.id) if one in self._identities), None)
+        if row is not None or tuple(identities) == (record.id,):
+            return row
+        holder = self._target.ledger.find_holder(identities)
+        is_gone = self._source.is_whole and holder in self._unseen  # its row has another id now
+        return None if holder in (None, record.id) or is_gone else str(holder)
+
+    def _checked_records(self, row: SourceRow) -> list[Record]:
+        if row.problem:
+            raise InputError(row.problem)
+        has_all_columns = not row.digest  # with digests, only changed rows get here
+        if self._column_check and has_all_columns:
+            for part in row.parts if isinstance(row, GroupedRow) else (row,):
+                self._column_check.observe(part.values)
+        read = self._read(row)
+        records = list(read.records)
+        for record in records:
+            require_valid(record, self._target.spec)
+        for cell in read.unread:
+            self._report.leave_out(row.place, cell)
+        if row.vector is not None and len(records) == 1:
+            self._take_vector(records[0], row.vector)
+        return records
+
+    def _read(self, row: SourceRow) -> ReadRow:
+        """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""
+        spec, mapping = self._target.spec, self._target.mapping
+        if row.record is not None and row.record.catalogue == spec.name:
+            return ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
+        if row.is_chunk and mapping.records_of_chunk is not None:
+            return ReadRow(tuple(mapping.records_of_chunk(row.values)))
+        return read_source_row(row, spec, mapping)
+
+    def _take_vector(self, record: Record, vector: SourceVector) -> None:
+        """Keep the vector that comes with a record, unless the embedder's are by another model."""
+        embedder = self._target.embedder
+        if embedder is not None and vector.model == embedder.model:
+            self._batches.keep_vector(record, vector.values)
+        elif embedder is not None:
+            self._other_model = vector.model
+
+
+class _Batches:
+    """Writes batches of records to a shelf."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._given: dict[bytes, Vector] = {}
+
+    def keep_vector(self, record: Record, vector: Vector) -> None:
+        """Use this vector for the text of a record, should the shelf not have one."""
+        (put,), _ = build_puts([record], self._target.spec)
+        if put.embedding is not None:
+            self._given[put.embedding.digest] = vector
+
+    def write(self, batch: Sequence[Record], report: IngestReport, *, gone: Iterable[RecordId] = ()) -> list[Record]:
+        """Write new and changed records, with the vectors that came with them, and return these records.
+
+        Records that are gone are deleted in the same step.
+        """
+        writer = self._target.writer
+        puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
+        unchanged = writer.unchanged(puts)
+        fresh = [put for put in puts if put.record.id not in unchanged]
+        changes: list[Change] = [*fresh, *map(Delete, sorted(gone))]
+        if changes:
+            writer.apply(changes, author=self._target.request.author)  # commit point of a batch
+        report.written += len(fresh)
+        report.unchanged += len(unchanged)
+        self._given.clear()
+        return [put.record for put in fresh]

@@ -1,0 +1,259 @@
+"""Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+import orjson
+
+from stackroom.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
+from stackroom.errors import InputError
+from stackroom.model.record import Tag, Value
+from stackroom.text.cells import (
+    find_date,
+    find_epoch,
+    find_literal,
+    find_year,
+    is_nothing,
+    list_in,
+    name_of_item,
+    plain_text,
+    read_boolean,
+    read_number,
+    read_quantity,
+    text_of,
+    unwrapped,
+)
+
+FEWEST_KEYS = 8
+MOST_SHARED = 0.3
+"""The share of all keys that the average row may have, where the keys are data."""
+
+
+def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows with the values of nested objects as columns; rows without any, as of most files, as they are."""
+    kinds = {type(value) for row in rows for value in row.values()}
+    if not any(issubclass(kind, Mapping) for kind in kinds):
+        return list(rows)
+    keyed = frozenset(_keyed_paths(rows))
+    return [_flattened(row, keyed) for row in rows]
+
+
+def _flattened(row: Mapping[str, Any], keyed: frozenset[str], path: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        place = f"{path}{name}"
+        if not isinstance(value, Mapping) or not value or "." in name:
+            flat[place] = value
+        elif place in keyed:
+            flat |= {f"{place}.{steps}": value_at(value, steps) for steps in _leaves(value)}
+        else:
+            flat |= _flattened(value, keyed, f"{place}.")
+    return flat
+
+
+def _leaves(value: Mapping[str, Any]) -> dict[str, None]:
+    """Return the paths to the plain values of an object whose keys are data, in order."""
+    inner = (_paths_in(one) for one in value.values())
+    return dict.fromkeys(".".join((EVERY, *steps)) for paths in inner for steps in paths)
+
+
+def _paths_in(value: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the paths to the plain values in a value."""
+    if not isinstance(value, Mapping):
+        yield ()
+        return
+    for name, inner in value.items():
+        if "." not in name:
+            yield from ((name, *steps) for steps in _paths_in(inner))
+
+
+def _keyed_paths(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the paths of the objects whose keys are data."""
+    keys: dict[str, Counter[str]] = {}
+    seen: Counter[str] = Counter()
+    for row in rows:
+        for path, value in _objects(row):
+            seen[path] += 1
+            keys.setdefault(path, Counter()).update(value.keys())
+    for path, counted in keys.items():
+        shared = counted.total() / (seen[path] * len(counted))
+        if len(counted) >= FEWEST_KEYS and shared <= MOST_SHARED:
+            yield path
+
+
+def _objects(row: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every nested object of a row with its path."""
+    for name, value in row.items():
+        if isinstance(value, Mapping) and value and "." not in name:
+            yield f"{path}{name}", value
+            yield from _objects(value, f"{path}{name}.")
+
+
+EVERY = "*"
+"""The step that stands for every key of an object whose keys are data, as currency codes are."""
+
+
+def value_at(row: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path, or None.
+
+    A column of exactly that name takes precedence. `a b` joins the texts at both with a space; `list[].key` collects
+    the key of every item into one flat list, and `object.*.key` that of every value of an object.
+    """
+    if path in row:
+        return row[path]
+    if " " in path:
+        parts = [str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")]
+        return " ".join(parts) or None
+    return _walk(row, path.split("."))
+
+
+def has_path(row: Mapping[str, Any], path: str) -> bool:
+    """Tell whether a row has a path, even without a value; an empty object or list counts as having the rest of it."""
+    if path in row:
+        return True
+    if " " in path:
+        return any(has_path(row, name) for name in path.split())
+    return _has_steps(row, path.split("."))
+
+
+def _has_steps(value: Any, steps: list[str]) -> bool:
+    if not steps or value is None or value == []:
+        return True
+    if isinstance(value, list | tuple):
+        return any(_has_steps(item, steps) for item in value)
+    if steps[0] == EVERY:
+        return isinstance(value, Mapping) and (not value or any(_has_steps(one, steps[1:]) for one in value.values()))
+    name = steps[0].removesuffix("[]")
+    return isinstance(value, Mapping) and name in value and _has_steps(value[name], steps[1:])
+
+
+def _walk(value: Any, steps: list[str]) -> Any:
+    for place, step in enumerate(steps):
+        if step == EVERY:
+            return _collect(value.values() if isinstance(value, Mapping) else (), steps[place + 1 :])
+        name = step.removesuffix("[]")
+        value = value.get(name) if isinstance(value, Mapping) else None
+        if step.endswith("[]"):
+            return _collect(value if isinstance(value, list | tuple) else [value], steps[place + 1 :])
+    return value
+
+
+def _collect(items: Iterable[Any], steps: list[str]) -> list[Any]:
+    """Return what is at a path in each item, as one flat list."""
+    found = [_walk(item, steps) for item in items if item is not None]
+    return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
+
+
+LARGEST_WHOLE = 2**63 - 1
+
+
+def _date(raw: Any, field: FieldSpec) -> str:
+    """Return a cell as an ISO date of its precision."""
+    if isinstance(raw, datetime):
+        return raw.date().isoformat()
+    if isinstance(raw, date):
+        return raw.isoformat()
+    found = _moment(raw, field.epoch) if field.epoch else find_date(text_of(raw), month_first=_has_month_first(field))
+    if found is None:
+        advice = _order_advice(raw, field)
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30{advice}")
+    return found
+
+
+def _has_month_first(field: FieldSpec) -> bool:
+    return field.date_order is DateOrder.MONTH_FIRST
+
+
+def _moment(raw: Any, epoch: Epoch) -> str | None:
+    number = read_number(raw)
+    return None if number is None else find_epoch(number, milliseconds=epoch is Epoch.MILLISECONDS)
+
+
+def _order_advice(raw: Any, field: FieldSpec) -> str:
+    """Return advice where a date is one in the other order of day and month."""
+    has_month_first = _has_month_first(field)
+    if field.epoch or find_date(text_of(raw), month_first=not has_month_first) is None:
+        return ""
+    first, order = ("day", DateOrder.DAY_FIRST) if has_month_first else ("month", DateOrder.MONTH_FIRST)
+    return f'; if the {first} comes first in this column, add date_order = "{order}" to the field'
+
+
+def _texts(raw: Any, field: FieldSpec) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(_named(list_in(raw, field.split)))) or None
+
+
+def _tags(raw: Any, field: FieldSpec) -> tuple[Tag, ...] | None:
+    return tuple(Tag("", text) for text in _texts(raw, field) or ()) or None
+
+
+def _named(items: Iterable[Any]) -> Iterable[str]:
+    """Yield the items as texts; an object as its name."""
+    for item in items:
+        if type(item) is str:
+            if not is_nothing(item):
+                yield unwrapped(item)
+            continue
+        named = name_of_item(item)
+        if not is_nothing(named) and (text := text_of(named)):
+            yield text
+
+
+def _number(raw: Any, field: FieldSpec) -> int | float:
+    number = _read_number(raw, field)
+    if number is None:
+        wanted = "without a year" if field.take else f"not a number{f' in {field.unit}' if field.unit else ''}"
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, {wanted}")
+    if field.type is FieldType.FLOAT:
+        return float(number)
+    if number != int(number):
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a whole number")
+    if abs(number) > LARGEST_WHOLE:
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is {LARGEST_WHOLE}")
+    return int(number)
+
+
+def _read_number(raw: Any, field: FieldSpec) -> int | float | None:
+    if field.take:
+        return _year(raw)
+    return read_quantity(raw, field.unit) if field.unit else read_number(raw)
+
+
+def _year(raw: Any) -> int | None:
+    """Return the year of a date, or the first year in a text, or None."""
+    return raw.year if isinstance(raw, date) else find_year(text_of(raw))
+
+
+def _choice(raw: Any, field: FieldSpec) -> str:
+    text = text_of(raw)
+    known = {value.lower(): value for value in field.values}
+    return known.get(text.lower()) or _same_answer(raw, field.values) or text
+
+
+def _same_answer(raw: Any, values: Iterable[str]) -> str | None:
+    """Return the value that says yes or no as the cell does, where one of two values is each."""
+    answers = {read_boolean(value): value for value in values}
+    return answers.get(read_boolean(raw)) if answers.keys() == {True, False} else None
+
+
+def _json(raw: Any, _field: FieldSpec) -> Value:
+    if isinstance(raw, str) and raw.lstrip().startswith(("{", "[")):
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return find_literal(raw) or raw
+    return raw
+
+
+READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
+    FieldType.TEXT: lambda raw, _field: plain_text(raw),
+    FieldType.URL: lambda raw, _field: text_of(raw),
+    FieldType.TEXTS: _texts,
+    FieldType.TAGS: _tags,
+    FieldType.INT: _number,
+    FieldType.FLOAT: _number,
+    FieldType.DATE: _date,
+    FieldType.ENUM: _choice,
+    FieldType.JSON: _json,
+}

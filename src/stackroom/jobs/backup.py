@@ -1,0 +1,241 @@
+"""Back-ups: consistent copies of all data that cannot be rebuilt, with checksums.
+
+    BACKUPS/20261115T030000Z/manifest.json        sha256 and size of every other file; notes on what is missing
+    BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
+    BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and installation entry
+
+Indexes and packs are not included: they are rebuilt from the records. To restore, copy the files into an empty folder
+and make that the library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
+
+The copy of the control database has no state of running processes: the jobs' lease, claims of packages, and the run
+that makes the back-up.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+import orjson
+from sqlalchemy import update
+
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import job_lease, job_runs
+from stackroom.errors import StorageError
+from stackroom.jobs.job import JobContext
+from stackroom.jobs.lease import NOBODY
+from stackroom.jobs.runs import RunState
+from stackroom.net.checksum import sha256_of
+from stackroom.net.partial import sync_file, sync_folder
+from stackroom.shelf.port import Checkpoint
+
+BACKUP_JOB = "backup"
+"""Name of the job that makes back-ups."""
+MANIFEST = "manifest.json"
+FORMAT = 1
+UNFINISHED = ".new"
+"""Suffix of a folder that is being written or removed."""
+NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
+PAGES_AT_ONCE = 2_000
+BUSY_TIMEOUT_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupItem:
+    """One item of a back-up: its path there, the function that copies it, and its approximate size."""
+
+    name: str
+    copy: Callable[[Path, Checkpoint], None]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupPlan:
+    """The items of a back-up in order, and notes on what is not included."""
+
+    items: tuple[BackupItem, ...]
+    notes: tuple[str, ...] = ()
+
+
+def file_item(name: str, path: Path) -> BackupItem:
+    """Return the item of a file that is only ever replaced as a whole."""
+    return BackupItem(name=name, copy=lambda target, _checkpoint: _copy_file(path, target), size_bytes=_size(path))
+
+
+def store_item(name: str, path: Path) -> BackupItem:
+    """Return the item of an SQLite file that this process opens by APSW only.
+
+    Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one closes it, the
+    other's locks are gone.
+    """
+    return BackupItem(
+        name=name, copy=lambda target, checkpoint: _copy_store(path, target, checkpoint), size_bytes=_size(path)
+    )
+
+
+def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
+    """Clear the state of running processes from the copy of a control database.
+
+    The run that makes the back-up is marked as done in the copy: it can only be restored if it was completed.
+    """
+    is_this_run = (job_runs.c.job == BACKUP_JOB, job_runs.c.state == RunState.RUNNING)
+    with database.begin() as connection:
+        connection.execute(update(job_lease).values(NOBODY))
+        connection.execute(update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at))
+
+
+def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:
+    """Write a back-up and return its folder; remove the oldest beyond `keep`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _require_room(plan, folder)
+        fresh = _fresh_folder(folder)
+        try:
+            _fill(fresh, plan, at=at, context=context)
+            _require_whole(fresh)
+            target = _put_in_place(fresh, folder, at)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+        _keep_newest(folder, keep)
+    except OSError as error:
+        raise StorageError(f"{folder}: the back-up could not be written: {error.strerror or error}") from error
+    return target
+
+
+def list_backups(folder: Path) -> list[Path]:
+    """Return the complete back-ups in a folder, the oldest first."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted((one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()), key=_order)
+
+
+def check_backup(backup: Path) -> list[str]:
+    """Return the problems of a back-up: files that are missing or differ from its manifest."""
+    try:
+        files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
+        wanted = {name: str(entry["sha256"]) for name, entry in files.items()}
+    except (OSError, orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
+        return [f"{backup / MANIFEST} is damaged: {error!r}"]
+    problems = [f"{backup / name} is missing" for name in wanted if not (backup / name).is_file()]
+    return problems + [
+        f"{backup / name} is damaged: its sha256 is not the manifest's"
+        for name, sha256 in wanted.items()
+        if (backup / name).is_file() and sha256_of(backup / name) != sha256
+    ]
+
+
+def _require_whole(fresh: Path) -> None:
+    """Refuse a back-up that does not read back as written, before older ones are removed."""
+    if problems := check_backup(fresh):
+        raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
+
+
+def _require_room(plan: BackupPlan, folder: Path) -> None:
+    needed, free = sum(item.size_bytes for item in plan.items), shutil.disk_usage(folder).free
+    if 2 * needed > free:
+        raise StorageError(
+            f"{folder}: {_megabytes(free)} are free, and a back-up of {_megabytes(needed)} is made only where twice "
+            "as much is"
+        )
+
+
+def _fresh_folder(folder: Path) -> Path:
+    """Return an empty folder to write to, and remove the leftovers of stopped back-ups.
+
+    Its name is unique: a process that was paused and held to be dead must not continue in this one.
+    """
+    for leftover in folder.glob(f"*{UNFINISHED}"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix="backup-", suffix=UNFINISHED, dir=folder))
+
+
+def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -> None:
+    for number, item in enumerate(plan.items):
+        context.progress(number, len(plan.items), f"copying {item.name}")
+        (fresh / item.name).parent.mkdir(parents=True, exist_ok=True)
+        item.copy(fresh / item.name, context.check_stopped)
+    context.progress(len(plan.items), len(plan.items), "checking")
+    manifest = {"format": FORMAT, "made_at": at.isoformat(), "files": _files(fresh), "notes": plan.notes}
+    (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    _sync(fresh)
+
+
+def _files(fresh: Path) -> dict[str, dict[str, Any]]:
+    files = {path.relative_to(fresh).as_posix(): path for path in sorted(fresh.rglob("*")) if path.is_file()}
+    return {name: {"sha256": sha256_of(path), "size_bytes": path.stat().st_size} for name, path in files.items()}
+
+
+def _sync(fresh: Path) -> None:
+    """Sync a folder with everything in it, so that the rename never exposes empty files."""
+    for path in (*fresh.rglob("*"), fresh):
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync_file(path)
+
+
+def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
+    name = f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    target = next(one for one in _names(folder, name) if not one.exists())
+    os.replace(fresh, target)  # commit point: the back-up is complete
+    sync_folder(folder)
+    return target
+
+
+def _names(folder: Path, name: str) -> Iterator[Path]:
+    yield folder / name
+    for number in range(2, 1000):
+        yield folder / f"{name}-{number}"
+
+
+def _order(backup: Path) -> tuple[str, int]:
+    name, _, number = backup.name.partition("-")
+    return name, int(number or 1)
+
+
+def _keep_newest(folder: Path, keep: int) -> None:
+    for outdated in list_backups(folder)[: -max(keep, 1)]:
+        leaving = outdated.with_name(f"{outdated.name}{UNFINISHED}")
+        outdated.rename(leaving)  # half removed, it must not count as a back-up
+        shutil.rmtree(leaving, ignore_errors=True)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    target.chmod(0o600)
+
+
+def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
+    """Copy a snapshot of an SQLite file that others may be writing to."""
+    try:
+        with (
+            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
+            closing(apsw.Connection(str(target))) as copied,
+        ):
+            origin.set_busy_timeout(BUSY_TIMEOUT_MS)
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # starts the snapshot
+            with copied.backup("main", origin, "main") as backup:
+                while not backup.done:
+                    backup.step(PAGES_AT_ONCE)
+                    checkpoint()
+            problem = copied.pragma("quick_check")
+    except apsw.Error as error:
+        raise StorageError(f"{source}: the back-up could not be made: {error}") from error
+    target.chmod(0o600)
+    if problem != "ok":
+        raise StorageError(f"{source}: its copy is not whole ({problem}); check it: stackroom job run integrity_check")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1_000_000:,.0f} MB"

@@ -1,0 +1,277 @@
+"""Runs of jobs in the control database: queued, started, followed, ended, and kept as a bounded history.
+
+A running run belongs to the holder of the lease: only that process writes to it, and its writes have no effect after
+another has taken over. Commit point of a state: the end of the transaction that sets it.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import job_runs
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import ConflictError
+from stackroom.jobs.job import RunReport, shortened
+
+KEPT_RUNS = 50
+"""Runs kept of each job."""
+CANCELLED = "it was cancelled"
+"""The error of a cancelled run."""
+MOST_ATTEMPTS = 3
+"""Attempts at a resumable job whose process died."""
+
+
+class RunState(StrEnum):
+    """The state of a run."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    """Its process ended or was stopped before the work was done."""
+
+
+LIVE = (RunState.QUEUED, RunState.RUNNING)
+
+
+class Cause(StrEnum):
+    """The reason of a run."""
+
+    SCHEDULE = "schedule"
+    REQUEST = "request"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """A run, without its output."""
+
+    id: int
+    job: str
+    state: RunState
+    cause: Cause
+    requested_by: str
+    attempt: int
+    is_cancelling: bool
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    done: int | None
+    total: int | None
+    message: str
+    error: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is queued or running."""
+        return self.state in LIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnd:
+    """The outcome of a run."""
+
+    state: RunState
+    error: str | None = None
+    is_resumed: bool = False
+    """Whether an interrupted run is queued again."""
+
+
+COLUMNS = [job_runs.c[name] for name in JobRun.__dataclass_fields__]
+
+
+class Runs:
+    """The runs of every job. Safe to use from several threads and processes."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def queue(self, job: str, *, by: str) -> JobRun:
+        """Queue a requested job; refuse where it is queued or running already."""
+        with self._database.begin() as connection:
+            live = find_live(connection, job)
+            if live is not None:
+                raise ConflictError(f"job '{job}' is {live.state} already (run {live.id})")
+            return insert_run(connection, job, cause=Cause.REQUEST, by=by, at=self._now())
+
+    def find_next(self, jobs: Collection[str]) -> JobRun | None:
+        """Return the oldest queued run of these jobs."""
+        is_waiting = (job_runs.c.state == RunState.QUEUED, job_runs.c.job.in_(jobs))
+        with self._database.read() as connection:
+            return _one(connection, select(*COLUMNS).where(*is_waiting).order_by(job_runs.c.id).limit(1))
+
+    def start(self, run_id: int, *, holder: str) -> bool:
+        """Mark a queued run as running; tell whether it was still queued."""
+        begun = {"state": RunState.RUNNING, "holder": holder, "started_at": self._now()}
+        with self._database.begin() as connection:
+            changed = connection.execute(
+                update(job_runs).where(job_runs.c.id == run_id, job_runs.c.state == RunState.QUEUED).values(begun)
+            )
+            return changed.rowcount == 1
+
+    def follow(self, run_id: int, report: RunReport, *, holder: str) -> bool:
+        """Save the progress of a run; tell whether it is still this holder's."""
+        with self._database.begin() as connection:
+            return _write(connection, run_id, _values(report), holder=holder)
+
+    def end(self, run_id: int, report: RunReport, ended: RunEnd, *, holder: str) -> bool:
+        """Save the outcome of a run, and delete the oldest of its job; tell whether it was still this holder's.
+
+        A run that was interrupted after a request to cancel it counts as cancelled.
+        """
+        error = None if ended.error is None else shortened(ended.error)
+        values = {**_values(report), "state": ended.state, "error": error, "ended_at": self._now()}
+        with self._database.begin() as connection:
+            if not _write(connection, run_id, values, holder=holder):
+                return False
+            run = _get(connection, run_id)
+            if run.is_cancelling and ended.state is RunState.INTERRUPTED:
+                _change(connection, run_id, {"state": RunState.CANCELLED, "error": CANCELLED})
+            elif ended.is_resumed:
+                self._queue_again(connection, run, attempt=run.attempt)
+            _keep_newest(connection, run.job)
+            return True
+
+    def interrupt_others(self, resumed: Collection[str], *, besides: int | None) -> list[JobRun]:
+        """Mark all running runs but one as interrupted, and queue the resumable ones again: their process is gone.
+
+        Only for a process that has just taken the lease.
+        """
+        wanted = select(*COLUMNS).where(job_runs.c.state == RunState.RUNNING).with_for_update()
+        if besides is not None:
+            wanted = wanted.where(job_runs.c.id != besides)
+        end = {"state": RunState.INTERRUPTED, "error": "its process ended before it did", "ended_at": self._now()}
+        cancelled = {**end, "state": RunState.CANCELLED, "error": CANCELLED}
+        with self._database.begin() as connection:
+            left = [_run(row) for row in connection.execute(wanted.order_by(job_runs.c.id))]
+            for run in left:
+                _change(connection, run.id, cancelled if run.is_cancelling else end)
+                if run.job in resumed and not run.is_cancelling:
+                    self._queue_again(connection, run, attempt=run.attempt + 1)
+                _keep_newest(connection, run.job)
+        return left
+
+    def cancel(self, job: str) -> JobRun:
+        """Cancel a queued run, or ask a running one to end; refuse where there is neither."""
+        with self._database.begin() as connection:
+            live = find_live(connection, job)
+            if live is None:
+                raise ConflictError(f"job '{job}' is neither queued nor running")
+            changes: dict[str, Any] = {"is_cancelling": True}
+            if live.state is RunState.QUEUED:
+                changes |= {"state": RunState.CANCELLED, "ended_at": self._now()}
+            _change(connection, live.id, changes)
+            _keep_newest(connection, job)
+            return _get(connection, live.id)
+
+    def find(self, run_id: int) -> JobRun | None:
+        """Return a run; None where it is not kept."""
+        with self._database.read() as connection:
+            return _one(connection, select(*COLUMNS).where(job_runs.c.id == run_id))
+
+    def latest(self) -> dict[str, JobRun]:
+        """Return the last run of each job."""
+        newest = select(func.max(job_runs.c.id)).group_by(job_runs.c.job)
+        with self._database.read() as connection:
+            rows = connection.execute(select(*COLUMNS).where(job_runs.c.id.in_(newest)))
+            return {row.job: _run(row) for row in rows}
+
+    def list_runs(self, *, job: str | None, limit: int, offset: int) -> tuple[list[JobRun], int]:
+        """Return a page of runs, the newest first, and the total."""
+        wanted = [] if job is None else [job_runs.c.job == job]
+        page = select(*COLUMNS).where(*wanted).order_by(job_runs.c.id.desc()).limit(limit).offset(offset)
+        with self._database.read() as connection:
+            total = connection.execute(select(func.count()).select_from(job_runs).where(*wanted)).scalar_one()
+            return [_run(row) for row in connection.execute(page)], int(total)
+
+    def output(self, run_id: int) -> tuple[str, int]:
+        """Return the kept part of a run's output, and the bytes before it."""
+        wanted = select(job_runs.c.output, job_runs.c.output_dropped).where(job_runs.c.id == run_id)
+        with self._database.read() as connection:
+            row = connection.execute(wanted).one_or_none()
+        return ("", 0) if row is None else (row.output, row.output_dropped)
+
+    def _queue_again(self, connection: Connection, run: JobRun, *, attempt: int) -> None:
+        """Queue an interrupted run again, unless its process died too often."""
+        if attempt <= MOST_ATTEMPTS and find_live(connection, run.job) is None:
+            at = self._now()
+            insert_run(connection, run.job, cause=Cause.RESUME, by=run.requested_by, at=at, attempt=attempt)
+
+
+def find_live(connection: Connection, job: str) -> JobRun | None:
+    """Lock and return the queued or running run of a job; None where there is none."""
+    wanted = select(*COLUMNS).where(job_runs.c.job == job, job_runs.c.state.in_(LIVE))
+    return _one(connection, wanted.with_for_update())
+
+
+def insert_run(connection: Connection, job: str, *, cause: Cause, by: str, at: datetime, attempt: int = 1) -> JobRun:
+    """Queue a run."""
+    values = {
+        "job": job,
+        "state": RunState.QUEUED,
+        "cause": cause,
+        "requested_by": shortened(by, 100),
+        "attempt": attempt,
+        "is_cancelling": False,
+        "queued_at": at,
+        **_values(RunReport()),
+    }
+    try:
+        row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
+    except IntegrityError as error:  # another process queued it first
+        raise ConflictError(f"job '{job}' is queued already") from error
+    return _get(connection, row.id)
+
+
+def _write(connection: Connection, run_id: int, values: dict[str, Any], *, holder: str) -> bool:
+    """Update a running run of this holder; tell whether it was one."""
+    is_theirs = (job_runs.c.id == run_id, job_runs.c.holder == holder, job_runs.c.state == RunState.RUNNING)
+    return connection.execute(update(job_runs).where(*is_theirs).values(values)).rowcount == 1
+
+
+def _change(connection: Connection, run_id: int, values: Mapping[str, Any]) -> None:
+    connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(values))
+
+
+def _keep_newest(connection: Connection, job: str) -> None:
+    oldest_kept = (
+        select(job_runs.c.id).where(job_runs.c.job == job).order_by(job_runs.c.id.desc()).offset(KEPT_RUNS - 1).limit(1)
+    )
+    found = connection.execute(oldest_kept).scalar_one_or_none()
+    if found is not None:
+        connection.execute(
+            delete(job_runs).where(job_runs.c.job == job, job_runs.c.id < found, job_runs.c.state.not_in(LIVE))
+        )
+
+
+def _get(connection: Connection, run_id: int) -> JobRun:
+    return _run(connection.execute(select(*COLUMNS).where(job_runs.c.id == run_id)).one())
+
+
+def _one(connection: Connection, wanted: Select[Any]) -> JobRun | None:
+    row = connection.execute(wanted).one_or_none()
+    return None if row is None else _run(row)
+
+
+def _values(report: RunReport) -> dict[str, Any]:
+    return {
+        "done": report.done,
+        "total": report.total,
+        "message": shortened(report.message),
+        "output": report.output,
+        "output_dropped": report.output_dropped,
+    }
+
+
+def _run(row: Any) -> JobRun:
+    values = row._mapping
+    return JobRun(**{**values, "state": RunState(row.state), "cause": Cause(row.cause)})

@@ -1,0 +1,261 @@
+"""The scheduler: one of the processes that serve a library runs its jobs, one after the other.
+
+It holds the lease, queues due jobs, runs queued ones in a thread, saves their progress, and cancels them on request. A
+process that takes the lease marks running jobs as interrupted, since their process is gone, and queues the resumable
+ones again. A process without the lease only checks whether it has become free.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stackroom.background.background import Background
+from stackroom.background.task import Task, TaskStopped
+from stackroom.background.threads import start_thread
+from stackroom.errors import BusyError, ConflictError, ExpectedError, StorageError
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.job import JobContext, JobSpec, RunReport, shortened
+from stackroom.jobs.lease import USUAL_TIMES, Lease, LeaseTimes
+from stackroom.jobs.runs import CANCELLED, JobRun, RunEnd, RunState
+
+logger = logging.getLogger(__name__)
+
+TASK = "run jobs"
+LONGEST_RETRY_S = 5.0
+REASONS = {RunState.CANCELLED: CANCELLED, RunState.INTERRUPTED: "it was told to end before it was done"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerTimes:
+    """Interval of the scheduler's steps, and how long `stop` waits for a job to reach a checkpoint."""
+
+    look_every_s: float = 1.0
+    stop_within_s: float = 3.0
+    lease: LeaseTimes = USUAL_TIMES
+
+
+class RunningJob:
+    """One run of a job in a thread of its own. Its methods are for one other thread."""
+
+    def __init__(self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None], is_watched: bool = False) -> None:
+        """`is_watched`: the caller waits for the outcome and reports it, so that a failure is not logged."""
+        self.spec = spec
+        self.run = run
+        self.context = JobContext()
+        self.noted_version = 0
+        """The version of the report that was saved last."""
+        self._on_over = on_over
+        self._is_watched = is_watched
+        self._is_over = threading.Event()
+        self._wanted_end = RunState.INTERRUPTED
+        self._end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
+
+    def start(self) -> None:
+        """Start the thread."""
+        start_thread(f"job {self.spec.name}", self._perform)
+
+    def stop(self, wanted_end: RunState) -> None:
+        """End the job at its next checkpoint; the first wanted outcome counts."""
+        if not self.context.is_stopping:
+            self._wanted_end = wanted_end
+            self.context.stop()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the job is over; tell whether it is."""
+        return self._is_over.wait(timeout_s)
+
+    def end(self) -> RunEnd | None:
+        """Return its outcome; None while it runs."""
+        return self._end if self._is_over.is_set() else None
+
+    def abandoned(self) -> RunEnd:
+        """Return the outcome of a stopped job; the wanted one while it still runs."""
+        return self.end() or self._stopped()
+
+    def _perform(self) -> None:
+        try:
+            self.spec.body(self.context)
+            self._end = RunEnd(state=RunState.DONE)
+        except TaskStopped:
+            self._end = self._stopped()
+        except ExpectedError as error:
+            if not self._is_watched:
+                logger.error("job '%s' (run %d) failed: %s", self.spec.name, self.run.id, shortened(error.message))
+            self._end = RunEnd(state=RunState.FAILED, error=error.message)
+        except Exception as error:
+            logger.exception("job '%s' failed, which is a bug", self.spec.name)
+            self._end = RunEnd(state=RunState.FAILED, error=f"a bug: {type(error).__name__}; the log has it")
+        finally:
+            self._is_over.set()
+            self._on_over()
+
+    def _stopped(self) -> RunEnd:
+        is_resumed = self._wanted_end is RunState.INTERRUPTED and self.spec.resumes
+        return RunEnd(state=self._wanted_end, error=REASONS[self._wanted_end], is_resumed=is_resumed)
+
+
+class Scheduler:
+    """Runs the jobs of a board while this process holds the lease."""
+
+    def __init__(
+        self,
+        board: JobBoard,
+        *,
+        times: SchedulerTimes | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.board = board
+        self._times = times or SchedulerTimes()
+        self._lease = Lease(board.database, times=self._times.lease, now=board.now, monotonic=monotonic)
+        self._running: RunningJob | None = None
+
+    def task(self) -> Task:
+        """Return the task that does the rounds."""
+        return Task(
+            name=TASK,
+            description="Runs the jobs that are due or asked for, while this process holds the lease.",
+            run=lambda _context: self._try_step(),
+            period_s=self._times.look_every_s,
+            jitter=0.0,
+            retry_s=self._times.look_every_s,
+            longest_retry_s=max(self._times.look_every_s, LONGEST_RETRY_S),
+        )
+
+    def start_in(self, background: Background) -> None:
+        """Do the rounds in a background, at once where something was asked for."""
+        background.add(self.task())
+        self.board.on_change = lambda: background.wake(TASK)
+
+    def stop(self) -> None:
+        """End the running job, mark it as interrupted where it does not finish, and release the lease.
+
+        To be called when the background has ended.
+        """
+        try:
+            self._wind_up()
+        except StorageError as error:
+            logger.warning("the scheduler could not release its lease: %s", error.message)
+
+    def step(self) -> None:
+        """Do one round: lease, running job, due jobs, next job. Not for two threads at once."""
+        is_ours = self._keep_lease()
+        if self._running is not None:
+            self._attend(self._running, is_ours=is_ours)
+        if is_ours:
+            self._queue_due()
+            if self._running is None:
+                self._begin_next()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for the running job; tell whether none runs."""
+        return self._running is None or self._running.wait(timeout_s)
+
+    def run_now(self, name: str, *, by: str, show: Callable[[JobRun, RunReport], None]) -> JobRun:
+        """Run one job in this process and return its run; refuse while another process runs jobs."""
+        spec = self.board.get_spec(name)
+        self._require_lease(name)
+        try:
+            queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
+            running = self._begin(queued, is_watched=True)
+            if running is None:
+                raise ConflictError(
+                    f"job '{spec.name}' was cancelled or started by another process; look: stackroom job list"
+                )
+            while self._running is not None:
+                running.wait(self._times.look_every_s)
+                self._attend(running, is_ours=self._keep_lease())
+                show(running.run, running.context.report())
+        except KeyboardInterrupt:
+            if self._running is not None:
+                self._running.stop(RunState.CANCELLED)
+            raise
+        finally:
+            self._wind_up()
+        return self.board.runs.find(running.run.id) or running.run
+
+    def _try_step(self) -> None:
+        """Do one round; a job whose lease cannot be kept is stopped."""
+        try:
+            self.step()
+        except Exception:
+            if self._running is not None and not self._lease.is_held:
+                self._running.stop(RunState.INTERRUPTED)
+            raise
+
+    def _keep_lease(self) -> bool:
+        """Renew or take the lease; tell whether this process holds it."""
+        if self._lease.is_held:
+            return not self._lease.is_due or self._lease.renew()
+        if not self._lease.take():
+            return False
+        self._take_over()
+        return True
+
+    def _take_over(self) -> None:
+        """Mark the runs of the process that died as interrupted."""
+        resumed = [spec.name for spec in self.board.specs.values() if spec.resumes]
+        own = None if self._running is None else self._running.run.id
+        for run in self.board.runs.interrupt_others(resumed, besides=own):
+            logger.warning("job '%s' (run %d) was interrupted: its process ended", run.job, run.id)
+
+    def _require_lease(self, name: str) -> None:
+        """Take the lease; wait where its holder may be dead, refuse where it runs."""
+        while not self._keep_lease():
+            holder = self._lease.find_holder()
+            if holder is not None and holder.expires_at > self.board.now():
+                raise BusyError(
+                    f"jobs are run by another process ({holder.place}); have it run there: stackroom job trigger {name}"
+                )
+            time.sleep(self._times.look_every_s)
+
+    def _attend(self, running: RunningJob, *, is_ours: bool) -> None:
+        """Save the progress or outcome of the running job, and stop it where that is requested."""
+        if not is_ours:
+            running.stop(RunState.INTERRUPTED)
+        end = running.end()
+        version, report = running.context.version, running.context.report()
+        runs, run_id = self.board.runs, running.run.id
+        if end is not None:
+            runs.end(run_id, report, end, holder=self._lease.id)
+            self._running = None
+            return
+        if version != running.noted_version and runs.follow(run_id, report, holder=self._lease.id):
+            running.noted_version = version
+        known = runs.find(run_id)
+        if known is None or known.state is not RunState.RUNNING:
+            running.stop(RunState.INTERRUPTED)  # another process has taken over
+        elif known.is_cancelling:
+            running.stop(RunState.CANCELLED)
+
+    def _queue_due(self) -> None:
+        try:
+            self.board.timetable.queue_due(list(self.board.specs.values()))
+        except ConflictError:
+            return  # changed by another process; the next round tries again
+
+    def _begin_next(self) -> None:
+        queued = self.board.runs.find_next(list(self.board.specs))
+        if queued is not None:
+            self._begin(queued)
+
+    def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
+        """Start a queued run; None where it is no longer queued, or its job is gone with its catalogue."""
+        spec = self.board.specs.get(queued.job)
+        if spec is None or not self.board.runs.start(queued.id, holder=self._lease.id):
+            return None
+        running = RunningJob(spec, queued, on_over=self.board.on_change, is_watched=is_watched)
+        self._running = running
+        running.start()
+        return running
+
+    def _wind_up(self) -> None:
+        """Stop the running job, save its outcome, and release the lease."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop(RunState.INTERRUPTED)
+            running.wait(self._times.stop_within_s)
+            report = running.context.report()
+            self.board.runs.end(running.run.id, report, running.abandoned(), holder=self._lease.id)
+        self._lease.release()

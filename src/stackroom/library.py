@@ -1,0 +1,418 @@
+"""The library: the catalogues installed on this machine, one folder each.
+
+CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again; has the
+                                 upload that it is built of, if it is
+CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
+CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
+CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
+CATALOGUES/NAME/columns.json     the columns that each source had when it was last added
+CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
+CATALOGUES/NAME/map.bin          where its records lie on the map
+CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
+CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
+CATALOGUES/NAME/grade.json       its last grade
+CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
+"""
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+import orjson
+
+from stackroom.checksums import dump_checked, load_checked, sum_of
+from stackroom.errors import ConflictError, InputError, NotFoundError, StorageError, did_you_mean
+
+INSTALLED_FILE = "installed.json"
+BUILDING_FILE = "building.json"
+DECLARATION_FILE = "catalogue.toml"
+LEDGER_FILE = "ledger.sqlite"
+COLUMNS_FILE = "columns.json"
+CALIBRATION_FILE = "calibration.json"
+PACK_FOLDER = "pack"
+NEXT_SPEC_FILE = "next.toml"
+"""In that folder: the spec of a release that is being installed, where it is another than the present one."""
+HALF_WRITTEN = ".new"
+UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same stackroom {} again"
+EMBEDDED = "embedded"
+MEMBERS = ("spec", "shelf", "sources", "model", "declaration", "upload")
+"""The members of a marker."""
+LOOK_AGAIN_S = 1.0
+"""How long a file that says little is taken for unchanged."""
+T = TypeVar("T")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A catalogue of the library: its name, its spec or package, its folder, its kind of shelf and its sources."""
+
+    name: str
+    spec_name: str
+    folder: Path
+    shelf: str = EMBEDDED
+    sources: tuple[str, ...] = ()
+    model: str = ""
+    """The name of the embedding model that was chosen for it; empty where none was."""
+    declaration_sum: str = field(default="", compare=False)
+    """The checksum of the file with its own spec; empty where it follows a package."""
+    upload: str = ""
+    """The uploaded table of which it is being built for the first time; empty where it is complete, or of none."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its first build has finished."""
+        return (self.folder / INSTALLED_FILE).is_file()
+
+    @property
+    def own_declaration(self) -> Path | None:
+        """The file with its spec; None where it follows a package."""
+        path = self.folder / DECLARATION_FILE
+        return path if path.is_file() else None
+
+
+class FileWatch(Generic[T]):
+    """What a small file says, read again after it was replaced.
+
+    It is not looked at for each call: once in a while, and after this process replaced or removed a file.
+    """
+
+    written_here: ClassVar[int] = 0
+    """How many files this process replaced or removed."""
+
+    def __init__(self, path: Path, read: Callable[[], T], *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """`read` returns what the file says, also where there is none."""
+        self._path, self._read, self._monotonic = path, read, monotonic
+        self._stamp, self._known = _stamp_of(path), read()
+        self._looked_at, self._written = monotonic(), FileWatch.written_here
+
+    def find(self) -> T:
+        """Return what the file said when it was last looked at."""
+        now = self._monotonic()
+        if now - self._looked_at >= LOOK_AGAIN_S or self._written != FileWatch.written_here:
+            self._looked_at, self._written = now, FileWatch.written_here
+            stamp = _stamp_of(self._path)
+            if stamp != self._stamp:
+                self._stamp, self._known = stamp, self._read()
+        return self._known
+
+
+class Library:
+    """The folder that contains every catalogue."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.removed: set[str] = set()
+        """Catalogues that this process removed, which servers that follow the library do not wait for."""
+
+    def list_installed(self) -> list[Installed]:
+        """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
+        found = (_find(marker) for marker in self._markers(INSTALLED_FILE).values())
+        return [one for one in found if one is not None]
+
+    def stamps(self) -> dict[str, Hashable]:
+        """Return a token of each complete catalogue that differs when its marker or spec was written; cheap to read."""
+        return {
+            name: (_stamp_of(marker), _stamp_of(marker.with_name(DECLARATION_FILE)))
+            for name, marker in self._markers(INSTALLED_FILE).items()
+        }
+
+    def list_unfinished(self) -> list[str]:
+        """Return the names of the catalogues whose first build has not finished."""
+        return [name for name in self._markers(BUILDING_FILE) if name not in self._markers(INSTALLED_FILE)]
+
+    def describe_unfinished(self) -> dict[str, str]:
+        """Return the catalogues whose first build has not finished: name → how to continue."""
+        return {name: UNFINISHED.format(self._command_of(name)) for name in self.list_unfinished()}
+
+    def _command_of(self, name: str) -> str:
+        """Return the command that began to build a catalogue."""
+        return "init" if (self.folder / name / PACK_FOLDER).is_dir() else "add"
+
+    def check(self) -> dict[str, str]:
+        """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""
+        if not self.folder.is_dir():
+            return {}
+        names = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
+        problems = {name: self._find_problem(name) for name in names}
+        return {name: problem for name, problem in problems.items() if problem is not None}
+
+    def find_installed(self, name: str) -> Installed | None:
+        """Return a catalogue, or None; raise StorageError where its marker is damaged."""
+        marker = self._markers(INSTALLED_FILE).get(name)
+        return _read(marker) if marker else None
+
+    def find_place(self, name: str) -> Installed | None:
+        """Return a catalogue, complete or not, or None; raise StorageError where its marker is damaged."""
+        marker = _find_marker(self.folder / name)
+        return _read(marker) if marker else None
+
+    def get_installed(self, name: str) -> Installed:
+        """Return a catalogue; raise where it is unfinished, damaged or unknown, with the installed names."""
+        if (installed := self.find_installed(name)) is not None:
+            return installed
+        if (unfinished := self.describe_unfinished().get(name)) is not None:
+            raise NotFoundError(f"catalogue '{name}' is {unfinished}")
+        if (problem := self.check().get(name)) is not None:
+            raise StorageError(problem)
+        known = [one.name for one in self.list_installed()]
+        names = ", ".join(known) or "none; run: stackroom init"
+        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; installed: {names}")
+
+    def _markers(self, file: str) -> dict[str, Path]:
+        found = sorted(self.folder.glob(f"*/{file}")) if self.folder.is_dir() else []
+        return {marker.parent.name: marker for marker in found if not marker.parent.name.startswith(".")}
+
+    def _find_problem(self, name: str) -> str | None:
+        """Return what is wrong with the marker of a catalogue."""
+        folder = self.folder / name
+        try:
+            if (marker := _find_marker(folder)) is not None:
+                _read(marker)
+            else:
+                _require_disposable(folder)
+        except StorageError as error:
+            return error.message
+        return None
+
+    def reserve(
+        self,
+        name: str,
+        spec_name: str,
+        *,
+        declaration: str | None = None,
+        is_package_name: bool = True,
+        upload: str = "",
+    ) -> Installed:
+        """Return the folder to build a catalogue in; refuse a name that a catalogue of another spec has.
+
+        A spec of the user's own is written beside the catalogue and replaces an earlier or lost one. A catalogue
+        without such a file, whose spec is not the name of a package, has lost it. A catalogue of an `upload` has to be
+        new, and its marker names the upload until it is complete, or until somebody else builds it.
+        """
+        require_name(name)
+        known = self._find_place(name)
+        if known is not None and upload:
+            raise _taken(name)
+        place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name, upload=upload)
+        is_own = declaration is not None
+        is_new = not place.folder.is_dir()
+        was_own = place.own_declaration is not None or not is_package_name
+        if not is_new and (place.spec_name != spec_name or was_own is not is_own):
+            raise InputError(
+                f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
+            )
+        try:
+            if is_new:
+                self._make(place, declaration)
+            else:
+                place = _claim(place, declaration)
+        except OSError as error:
+            raise StorageError(
+                f"{place.folder}: cannot be written: {error.strerror}; STACKROOM_HOME says where the library is"
+            ) from error
+        return place
+
+    def _make(self, place: Installed, declaration: str | None) -> None:
+        """Make the folder of a new catalogue in one step: other processes see it with its marker, or not at all."""
+        fresh = self.folder / f".{place.name}.{secrets.token_hex(4)}{HALF_WRITTEN}"
+        try:
+            fresh.mkdir(parents=True)
+            if declaration is not None:
+                replace_file(fresh / DECLARATION_FILE, declaration.encode())
+            _write(fresh / BUILDING_FILE, place)
+            os.rename(fresh, place.folder)  # commit point: the name is taken from here on
+        except OSError as error:
+            if place.folder.is_dir():
+                raise _taken(place.name) from error
+            raise
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+    def complete(self, catalogue: Installed, *, source: str | None) -> None:
+        """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
+        sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
+        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder), upload="")
+        self.removed.discard(catalogue.name)
+        is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
+        if is_same and find_changed_file(catalogue.folder) is None:
+            return
+        _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
+        (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
+
+    def drop_sources(self, catalogue: Installed) -> None:
+        """Note that a catalogue has no sources any more: it follows a release from now on."""
+        marker = catalogue.folder / INSTALLED_FILE
+        _write(marker, replace(_read(marker), sources=()))
+
+    def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
+        """Write the former spec of a catalogue that has its own."""
+        if catalogue.own_declaration is not None:
+            replace_file(catalogue.folder / DECLARATION_FILE, declaration.encode())
+            if (marker := _find_marker(catalogue.folder)) is not None:
+                _write(marker, _read(marker))
+
+    def _find_place(self, name: str) -> Installed | None:
+        folder = self.folder / name
+        marker = _find_marker(folder)
+        if marker is None and folder.is_dir():
+            _require_disposable(folder)
+            shutil.rmtree(folder)  # left by a build that was stopped before its marker was written
+        return _read(marker) if marker else None
+
+    def remove(self, name: str) -> None:
+        """Delete a catalogue, or what there is of its first build; stopped before its end, it is an unfinished one."""
+        if (place := self.find_place(name)) is None:
+            return
+        with _deleting(place):
+            self.uninstall(place)
+            self.abandon(place)
+
+    def uninstall(self, catalogue: Installed) -> None:
+        """Make a catalogue an unfinished one, which is not served; nothing of it is deleted yet."""
+        marker = catalogue.folder / INSTALLED_FILE
+        if marker.is_file():
+            self.removed.add(catalogue.name)
+            with _deleting(catalogue):
+                os.replace(marker, catalogue.folder / BUILDING_FILE)  # commit point: it is not installed from here on
+
+    def abandon(self, catalogue: Installed) -> None:
+        """Delete a first build that failed; the marker is deleted last."""
+        marker = catalogue.folder / BUILDING_FILE
+        if not marker.is_file():
+            return
+        for path in catalogue.folder.iterdir():
+            if path != marker:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(catalogue.folder)
+
+
+@contextmanager
+def _deleting(catalogue: Installed) -> Iterator[None]:
+    """Turn the errors of a deletion into StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{catalogue.folder}: cannot be deleted: {error.strerror or error}") from error
+
+
+def _claim(place: Installed, declaration: str | None) -> Installed:
+    """Return a catalogue that exists as one that is built by somebody, no more of an upload."""
+    claimed = replace(place, upload="")
+    if declaration is not None:
+        replace_file(place.folder / DECLARATION_FILE, declaration.encode())
+    if (declaration is not None or claimed != place) and (marker := _find_marker(place.folder)) is not None:
+        _write(marker, claimed)  # it has the checksum of the spec
+    return claimed
+
+
+def _taken(name: str) -> ConflictError:
+    return ConflictError(f"'name': there is a catalogue '{name}' already; choose another name")
+
+
+def _stamp_of(path: Path) -> Hashable:
+    """Return a token of a file that differs when it was written or replaced; None where there is none."""
+    try:
+        known = path.stat()
+    except OSError:
+        return None
+    return known.st_mtime_ns, known.st_ino, known.st_size
+
+
+def _find_marker(folder: Path) -> Path | None:
+    return next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
+
+
+def _require_disposable(folder: Path) -> None:
+    """Refuse a folder without a marker that may hold a catalogue: it has more than the first files of a build."""
+    files = sorted(path.name for path in folder.iterdir())
+    if any(name != DECLARATION_FILE and not name.endswith(HALF_WRITTEN) for name in files):
+        raise StorageError(
+            f"{folder} has no {INSTALLED_FILE} but has {', '.join(files[:5])}; it may be a catalogue, so it is left as "
+            f'it is. To keep it, write {{"spec": "NAME"}}, the package or spec it follows, into '
+            f"{folder / INSTALLED_FILE}; to build anew, move the folder away"
+        )
+
+
+def require_name(name: str) -> None:
+    """Refuse a name that is not valid for a catalogue."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
+
+
+def _find(marker: Path) -> Installed | None:
+    try:
+        return _read(marker)
+    except StorageError:
+        return None
+
+
+def _read(marker: Path) -> Installed:
+    try:
+        known = orjson.loads(marker.read_bytes())  # it may have been edited: `find_changed_file` tells
+        return Installed(
+            name=marker.parent.name,
+            spec_name=str(known["spec"]),
+            folder=marker.parent,
+            shelf=str(known.get("shelf", EMBEDDED)),
+            sources=tuple(str(source) for source in known.get("sources", ())),
+            model=str(known.get("model", "")),
+            declaration_sum=str(known.get("declaration", "")),
+            upload=str(known.get("upload", "")),
+        )
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(
+            f'{marker} is damaged; write {{"spec": "NAME"}}, the package or spec it follows, into it again'
+        ) from error
+
+
+def _write(marker: Path, catalogue: Installed) -> None:
+    known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
+    known |= {"model": catalogue.model} if catalogue.model else {}
+    known |= {"upload": catalogue.upload} if catalogue.upload else {}
+    declared = _declaration_sum(marker.parent)
+    known |= {"declaration": declared} if declared else {}
+    replace_file(marker, dump_checked(known))
+
+
+def find_changed_file(folder: Path) -> str | None:
+    """Return which of a catalogue's marker and its own spec is not what was written; None where both are."""
+    marker = _find_marker(folder)
+    if marker is None:
+        return None
+    try:
+        told = load_checked(marker.read_bytes(), MEMBERS).get("declaration", "")
+    except (OSError, ValueError):
+        return f"{marker.name} is not what was written; add the source again, or put it back from a back-up"
+    if told and told != _declaration_sum(folder):
+        return f"{DECLARATION_FILE} is not what was written; add the source again, or put it back from a back-up"
+    return None
+
+
+def _declaration_sum(folder: Path) -> str:
+    """Return the checksum of a catalogue's own spec; empty where it has none."""
+    path = folder / DECLARATION_FILE
+    return sum_of(path.read_bytes()) if path.is_file() else ""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that a reader finds the former content or all of the new one."""
+    fresh = path.with_name(path.name + HALF_WRITTEN)
+    fresh.write_bytes(content)
+    os.replace(fresh, path)
+    FileWatch.written_here += 1
+
+
+def remove_file(path: Path) -> bool:
+    """Remove a file, and tell whether there was one."""
+    existed = path.is_file()
+    path.unlink(missing_ok=True)
+    FileWatch.written_here += 1
+    return existed

@@ -1,0 +1,125 @@
+"""A judged collection in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv`, plain or `.zst`."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stackroom.errors import InputError
+from stackroom.model.record import Record, RecordId
+from stackroom.sources.compressed import find_compressed, open_decompressed
+from stackroom.sources.json_rows import JsonRows
+
+NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum interest with none"}
+"""Collections by folder name whose grades are no gains, and why; figures of them are published as binary."""
+
+GRADE = re.compile(r"-?\d+(?:\.\d+)?")
+
+DECLARATION = """
+name = "beir"
+title = "A judged collection"
+summary = "Documents with a title and a text."
+
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25 }
+
+[fields.text]
+type = "text"
+role = "body"
+search = true
+
+[embed]
+template = "{title}. {text}"
+model = "granite-embedding-30m-english"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """Queries with the grades of their relevant documents, all above 0; `corpus` is read lazily."""
+
+    folder: Path
+    queries: dict[str, str]
+    grades: dict[str, dict[str, int]]
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether some documents are more relevant than others."""
+        return len({grade for documents in self.grades.values() for grade in documents.values()}) > 1
+
+    def as_binary(self) -> "Collection":
+        """Return the same judgements as relevant or not."""
+        return replace(self, grades={query: dict.fromkeys(documents, 1) for query, documents in self.grades.items()})
+
+    def corpus(self) -> JsonRows:
+        """Return the documents as a source of rows."""
+        return JsonRows(_file(self.folder, "corpus.jsonl"))
+
+
+def load_collection(folder: Path, *, split: str) -> Collection:
+    """Read the queries and judgements of a split; every judgement above 0 counts as relevant."""
+    grades: dict[str, dict[str, int]] = {}
+    for query, document, grade in _judgements(_file(folder, f"qrels/{split}.tsv")):
+        if grade > 0:
+            grades.setdefault(query, {})[document] = grade
+    texts = dict(_queries(_file(folder, "queries.jsonl")))
+    missing = [query for query in grades if query not in texts]
+    if missing or not grades:
+        raise InputError(f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged")
+    return Collection(folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades)
+
+
+def choose_grades(collection: Collection, *, binary: bool | None) -> tuple[Collection, str]:
+    """Return the collection with or without its grades, and which it is.
+
+    By default (`binary` is None) grades are used, except where they are no gains.
+    """
+    if not collection.is_graded:
+        return collection, "binary: every judgement is the same"
+    not_gains = NOT_GAINS.get(collection.name.casefold())
+    if binary or (binary is None and not_gains):
+        return collection.as_binary(), f"binary: {not_gains if binary is None else 'every grade above 0 is relevant'}"
+    return collection, "used: the gain of a document is its grade"
+
+
+def document_of(row: Any) -> Record:
+    """Return the record of a document."""
+    fields = {"title": row.get("title") or None, "text": row.get("text") or None}
+    if "_id" not in row:
+        raise InputError("'_id' is missing")
+    return Record(id=RecordId(str(row["_id"])), fields=fields)
+
+
+def _queries(path: Path) -> Iterator[tuple[str, str]]:
+    for row in JsonRows(path).iter_rows():
+        if row.problem or "_id" not in row.values or not isinstance(row.values.get("text"), str):
+            raise InputError(f"{path}, {row.place}: {row.problem or 'wanted an object with _id and text'}")
+        yield str(row.values["_id"]), row.values["text"]
+
+
+def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
+    with open_decompressed(path) as file:
+        lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE)
+        for number, line in enumerate(lines, start=1):
+            is_grade = len(line) == 3 and GRADE.fullmatch(line[2])
+            if is_grade:
+                yield line[0], line[1], int(float(line[2]))
+            elif number > 1:  # the first line may be a heading
+                raise InputError(f"{path}, line {number}: wanted query, document and grade, parted by tabs")
+
+
+def _file(folder: Path, name: str) -> Path:
+    found = find_compressed(folder / name)
+    if found is None:
+        raise InputError(f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv")
+    return found

@@ -1,0 +1,98 @@
+"""Retrieval quality on a judged collection: each ranker alone, and both ways of fusing them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stackroom.assembly.app import App
+from stackroom.assembly.model_choice import ModelChoice, want_model
+from stackroom.catalogue.compiler import compile_text
+from stackroom.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
+from stackroom.embed.port import Embedder
+from stackroom.grading.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
+from stackroom.ingest.ledger import Ledger
+from stackroom.ingest.mapping import RowMapping
+from stackroom.ingest.pipeline import Progress, Target, ingest
+from stackroom.measure.beir import DECLARATION, Collection, document_of
+from stackroom.model.scope import WHOLE
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
+from stackroom.search.searcher import QueryVector, Searcher, embed_query
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import ShelfReader
+from stackroom.text.query import analyse_query
+
+DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """The three metrics of one search method."""
+
+    ndcg_10: Estimate
+    recall_100: Estimate
+    mrr_10: Estimate
+
+
+def want_evaluated_model(app: App, asked: str | None = None) -> ModelChoice:
+    """Return the model to evaluate: the one asked for, the endpoint of the settings, or the one for prose."""
+    return want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=asked)
+
+
+def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress: Progress) -> dict[str, Quality]:
+    """Index the collection under `work` (once) and measure every search method."""
+    spec = compile_text(DECLARATION, origin="beir")
+    shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
+    try:
+        target = Target(
+            spec=spec,
+            mapping=RowMapping(records_of=lambda row: (document_of(row),)),
+            writer=shelf,
+            ledger=Ledger(),
+            embedder=embedder,
+        )
+        ingest(collection.corpus(), target, progress=progress)
+        reader = shelf.reader()
+        asked = CatalogueEmbedder(shelf, lambda _model: embedder)
+        vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
+        return {name: _quality(collection, rank) for name, rank in _ways(reader, spec, collection, vectors).items()}
+    finally:
+        shelf.close()
+
+
+def _ways(
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    collection: Collection,
+    vectors: Mapping[str, QueryVector],
+) -> dict[str, Callable[[str], list[str]]]:
+    """Return the search methods: each ranks documents for a query's id."""
+
+    def vector(query: str) -> list[str]:
+        query_vector = vectors[query].vector
+        if query_vector is None:
+            return []
+        return list(reader.ids(reader.nearest(query_vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
+
+    def fused(query: str, query_vector: QueryVector, search: SearchSpec) -> list[str]:
+        searcher = Searcher(spec=spec, override=search)
+        text = collection.queries[query]
+        terms = analyse_query(text, synonyms=spec.synonyms)
+        page = searcher.search_with(reader, text, terms, query_vector, scope=WHOLE, limit=DEPTH)
+        return [hit.record.id for hit in page.hits]
+
+    return {
+        "lexical": lambda query: fused(query, QueryVector(vector=None), spec.search),
+        "vector": vector,
+        "rrf": lambda query: fused(query, vectors[query], replace(spec.search, fusion=Fusion.RRF)),
+        "hybrid": lambda query: fused(query, vectors[query], spec.search),
+    }
+
+
+def _quality(collection: Collection, rank: Callable[[str], Sequence[str]]) -> Quality:
+    rankings = {query: rank(query) for query in collection.queries}
+    judged = [(rankings[query], collection.grades[query]) for query in collection.queries]
+    return Quality(
+        ndcg_10=estimate([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
+        recall_100=estimate([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
+        mrr_10=estimate([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
+    )

@@ -1,0 +1,189 @@
+"""Results of reads: scored keys, rankings, hits with the reasons for their rank."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stackroom.model.record import Key, Record
+
+FOUND_BY_MEANING = "can be found by meaning so far"
+
+
+class Scored(NamedTuple):
+    """A record's key and its score in one ranking."""
+
+    key: Key
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ranking:
+    """The best of one ranking, best first, as two arrays side by side, and how many records matched in all."""
+
+    keys: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    total: int
+
+    @property
+    def best(self) -> tuple[Scored, ...]:
+        """The same as pairs."""
+        return tuple(
+            Scored(Key(key), score) for key, score in zip(self.keys.tolist(), self.scores.tolist(), strict=True)
+        )
+
+
+def build_ranking(keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None) -> Ranking:
+    """Sort by score, ties by key, and cut; `total` defaults to the number kept."""
+    all_keys = np.asarray(keys, dtype=np.int64)
+    all_scores = np.asarray(scores, dtype=np.float64)
+    order = np.lexsort((all_keys, -all_scores))[:limit]
+    return Ranking(keys=all_keys[order], scores=all_scores[order], total=len(order) if total is None else total)
+
+
+class TitleMatch(NamedTuple):
+    """A record with a name like the one asked for, and how alike the two are (0–1)."""
+
+    key: Key
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCount:
+    """A value, and how many records in scope have it."""
+
+    category: str
+    value: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Occurrences:
+    """The values of a field in scope and the records that have them: record `keys[i]` has `values[indexes[i]]`.
+
+    Spellings that compare as equal are one value, written as most records in scope write it. Each pair of a value and
+    a record occurs once; the pairs are in no order.
+    """
+
+    values: Sequence[str]
+    indexes: NDArray[np.int64]
+    keys: NDArray[np.int64]
+
+
+class MatchType(StrEnum):
+    """The arms of the search that found a record."""
+
+    FTS = "fts"
+    VECTOR = "vector"
+    HYBRID = "hybrid"
+
+
+class SearchMode(StrEnum):
+    """The arms of the search that ran."""
+
+    HYBRID = "hybrid"
+    FTS_ONLY = "fts_only"
+
+
+class Label(StrEnum):
+    """A grade of relevance; a record that does not answer the query has none."""
+
+    IDENTICAL = "IDENTICAL"
+    HIGHLY_SIMILAR = "HIGHLY_SIMILAR"
+    SIMILAR = "SIMILAR"
+    RELEVANT = "RELEVANT"
+
+    @classmethod
+    def of(cls, strength: float) -> "Label | None":
+        """Return the label of a strength; labels begin at the same strength in every catalogue."""
+        return next((label for least, label in LABEL_STEPS if strength >= least), None)
+
+
+LABEL_STEPS = ((0.97, Label.IDENTICAL), (0.85, Label.HIGHLY_SIMILAR), (0.7, Label.SIMILAR), (0.5, Label.RELEVANT))
+
+
+class Evidence(StrEnum):
+    """How well an answer as a whole answers the query."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+    NONE = "none"
+
+    @classmethod
+    def of(cls, strength: float) -> "Evidence":
+        """Return the evidence of the strongest record of an answer."""
+        if strength >= STRONG_AT:
+            return cls.STRONG
+        return cls.WEAK if strength >= EVIDENCE_AT else cls.NONE
+
+    @classmethod
+    def best(cls, several: Iterable["Evidence"]) -> "Evidence":
+        """Return the strongest of several; none of none."""
+        return min(several, key=list(cls).index, default=cls.NONE)
+
+
+EVIDENCE_AT = 0.5
+"""The strength from which a record is evidence; the label RELEVANT begins here."""
+STRONG_AT = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """An explanation of a hit: parts that add up to its score, and parts that add up to the score that orders it."""
+
+    strength: Mapping[str, float]
+    """The parts of the score, by name."""
+    order: Mapping[str, float]
+    """The parts of the score by which hits are ordered."""
+    lacks: tuple[str, ...] = ()
+    """The terms of the query that the record does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons` names what it is of.
+
+    Hits are in the order of the ranking, which uses more than the evidence for one record, so scores need not fall.
+    """
+
+    key: Key
+    record: Record
+    score: float
+    match_type: MatchType
+    reasons: Mapping[str, float]
+    why: Why | None = None
+    """The explanation, where it was asked for."""
+
+    @property
+    def label(self) -> Label | None:
+        """The label of the score."""
+        return Label.of(self.score)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    """The answer to a search: the hits, how many records have evidence, and how they were found."""
+
+    hits: tuple[Hit, ...]
+    total_matches: int
+    """How many records there is evidence for; at least those within the depth of the search are counted."""
+    mode: SearchMode
+    evidence: Evidence
+    """The evidence of the strongest among the first hits."""
+    ranked: int = 0
+    """How many records were ranked, of which the hits are the first."""
+    degraded: str | None = None
+    """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
+
+    @property
+    def is_partly_embedded(self) -> bool:
+        """Whether only a part of the records can be found by meaning so far."""
+        return self.degraded is not None and FOUND_BY_MEANING in self.degraded
+
+
+def describe_degraded(reason: str) -> str:
+    """Return why a search was degraded, as a line of an answer."""
+    return reason if FOUND_BY_MEANING in reason else f"searched by words alone: {reason}"

@@ -1,0 +1,71 @@
+"""The caller: what they may do and see."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from stackroom.model.scope import SEES_EVERYTHING, Visibility
+
+
+class Action(StrEnum):
+    """A permission that a tool or resource requires."""
+
+    ACCESS_CATALOG = "AccessCatalog"
+    EDIT_CATALOG = "EditCatalog"
+    MANAGE_PERMISSIONS = "ManagePermissions"
+    VIEW_ANALYTICS = "ViewAnalytics"
+    REQUEST_CONTENT = "RequestContent"
+    SERVER_ADMIN = "ServerAdmin"
+
+
+class Cost(StrEnum):
+    """The rate limit that a call counts against."""
+
+    READ = "read"
+    WRITE = "write"
+    SQL = "sql"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """Calls per minute, by cost class."""
+
+    read: int
+    write: int
+    sql: int
+
+    def of(self, cost: Cost) -> int:
+        """Return the quota that a call of this cost counts against."""
+        return {Cost.READ: self.read, Cost.WRITE: self.write, Cost.SQL: self.sql}[cost]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """A caller."""
+
+    name: str
+    actions: frozenset[Action]
+    visibility: Visibility = SEES_EVERYTHING
+    quotas: Quotas | None = None
+    """None: unlimited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """A principal together with the credential that identified them."""
+
+    principal: Principal
+    credential_id: str
+    expires_at: datetime | None
+    """The expiry of the credential; None: never."""
+    scopes: frozenset[Action] | None = None
+    """The actions that the credential is limited to; None: no limit."""
+    must_choose_password: bool = False
+    """Whether they logged in with a one-time password, which allows nothing but choosing a password."""
+
+
+LOCAL_USER = Principal(name="local", actions=frozenset(Action))
+"""The local user, on stdio and the command line: may do everything."""
+
+ANONYMOUS = Principal(name="anonymous", actions=frozenset())
+"""A caller without credentials: may do nothing."""

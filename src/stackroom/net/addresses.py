@@ -1,0 +1,320 @@
+"""SSRF protection: which URLs may be fetched, that is public addresses and those that are explicitly allowed.
+
+A URL is parsed strictly, its host resolved once, and every IP address of it is checked. Clients connect to the checked
+addresses (`ResolvedUrl.addresses`) and never to the name, so that DNS rebinding cannot lead elsewhere. A redirect is
+checked like a new URL.
+"""
+
+import ipaddress
+import re
+import socket
+import unicodedata
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urljoin
+
+from stackroom.background.threads import start_thread
+from stackroom.errors import InputError, InvalidUrlError, UnavailableError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]
+"""Resolves a host name to its IP addresses; raises OSError where there is none."""
+ValueT = TypeVar("ValueT")
+
+LONGEST_URL = 2_000
+LONGEST_HOST = 253
+RESOLVE_TIMEOUT_S = 5.0
+USUAL_PORTS = {"http": 80, "https": 443}
+MOST_PORTS = 65_535
+PORT = re.compile(r"[1-9][0-9]{0,4}")
+URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?"
+    r"(?P<target>(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/\[\]-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]-]|%[0-9A-Fa-f]{2})*)?)"
+    r"(?:#[!-\[\]-~]*)?"
+)
+LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""A last label that some parsers read as part of an IPv4 address."""
+INWARD = "the address leads to a network that is not public"
+INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
+"""Host names and suffixes of internal or unroutable hosts."""
+
+INWARD_IPV4 = tuple(
+    ipaddress.IPv4Network(one)
+    for one in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # a cloud's metadata service at a public address
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
+INWARD_IPV6 = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "2001::/23",  # Teredo, benchmarking, identifiers that are not addresses
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: embeds an IPv4 address
+        "2620:4f:8000::/48",
+        "3fff::/20",
+    )
+)
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRules:
+    """Exceptions from "public addresses at the usual ports only"."""
+
+    ports: frozenset[int] = frozenset(USUAL_PORTS.values())
+    allowed_hosts: frozenset[str] = frozenset()
+    """Hosts, as written in the URL and in lower case, that may resolve to any address."""
+    allowed_networks: tuple[Network, ...] = ()
+    """Networks that are allowed although they are not public."""
+
+    @classmethod
+    def of(
+        cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int | str] = ()
+    ) -> "AddressRules":
+        """Build the rules from settings; the ports are in addition to the usual ones."""
+        return cls(
+            ports=frozenset({*USUAL_PORTS.values(), *map(_port, ports)}),
+            allowed_hosts=frozenset(host.lower() for host in hosts),
+            allowed_networks=tuple(_network(text) for text in networks),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedUrl:
+    """A checked URL, and the IP addresses to connect to."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    """Path and query."""
+    addresses: tuple[Address, ...]
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as in the Host header."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == USUAL_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The URL as text."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+
+class AddressGuard:
+    """Checks URLs by rules. Thread-safe."""
+
+    def __init__(self, rules: AddressRules, *, resolve: Resolve | None = None) -> None:
+        self._rules = rules
+        self._resolve = resolve or resolve_name
+
+    def require_well_formed(self, url: str) -> None:
+        """Refuse a URL that can be refused without a DNS lookup."""
+        _, host, _, _ = self._parsed(url)
+        address = _find_address(host)
+        if address is not None:
+            self._require_allowed(host, [address])
+
+    def require(self, url: str) -> ResolvedUrl:
+        """Resolve a URL; refuse one that is not allowed. UnavailableError: its name cannot be resolved."""
+        scheme, host, port, target = self._parsed(url)
+        addresses = self._addresses(host, port)
+        self._require_allowed(host, addresses)
+        return ResolvedUrl(scheme=scheme, host=host, port=port, target=target, addresses=addresses)
+
+    def follow(self, place: ResolvedUrl, location: str) -> ResolvedUrl:
+        """Resolve a redirect; refuse a target that is not allowed, and one from https to http."""
+        url = join_url(place.url, location) if _is_plain(location) else location
+        if place.scheme == "https" and not url.lower().startswith("https://"):
+            raise InvalidUrlError(f"{place.host} redirects from https to http")
+        return self.require(url)
+
+    def _parsed(self, url: str) -> tuple[str, str, int, str]:
+        """Return scheme, host, port and target of a well-formed URL."""
+        if len(url) > LONGEST_URL:
+            raise InvalidUrlError(f"the URL is longer than {LONGEST_URL:,} characters")
+        if "\\" in url:
+            raise InvalidUrlError("a URL cannot have a backslash; write '/' between its parts, or %5C in a name")
+        if not _is_plain(url):
+            raise InvalidUrlError("a URL has printable ASCII characters only; write others as %XX or xn--…")
+        found = URL.fullmatch(url)
+        scheme = found["scheme"].lower() if found else url.partition(":")[0].lower()
+        if found is None or scheme not in USUAL_PORTS:
+            raise InvalidUrlError("only URLs of the form http(s)://HOST/PATH, without user information, can be fetched")
+        port = int(found["port"] or USUAL_PORTS[scheme])
+        if port not in self._rules.ports:
+            allowed = ", ".join(map(str, sorted(self._rules.ports)))
+            raise InvalidUrlError(f"port {port} is not allowed; allowed: {allowed}")
+        target = found["target"]
+        return scheme, self._host(found["host"].lower()), port, target if target.startswith("/") else f"/{target}"
+
+    def _host(self, host: str) -> str:
+        """Return the host name or IP address, without brackets; refuse ambiguous forms."""
+        if host.startswith("["):
+            return str(_ipv6(host[1:-1]))
+        if NUMBER.fullmatch(host.rpartition(".")[2]):
+            return str(_ipv4(host))
+        if host in self._rules.allowed_hosts:
+            return host
+        _require_public_name(host)
+        return host
+
+    def _addresses(self, host: str, port: int) -> tuple[Address, ...]:
+        literal = _find_address(host)
+        if literal is not None:
+            return (literal,)
+        try:
+            found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
+        except (OSError, UnicodeError) as error:
+            raise UnavailableError(f"the name '{host}' cannot be resolved") from error
+        if not found:
+            raise UnavailableError(f"the name '{host}' has no address")
+        return tuple(_resolved(host, one) for one in dict.fromkeys(found))
+
+    def _require_allowed(self, host: str, addresses: Sequence[Address]) -> None:
+        """Refuse a host if any of its addresses is not allowed."""
+        if host in self._rules.allowed_hosts:
+            return
+        for address in addresses:
+            is_named = any(address in network for network in self._rules.allowed_networks)
+            if not is_named and not is_public(address):
+                raise InvalidUrlError(INWARD)
+
+
+def is_public(address: Address) -> bool:
+    """Return whether an IP address is public, and embeds no other address."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not any(address in network for network in INWARD_IPV4)
+    if address in NAT64:
+        return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    is_tunnel = (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDS
+    if address not in PUBLIC_IPV6 or is_tunnel or not address.is_global:
+        return False
+    return not any(address in network for network in INWARD_IPV6)
+
+
+def resolve_name(host: str, port: int) -> list[str]:
+    """Resolve a host name by the system's resolver."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+def _port(written: int | str) -> int:
+    text = str(written)
+    if not (PORT.fullmatch(text) and int(text) <= MOST_PORTS):
+        raise InputError(f"'{text[:60]}' is not a port: 1 to {MOST_PORTS}")
+    return int(text)
+
+
+def _network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise InputError(f"'{text[:60]}' is not a network: {error}") from None
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has printable ASCII only: no spaces, control characters or backslashes."""
+    return all("!" <= character <= "~" and character != "\\" for character in text)
+
+
+def join_url(base: str, location: str) -> str:
+    """Resolve an absolute or relative URL that a server sent against its base."""
+    try:
+        return urljoin(base, location)
+    except ValueError as error:
+        raise InvalidUrlError(f"the server names '{location[:80]}', which is not a URL: {error}") from None
+
+
+def _find_address(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _ipv4(host: str) -> ipaddress.IPv4Address:
+    try:
+        return ipaddress.IPv4Address(host)
+    except ValueError:
+        raise InvalidUrlError("an IPv4 address is written as four decimal numbers") from None
+
+
+def _ipv6(host: str) -> ipaddress.IPv6Address:
+    try:
+        return ipaddress.IPv6Address(host)
+    except ValueError:
+        raise InvalidUrlError("the text in brackets is not an IPv6 address") from None
+
+
+def _require_public_name(host: str) -> None:
+    labels = host.split(".")
+    if len(host) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
+        raise InvalidUrlError("the host is not a plain name or IP address")
+    if len(labels) == 1 or any(host == name or host.endswith(f".{name}") for name in INWARD_NAMES):
+        raise InvalidUrlError(f"'{host}' is not a public name")
+    if not all(_is_decodable(label) for label in labels if label[2:4] == "--"):
+        raise InvalidUrlError(f"'{host}' is not a name in Punycode")
+
+
+def _is_decodable(label: str) -> bool:
+    """Return whether a label is valid Punycode."""
+    try:
+        word = label[4:].encode().decode("punycode")
+    except UnicodeError:
+        return False
+    is_word = all(character == "-" or unicodedata.category(character)[0] in "LMN" for character in word)
+    return label.startswith("xn--") and not word.isascii() and is_word and unicodedata.normalize("NFKC", word) == word
+
+
+def _resolved(host: str, text: str) -> Address:
+    """Parse an address from DNS; refuse one with a zone, which is link-local."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise InvalidUrlError(f"the name '{host}' resolves to '{text[:60]}', which is not an IP address") from None
+    if getattr(address, "scope_id", None) is not None:
+        raise InvalidUrlError(INWARD)
+    return address
+
+
+def _within(seconds: float, work: Callable[[], ValueT]) -> ValueT:
+    """Run a blocking call, or raise TimeoutError; the system's resolver has no time-out of its own."""
+    future: Future[ValueT] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    start_thread("resolve", run)
+    return future.result(timeout=seconds)

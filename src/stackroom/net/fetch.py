@@ -1,0 +1,434 @@
+"""Downloads from untrusted servers: limited, resumable, verified, and installed atomically.
+
+Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or connection reuse. Bodies
+with a content encoding are refused, since their decompressed size is unknown. A download has a deadline as a whole, on
+an event loop of its own, as in `net.deadline`.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from stackroom.errors import StorageError, TooLargeError, UnavailableError
+from stackroom.net.addresses import AddressGuard, ResolvedUrl
+from stackroom.net.checksum import sha256_of
+from stackroom.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
+from stackroom.net.partial import PartFile, PartNotes
+from stackroom.net.polite import Clock
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+NOT_MODIFIED = 304
+MOST_REDIRECTS = 5
+MOST_ADDRESSES = 4
+"""How many of a host's IP addresses are tried."""
+POLL_S = 0.1
+CLOSE_S = 5.0
+LATER_STATUSES = RETRIED_STATUSES | {408, 425}
+RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})")
+LENGTH = re.compile(r"\d{1,18}")
+
+ValueT = TypeVar("ValueT")
+IsCancelled = Callable[[], bool]
+OnProgress = Callable[[int], None]
+
+
+class TransferError(UnavailableError):
+    """A server did not deliver the file."""
+
+    def __init__(
+        self, message: str, *, is_final: bool = False, retry_after_s: float | None = None, status: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+        """Whether a retry would not help."""
+        self.status = status
+        """The status that a server refused with."""
+        self.retry_after_s = retry_after_s
+
+
+class FetchCancelledError(Exception):
+    """The caller cancelled the download; the partial file is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """Limits on size and time of a download."""
+
+    max_bytes: int
+    stall_s: float = 30.0
+    """The longest pause between two blocks."""
+    total_s: float = 3600.0
+    """The longest duration of one attempt; the next attempt resumes the file."""
+    connect_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFile:
+    """A file to fetch: its URL, its destination, and its size and checksum where they are known."""
+
+    url: str
+    destination: Path
+    size: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedFile:
+    """A complete, verified file."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedText:
+    """A small body, and the URL after redirects."""
+
+    body: bytes
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedCopy:
+    """A file as a server sent it: the URL after redirects, and the headers that describe it."""
+
+    url: str
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+
+
+class Fetcher:
+    """Fetches URLs that its guard allows. Thread-safe; not for use on an event loop."""
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        limits: FetchLimits,
+        certificates: ssl.SSLContext | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._guard = guard
+        self._limits = limits
+        self._certificates = certificates
+        self._clock = clock or Clock()
+
+    def fetch_file(
+        self,
+        wanted: WantedFile,
+        *,
+        max_bytes: int | None = None,
+        is_cancelled: IsCancelled = lambda: False,
+        on_progress: OnProgress = lambda _received: None,
+    ) -> FetchedFile:
+        """Fetch a file to its destination, resuming a partial download; an existing file is only verified."""
+        part = PartFile(wanted.destination)
+        limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
+        try:
+            there = _find_fetched(wanted)
+            if there is not None:
+                part.discard()
+                return there
+            has_begun = part.size > 0
+            self._run(_Transfer(self, wanted, part, limit, on_progress).bring(), is_cancelled)
+            return _installed(wanted, part, was_resumed=has_begun)
+        except OSError as error:
+            raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
+
+    def fetch_copy(self, url: str, destination: Path, *, known: Mapping[str, str]) -> FetchedCopy | None:
+        """Fetch a file as it is now; None where it is unchanged by the conditional headers in `known`."""
+        return self._run(self._copy(url, destination, known), lambda: False)
+
+    async def _copy(self, url: str, destination: Path, known: Mapping[str, str]) -> FetchedCopy | None:
+        async with self.opened(url, known) as (response, place):
+            if response.status_code == NOT_MODIFIED and known:
+                return None
+            if response.status_code != 200:
+                raise self.refusal(response)
+            size, received = declared_size(response), 0
+            require_size(size, self._limits.max_bytes)
+            with destination.open("wb") as file:
+                async for block in response.aiter_raw():
+                    received += len(block)
+                    require_size(received, self._limits.max_bytes)
+                    file.write(block)
+            if size is not None and received != size:
+                raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+            return FetchedCopy(url=place.url, headers={name.lower(): text for name, text in response.headers.items()})
+
+    def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
+        """Fetch a small body."""
+        return self._run(self._text(url, max_bytes), is_cancelled)
+
+    async def _text(self, url: str, max_bytes: int) -> FetchedText:
+        async with self.opened(url, {}) as (response, place):
+            if response.status_code != 200:
+                raise self.refusal(response)
+            require_size(declared_size(response), max_bytes)
+            body = bytearray()
+            async for block in response.aiter_raw():
+                body += block
+                require_size(len(body), max_bytes)
+            return FetchedText(body=bytes(body), url=place.url)
+
+    def refusal(self, response: httpx.Response) -> TransferError:
+        """Return the error for a response that carries no file."""
+        status = response.status_code
+        wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+        return TransferError(
+            f"the server answered status {status}",
+            is_final=status not in LATER_STATUSES,
+            retry_after_s=wait_s or None,
+            status=status,
+        )
+
+    @asynccontextmanager
+    async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
+        """Request a URL and follow redirects; every server on the way gets these headers."""
+        place = self._guard.require(url)
+        for _ in range(MOST_REDIRECTS + 1):
+            async with self._answered(place, headers) as response:
+                if response.status_code not in REDIRECTS:
+                    _require_plain(response)
+                    yield response, place
+                    return
+                location = response.headers.get("Location")
+            if not location:
+                raise TransferError("the server redirects without a location", is_final=True)
+            place = self._guard.follow(place, location)
+        raise TransferError(f"the server redirects more than {MOST_REDIRECTS} times", is_final=True)
+
+    @asynccontextmanager
+    async def _answered(self, place: ResolvedUrl, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        """Connect to the first reachable checked address, and give its response."""
+        response, transport = await self._first_answer(place, headers)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+            await transport.aclose()
+
+    async def _first_answer(
+        self, place: ResolvedUrl, headers: Mapping[str, str]
+    ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
+        failure: httpx.HTTPError | None = None
+        for address in place.addresses[:MOST_ADDRESSES]:
+            # One transport per connection: a pooled one would be reused for another host name at the same address.
+            transport = httpx.AsyncHTTPTransport(verify=self._certificates or load_certificates(), trust_env=False)
+            try:
+                return await transport.handle_async_request(self._request(place, str(address), headers)), transport
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = error
+                await transport.aclose()
+            except BaseException:
+                await transport.aclose()
+                raise
+        raise failure or httpx.ConnectError("no address")
+
+    def _request(self, place: ResolvedUrl, address: str, headers: Mapping[str, str]) -> httpx.Request:
+        limits = self._limits
+        wait = {"connect": limits.connect_s, "pool": limits.connect_s, "read": limits.stall_s, "write": limits.stall_s}
+        return httpx.Request(
+            "GET",
+            httpx.URL(scheme=place.scheme, host=address, port=place.port, raw_path=place.target.encode("ascii")),
+            headers={
+                "User-Agent": USER_AGENT,
+                "Accept": "*/*",
+                **headers,
+                "Host": place.authority,
+                "Accept-Encoding": "identity",
+                "Connection": "close",
+            },
+            extensions={"timeout": wait, "sni_hostname": place.host},
+        )
+
+    def _run(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
+        """Run the work on an event loop of its own; network failures become TransferErrors."""
+        try:
+            return asyncio.run(self._supervised(work, is_cancelled))
+        except (httpx.HTTPError, ssl.SSLError) as error:
+            raise TransferError(f"the server {describe_failure(error)}") from error
+
+    async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._limits.total_s
+        task = loop.create_task(work)
+        try:
+            while not task.done():
+                if is_cancelled():
+                    raise FetchCancelledError
+                if loop.time() >= ends_at:
+                    raise TransferError(f"the download did not end within {self._limits.total_s:g} s")
+                await asyncio.wait({task}, timeout=POLL_S)
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CLOSE_S)
+
+
+class _Transfer:
+    """One download into its partial file."""
+
+    def __init__(
+        self, fetcher: Fetcher, wanted: WantedFile, part: PartFile, max_bytes: int, on_progress: OnProgress
+    ) -> None:
+        self._fetcher = fetcher
+        self._wanted = wanted
+        self._part = part
+        self._max_bytes = max_bytes
+        self._on_progress = on_progress
+
+    async def bring(self) -> None:
+        """Complete the partial file; start over where the server's range does not match it."""
+        if await self._is_brought():
+            return
+        self._part.discard()
+        if not await self._is_brought():
+            raise TransferError("the server sends another range than was requested")
+
+    async def _is_brought(self) -> bool:
+        """Request the rest once, and return whether the response could be used."""
+        notes = self._find_notes()
+        if notes is not None and notes.size == self._part.size:
+            return True
+        async with self._fetcher.opened(self._wanted.url, self._range(notes)) as (response, _):
+            if response.status_code == 200:
+                await self._take_whole(response)
+                return True
+            if notes is None:
+                raise self._fetcher.refusal(response)
+            if response.status_code == 206:
+                return await self._took_rest(response, notes)
+            if response.status_code == 416:
+                return self._is_all(response, notes)
+            raise self._fetcher.refusal(response)
+
+    def _find_notes(self) -> PartNotes | None:
+        """Return the notes of a resumable part: of this URL, and with a means to detect a changed file."""
+        notes = self._part.find_notes()
+        if notes is None or notes.url != self._wanted.url:
+            return None
+        if None not in (notes.size, self._wanted.size) and notes.size != self._wanted.size:
+            return None
+        return notes if notes.validator or self._wanted.sha256 else None
+
+    def _range(self, notes: PartNotes | None) -> dict[str, str]:
+        if notes is None:
+            return {}
+        asked = {"Range": f"bytes={self._part.size}-"}
+        return {**asked, "If-Range": notes.validator} if notes.validator else asked
+
+    async def _take_whole(self, response: httpx.Response) -> None:
+        size = declared_size(response)
+        self._require_wanted(size)
+        size = size if size is not None else self._wanted.size
+        if size is None and self._wanted.sha256 is None and not _is_chunked(response):
+            raise TransferError("the server does not state the file's length", is_final=True)
+        etag, last_modified = response.headers.get("ETag"), response.headers.get("Last-Modified")
+        self._part.restart(PartNotes(url=self._wanted.url, etag=etag, last_modified=last_modified, size=size))
+        await self._append(response, size)
+
+    async def _took_rest(self, response: httpx.Response, notes: PartNotes) -> bool:
+        """Append the rest of the file; return whether the response is the requested range of the same file."""
+        found = RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if found is None or int(found[1]) != self._part.size or not _has_same_tag(response, notes):
+            return False
+        size = notes.size if found[3] == "*" else int(found[3])
+        if notes.size not in (None, size) or (size is None and self._wanted.sha256 is None):
+            return False  # another file, or one whose completeness could not be verified
+        self._require_wanted(size)
+        await self._append(response, size)
+        return True
+
+    def _is_all(self, response: httpx.Response, notes: PartNotes) -> bool:
+        """Return whether the range was refused because the file is already complete."""
+        found = UNSATISFIED.fullmatch(response.headers.get("Content-Range", ""))
+        return found is not None and int(found[1]) == self._part.size and _has_same_tag(response, notes)
+
+    async def _append(self, response: httpx.Response, size: int | None) -> None:
+        received = self._part.size
+        with self._part.open_to_append() as file:
+            async for block in response.aiter_raw():
+                received += len(block)
+                self._require_wanted(received, is_whole=False)
+                file.write(block)
+                self._on_progress(received)
+        if size is not None and received != size:
+            raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+
+    def _require_wanted(self, size: int | None, *, is_whole: bool = True) -> None:
+        """Refuse a size that differs from the expected one or exceeds the limit."""
+        try:
+            require_size(size, self._max_bytes)
+        except TooLargeError:
+            self._part.discard()
+            raise
+        wanted = self._wanted.size
+        if size is not None and wanted is not None and (size > wanted or (is_whole and size != wanted)):
+            self._part.discard()
+            raise TransferError(f"the server has a file of another size than {wanted:,} bytes", is_final=True)
+
+
+def declared_size(response: httpx.Response) -> int | None:
+    """Return the declared length of a body."""
+    text = response.headers.get("Content-Length", "")
+    return int(text) if LENGTH.fullmatch(text) else None
+
+
+def require_size(size: int | None, max_bytes: int) -> None:
+    """Refuse a size above the limit."""
+    if size is not None and size > max_bytes:
+        raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes")
+
+
+def _require_plain(response: httpx.Response) -> None:
+    """Refuse a body with a content encoding."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise TransferError("the server sends a compressed body, which was not requested", is_final=True)
+
+
+def _is_chunked(response: httpx.Response) -> bool:
+    return "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+
+
+def _has_same_tag(response: httpx.Response, notes: PartNotes) -> bool:
+    etag = response.headers.get("ETag")
+    return etag is None or notes.etag is None or etag == notes.etag
+
+
+def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
+    """Return the destination if it exists and verifies; delete one that does not."""
+    try:
+        size = wanted.destination.stat().st_size
+    except FileNotFoundError:
+        return None
+    sha256 = sha256_of(wanted.destination)
+    if wanted.size not in (None, size) or wanted.sha256 not in (None, sha256):
+        wanted.destination.unlink()
+        return None
+    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
+
+
+def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> FetchedFile:
+    """Verify a complete part and move it to its destination."""
+    size = part.size
+    if wanted.size not in (None, size):
+        part.discard()
+        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}", is_final=not was_resumed)
+    sha256 = sha256_of(part.path)
+    if wanted.sha256 not in (None, sha256):
+        part.discard()
+        raise TransferError("the file is not the expected one: its sha256 differs", is_final=not was_resumed)
+    part.install()
+    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

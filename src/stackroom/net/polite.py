@@ -1,0 +1,141 @@
+"""Polite requests to public servers: rate-limited, retried with back-off, bounded in time and size.
+
+A request is retried after a connection error, a truncated body, a status such as 503, and a response that its reader
+cannot use. All other responses are left to the reader, which knows the server's format.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+import httpx
+
+from stackroom.errors import UnavailableError
+from stackroom.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
+
+AnswerT = TypeVar("AnswerT")
+
+
+class UnusableAnswerError(Exception):
+    """A transient failure of a request or its response; it is retried, and never leaves `fetch`."""
+
+    def __init__(self, reason: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class Fetched(NamedTuple):
+    """A complete response."""
+
+    status: int
+    body: bytes
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Sources of time and randomness, injectable for tests."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    utc_now: Callable[[], datetime] = _utc_now
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+    """A random number from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Rate, retries and limits of requests to a server."""
+
+    interval_s: float
+    """The minimum time from the end of a request to the next one."""
+    attempts: int = 5
+    first_wait_s: float = 1.0
+    """The longest first wait; each further one may be twice as long."""
+    longest_wait_s: float = 120.0
+    """The longest wait, whatever Retry-After says."""
+    timeout_s: float = 30.0
+    max_bytes: int = 16 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class PoliteGetter:
+    """Fetches pages of one server, one at a time. Not thread-safe."""
+
+    base_url: str
+    pace: Pace
+    headers: Mapping[str, str] = field(default_factory=dict)
+    offline: bool = False
+    clock: Clock = field(default_factory=Clock)
+    _asked_at: float | None = field(default=None, init=False)
+
+    def fetch(self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]) -> AnswerT:
+        """Return the result of `read` on the response; `read` raises `UnusableAnswerError` to request a retry."""
+        if self.offline:
+            raise UnavailableError(f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE)")
+        attempt = 1
+        while True:
+            self._keep_interval()
+            try:
+                return read(self._ask(params))
+            except UnusableAnswerError as error:
+                if attempt >= self.pace.attempts:
+                    times = "once" if attempt == 1 else f"{attempt} times"
+                    raise UnavailableError(f"{self.base_url} {error.reason}; asked {times}, given up") from error
+                self.clock.sleep(self._wait_s(attempt, error.retry_after_s))
+            attempt += 1
+
+    def _keep_interval(self) -> None:
+        if self._asked_at is None:
+            return
+        early_s = self._asked_at + self.pace.interval_s - self.clock.monotonic()
+        if early_s > 0:
+            self.clock.sleep(early_s)
+
+    def _wait_s(self, attempt: int, asked_s: float) -> float:
+        """Return the wait after a failure: the back-off, or Retry-After where it is longer."""
+        first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
+        backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
+        return max(backed_off_s, min(asked_s, longest_s))
+
+    def _ask(self, params: Mapping[str, str | int]) -> Fetched:
+        headers = {"User-Agent": USER_AGENT, **self.headers}
+        try:
+            with (
+                httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=load_certificates()) as client,
+                client.stream("GET", self.base_url, params=dict(params)) as response,
+            ):
+                if response.status_code in RETRIED_STATUSES:
+                    raise UnusableAnswerError(
+                        f"answered status {response.status_code}",
+                        retry_after_s=read_retry_after(response.headers.get("Retry-After", ""), self.clock.utc_now()),
+                    )
+                return Fetched(response.status_code, self._whole_body(response))
+        except httpx.HTTPError as error:
+            raise UnusableAnswerError(describe_failure(error)) from error
+        finally:
+            self._asked_at = self.clock.monotonic()
+
+    def _whole_body(self, response: httpx.Response) -> bytes:
+        """Return the body within the time-out as a whole: httpx restarts its time-out with every block."""
+        ends_at = self.clock.monotonic() + self.pace.timeout_s
+        received = bytearray()
+        for block in response.iter_bytes():
+            received += block
+            if len(received) > self.pace.max_bytes:
+                raise UnavailableError(f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; left unread")
+            if self.clock.monotonic() > ends_at:
+                raise httpx.ReadTimeout("the body did not end")
+        return bytes(received)
+
+
+def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float) -> float:
+    """Return an exponential back-off with jitter of up to half of it."""
+    return min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)

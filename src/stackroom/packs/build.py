@@ -1,0 +1,297 @@
+"""Building a pack from a snapshot of a shelf: the same catalogue gives the same bytes, however it came to be.
+
+The files of a pack are in a folder that is named by their content. A new one is written beside the former, then the
+manifest is replaced in one step, then the former is removed: at every moment the pack is the former or the new one.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+
+from stackroom.catalogue.compiler import LoadedSpec
+from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.grading.grade import GRADE_FILE, Grade, find_grade
+from stackroom.library import CALIBRATION_FILE, Installed
+from stackroom.net.checksum import sha256_of
+from stackroom.net.partial import sync_file, sync_folder
+from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
+from stackroom.packs.manifest import (
+    EMBEDDINGS_FILE,
+    MANIFEST_FILE,
+    RECORDS_FILE,
+    SHORT,
+    SIGNATURE_FILE,
+    SPEC_FILE,
+    Manifest,
+    PackCalibration,
+    PackFile,
+    PackQuality,
+    PackSpec,
+    content_of,
+    load_manifest,
+    parse_manifest,
+    require_version,
+)
+from stackroom.packs.patches import check_file, open_compressed
+from stackroom.search.calibrate import find_calibration
+from stackroom.shelf.port import ShelfReader
+
+FIRST_VERSION = "1"
+DIGITS = "0123456789"
+HEX_DIGITS = frozenset("0123456789abcdef")
+LOCK_TIMEOUT_S = 60.0
+UNFINISHED = "unfinished"
+HALF_WRITTEN = ".new"
+
+Progress = Callable[[int], None]
+"""Called with the number of records that were written since the last call."""
+
+
+def _silent(_count: int) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackLabel:
+    """All that a pack says of its catalogue, apart from the records."""
+
+    catalogue: str
+    loaded: LoadedSpec
+    is_package: bool = False
+    """Whether the spec is that of a package, which the receiver has to have."""
+    version: str | None = None
+    """The version; without one, that of the pack which it takes the place of, counted up if its content is another."""
+    licence: str | None = None
+    """The licence; without one, that of the pack which it takes the place of."""
+    calibration: PackCalibration | None = None
+    quality: PackQuality | None = None
+
+
+def build_pack(reader: ShelfReader, label: PackLabel, target: Path, *, progress: Progress = _silent) -> Manifest:
+    """Write the pack of a snapshot into a folder, in place of an older pack, and return its manifest."""
+    if label.version is not None:
+        require_version(label.version)
+    with _writing_pack(target):
+        former = find_former(target)
+        if former is not None and former.catalogue != label.catalogue:
+            raise InputError(f"{target} is a pack of '{former.catalogue}', not of '{label.catalogue}'; give another")
+        fresh = target / UNFINISHED
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        written = _write_files(reader, label.loaded, fresh, progress)
+        manifest = _describe(reader, label, former, written)
+        _put_in_place(target, fresh, manifest)
+    return manifest
+
+
+def label_installed(
+    installed: Installed, loaded: LoadedSpec, reader: ShelfReader, *, version: str | None, licence: str | None
+) -> PackLabel:
+    """Return the label of a catalogue of the library, with its calibration and the figures of its last grade."""
+    calibration = find_calibration(installed.folder / CALIBRATION_FILE)
+    is_current = calibration is not None and calibration.model == reader.model
+    grade = find_grade(installed.folder / GRADE_FILE)
+    return PackLabel(
+        catalogue=installed.name,
+        loaded=loaded,
+        is_package=installed.own_declaration is None,
+        version=version,
+        licence=licence,
+        calibration=PackCalibration(middle=calibration.middle, spread=calibration.spread)
+        if calibration is not None and is_current
+        else None,
+        quality=_quality_of(grade) if grade is not None else None,
+    )
+
+
+def _quality_of(grade: Grade) -> PackQuality:
+    """Return the figures of a grade, without the time at which it was measured."""
+    overall = grade.overall
+    return PackQuality(
+        questions=overall.questions,
+        ndcg_10=overall.ndcg_10.mean,
+        ndcg_10_low=overall.ndcg_10.low,
+        ndcg_10_high=overall.ndcg_10.high,
+        recall_50=overall.recall_50.mean,
+        mrr_10=overall.mrr_10.mean,
+    )
+
+
+def files_folder(pack: Path, manifest: Manifest) -> Path:
+    """Return the folder inside that of a pack that has its files."""
+    return pack / manifest.content[:SHORT]
+
+
+def find_former(folder: Path) -> Manifest | None:
+    """Return the manifest of the pack that a folder has; None if there is none that can be read."""
+    try:
+        return load_manifest(folder)
+    except StorageError:
+        return None
+
+
+def next_version(former: Manifest | None, content: str) -> str:
+    """Return the version of a pack after a former one: its own for the same content, else the next number."""
+    if former is None:
+        return FIRST_VERSION
+    if former.content == content:
+        return former.version
+    head = former.version.rstrip(DIGITS)
+    number = former.version.removeprefix(head)
+    return f"{head}{int(number) + 1}" if number else f"{head}.1"
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a file durably, in place of an earlier one, so that a reader finds one or the other."""
+    fresh = path.with_name(f"{path.name}{HALF_WRITTEN}")
+    fresh.write_bytes(content)
+    sync_file(fresh)
+    os.replace(fresh, path)
+    sync_folder(path.parent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WrittenFiles:
+    """The files of a new pack, and how many records and vectors are in them."""
+
+    files: tuple[PackFile, ...]
+    records: int
+    embeddings: int
+
+
+class _RecordsFile:
+    """Writes the lines of records while their batches pass, and counts."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._digest = hashlib.sha256()
+        self._raw_bytes = 0
+        self.records = 0
+        self.embeddings = 0
+
+    def passing(self, batches: Iterator[list[PackEntry]], progress: Progress) -> Iterator[Sequence[PackEntry]]:
+        """Write the records of each batch, and pass it on."""
+        with open_compressed(self._path) as stream:
+            stream.write(b"")  # without any write, there is no frame
+            for batch in batches:
+                lines = b"".join(entry.line for entry in batch)
+                stream.write(lines)
+                self._digest.update(lines)
+                self._raw_bytes += len(lines)
+                self.records += len(batch)
+                self.embeddings += sum(entry.vector is not None for entry in batch)
+                yield batch
+                progress(len(batch))
+
+    def describe(self) -> PackFile:
+        """Return the file, after all batches have passed."""
+        return PackFile(
+            name=self._path.name,
+            sha256=sha256_of(self._path),
+            size_bytes=self._path.stat().st_size,
+            content=self._digest.hexdigest(),
+            raw_bytes=self._raw_bytes,
+        )
+
+
+def _write_files(reader: ShelfReader, loaded: LoadedSpec, fresh: Path, progress: Progress) -> _WrittenFiles:
+    (fresh / SPEC_FILE).write_bytes(loaded.declaration.encode())
+    records = _RecordsFile(fresh / RECORDS_FILE)
+    batches = records.passing(iter_shelf(reader, loaded.spec), progress)
+    names = [SPEC_FILE]
+    if reader.model is not None:
+        write_embeddings(batches, fresh / EMBEDDINGS_FILE, reader.model.dimension)
+        names.append(EMBEDDINGS_FILE)
+    for _ in batches:
+        pass
+    plain = {name: _describe_plain(fresh / name) for name in names}
+    for path in fresh.iterdir():
+        sync_file(path)
+    sync_folder(fresh)
+    ordered = (plain[SPEC_FILE], records.describe(), plain.get(EMBEDDINGS_FILE))
+    files = tuple(file for file in ordered if file is not None)
+    return _WrittenFiles(files=files, records=records.records, embeddings=records.embeddings)
+
+
+def _describe_plain(path: Path) -> PackFile:
+    sha256, size_bytes = sha256_of(path), path.stat().st_size
+    return PackFile(name=path.name, sha256=sha256, size_bytes=size_bytes, content=sha256, raw_bytes=size_bytes)
+
+
+def _describe(reader: ShelfReader, label: PackLabel, former: Manifest | None, written: _WrittenFiles) -> Manifest:
+    content, model = content_of(written.files), reader.model
+    manifest = Manifest(
+        catalogue=label.catalogue,
+        version=label.version or next_version(former, content),
+        content=content,
+        spec=PackSpec(name=label.loaded.spec.name, is_package=label.is_package),
+        records=written.records,
+        embeddings=written.embeddings,
+        model=model.name if model else None,
+        dimension=model.dimension if model else None,
+        is_centred=model is not None and model.is_centred,
+        licence=label.licence or (former.licence if former else None),
+        calibration=label.calibration if model else None,
+        quality=label.quality,
+        files=written.files,
+    )
+    return parse_manifest(manifest.dump(), origin="the new manifest")
+
+
+def _put_in_place(target: Path, fresh: Path, manifest: Manifest) -> None:
+    """Make a folder the pack of a manifest whose files were written, and remove those of a former one."""
+    final = files_folder(target, manifest)
+    if any(check_file(final / file.name, file, is_shipped=True) for file in manifest.files):
+        shutil.rmtree(final, ignore_errors=True)
+        os.replace(fresh, final)
+        sync_folder(target)
+    content = manifest.dump()
+    path = target / MANIFEST_FILE
+    if not path.is_file() or path.read_bytes() != content:
+        (target / SIGNATURE_FILE).unlink(missing_ok=True)
+        write_synced(path, content)  # commit point
+    for folder in target.iterdir():
+        if folder.is_dir() and folder != final:
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def _writing_pack(folder: Path) -> Iterator[None]:
+    """Hold a pack's folder for writing; refuse one with other files in it, and a second writer."""
+    try:
+        _require_pack_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        whole = folder.resolve()  # "." has no name
+        lock = filelock.FileLock(whole.with_name(f"{whole.name}.lock"), timeout=LOCK_TIMEOUT_S)
+        with lock:
+            yield
+        Path(lock.lock_file).unlink(missing_ok=True)
+    except filelock.Timeout as error:
+        raise BusyError(f"{folder}: another process is writing the pack; wait for it") from error
+    except OSError as error:
+        raise StorageError(f"{folder}: the pack could not be written: {error}") from error
+
+
+def _require_pack_folder(folder: Path) -> None:
+    """Refuse a place that is a file, or a folder with anything but a pack in it."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder for the pack")
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    others = [path.name for path in paths if not _is_of_pack(path)]
+    if others:
+        raise InputError(f"{folder} has {', '.join(others[:3])} in it, and is no pack; give an empty or new folder")
+
+
+def _is_of_pack(path: Path) -> bool:
+    """Tell whether a file or folder is one that a build has written."""
+    if not path.is_dir():
+        return path.name.removesuffix(HALF_WRITTEN) in (MANIFEST_FILE, SIGNATURE_FILE)
+    is_content = len(path.name) == SHORT and HEX_DIGITS.issuperset(path.name)
+    own = {SPEC_FILE, RECORDS_FILE, EMBEDDINGS_FILE}
+    return (is_content or path.name == UNFINISHED) and own.issuperset(inner.name for inner in path.iterdir())

@@ -1,0 +1,270 @@
+"""The records and vectors of a pack: one entry per record, in order of ids, written to and read from two files.
+
+`records.jsonl` has one JSON object per line: {"id", "audiences"?, "fields", "kind"?}. `embeddings.parquet` has the
+columns `id`, `text_sha256` (the SHA-256 of the text that was embedded) and `embedding` (32-bit floats, as the model
+made them), neither compressed nor by dictionary, so that a patch finds what stayed the same.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+from arro3.core import (
+    Array,
+    DataType,
+    Field,
+    RecordBatch,
+    RecordBatchReader,
+    Schema,
+    fixed_size_list_array,
+    list_flatten,
+)
+from arro3.io import write_parquet
+
+from stackroom.catalogue.codec import decode_record, encode_record
+from stackroom.catalogue.embedded_text import find_digest
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError, StorageError
+from stackroom.ingest.mapping import require_fitting
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import Vector
+from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, Manifest, PackFile
+from stackroom.packs.patches import iter_content
+from stackroom.shelf.batches import iter_key_batches
+from stackroom.shelf.port import Embedding, Put, ShelfReader
+from stackroom.sources.parquet_rows import ParquetRows
+
+BATCH_RECORDS = 2_048
+DIGEST_BYTES = 32
+MAX_LINE_BYTES = 64 << 20
+ID, TEXT_DIGEST, VECTOR = "id", "text_sha256", "embedding"
+WRITER = "stackroom"
+
+
+class PackedVector(NamedTuple):
+    """The vector of a record, as the model made it, and the digest of the text that was embedded."""
+
+    digest: bytes
+    values: Vector
+
+
+class PackEntry(NamedTuple):
+    """A record of a pack: its id, its other members as `encode_record` writes them, and its vector, if it has one."""
+
+    id: RecordId
+    body: bytes
+    vector: PackedVector | None = None
+
+    @property
+    def line(self) -> bytes:
+        """Its line of `records.jsonl`."""
+        return _line_start(self.id) + self.body[1:] + b"\n"
+
+    def is_same(self, other: "PackEntry") -> bool:
+        """Tell whether record and vector are the same."""
+        if self.body != other.body or (self.vector is None) is not (other.vector is None):
+            return False
+        if self.vector is None or other.vector is None:
+            return True
+        same_text = self.vector.digest == other.vector.digest
+        return same_text and self.vector.values.tobytes() == other.vector.values.tobytes()
+
+    def decode(self, spec: CatalogueSpec) -> Record:
+        """Return the record; refuse one that does not fit the spec."""
+        try:
+            record = decode_record(self.id, self.body, spec)
+            require_fitting(record, spec)
+        except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = error.message if isinstance(error, InputError) else f"it is malformed ({error!r:.80})"
+            raise StorageError(f"record '{self.id:.80}' of the release does not fit its spec: {problem}") from error
+        return record
+
+    def build_put(self, spec: CatalogueSpec) -> Put:
+        """Return the put of the record; a vector of another text than the spec composes is left out, and made later."""
+        record = self.decode(spec)
+        digest = find_digest(record, spec)
+        if digest is None:
+            return Put(record=record)
+        is_same_text = self.vector is not None and self.vector.digest == digest
+        vector = self.vector.values if is_same_text and self.vector is not None else None
+        return Put(record=record, embedding=Embedding(digest=digest, vector=vector))
+
+
+def iter_shelf(reader: ShelfReader, spec: CatalogueSpec) -> Iterator[list[PackEntry]]:
+    """Yield the records of a snapshot in order of their ids; refuse a catalogue with records that cannot be read."""
+    known = [pair for keys in iter_key_batches(reader) for pair in zip(reader.ids(keys), keys, strict=True)]
+    keys = [key for _, key in sorted(known)]
+    for first in range(0, len(keys), BATCH_RECORDS):
+        yield _read_batch(reader, spec, keys[first : first + BATCH_RECORDS])
+
+
+def _read_batch(reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key]) -> list[PackEntry]:
+    records = reader.fetch(keys, scope=WHOLE)
+    if len(records) != len(keys):
+        lost = len(keys) - len(records)
+        raise StorageError(f"'{spec.name}': {lost} of its records cannot be read; stackroom doctor says what to do")
+    vectors = _read_vectors(reader, spec, records)
+    return [PackEntry(records[key].id, encode_record(records[key]), vectors.get(key)) for key in keys]
+
+
+def _read_vectors(reader: ShelfReader, spec: CatalogueSpec, records: Mapping[Key, Record]) -> dict[Key, PackedVector]:
+    """Return the vectors that records have now; of those changed since the snapshot, by the texts that they had."""
+    now = {key: (stored.digest, stored.vector) for key, stored in reader.embeddings(list(records)).items()}
+    texts = {key: find_digest(record, spec) for key, record in records.items() if key not in now}
+    former = reader.stored_vectors(list(dict.fromkeys(digest for digest in texts.values() if digest is not None)))
+    now |= {key: (digest, former[digest]) for key, digest in texts.items() if digest is not None and digest in former}
+    return {key: PackedVector(digest, vector) for key, (digest, vector) in now.items() if vector is not None}
+
+
+def write_embeddings(batches: Iterable[Sequence[PackEntry]], path: Path, dimension: int) -> None:
+    """Write the vectors of entries, which come in order of their ids."""
+    items = Field("item", DataType.float32(), nullable=False)
+    columns = {ID: DataType.utf8(), TEXT_DIGEST: DataType.binary(DIGEST_BYTES), VECTOR: DataType.list(items, dimension)}
+    schema = Schema([Field(name, kind) for name, kind in columns.items()])
+    failures: list[Exception] = []
+
+    def iter_rows() -> Iterator[RecordBatch]:
+        try:
+            for batch in batches:
+                entries = [entry for entry in batch if entry.vector is not None]
+                if entries:
+                    yield _to_batch(entries, schema, columns)
+        except Exception as error:  # the library would replace it by one of its own
+            failures.append(error)
+
+    write_parquet(
+        RecordBatchReader.from_batches(schema, iter_rows()),
+        str(path),
+        compression="uncompressed",
+        dictionary_enabled=False,
+        skip_arrow_metadata=True,
+        created_by=WRITER,
+    )
+    if failures:
+        raise failures[0]
+
+
+def _to_batch(entries: Sequence[PackEntry], schema: Schema, columns: Mapping[str, DataType]) -> RecordBatch:
+    vectors = [entry.vector for entry in entries if entry.vector is not None]
+    values = np.concatenate([vector.values for vector in vectors]).astype(np.float32, copy=False)
+    lists = fixed_size_list_array(Array.from_numpy(values), len(values) // len(vectors), type=columns[VECTOR])
+    ids = Array([entry.id for entry in entries], type=columns[ID])
+    digests = Array([vector.digest for vector in vectors], type=columns[TEXT_DIGEST])
+    return RecordBatch.from_arrays([ids, digests, lists], schema=schema)
+
+
+class PackReader:
+    """Reads the entries of a pack whose files are somewhere on the disk."""
+
+    def __init__(self, manifest: Manifest, paths: Mapping[str, Path]) -> None:
+        self._manifest = manifest
+        self._paths = paths
+
+    def iter_entries(self) -> Iterator[PackEntry]:
+        """Yield all records with their vectors; refuse files that do not have what the manifest says."""
+        vectors = self._iter_vectors()
+        vector = next(vectors, None)
+        count = 0
+        for record_id, body in self._iter_records():
+            is_own = vector is not None and vector[0] == record_id
+            yield PackEntry(record_id, body, vector[1] if is_own and vector is not None else None)
+            vector = next(vectors, None) if is_own else vector
+            count += 1
+        if vector is not None:
+            raise StorageError(f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records")
+        if count != self._manifest.records:
+            raise StorageError(f"{RECORDS_FILE} has {count} records, and the manifest says {self._manifest.records}")
+
+    def _iter_records(self) -> Iterator[tuple[RecordId, bytes]]:
+        last = ""
+        file = self._manifest.get_file(RECORDS_FILE)
+        for line in _iter_lines(self._paths[RECORDS_FILE], file):
+            record_id, body = _parse_line(line)
+            if last >= record_id and last:
+                raise StorageError(f"{RECORDS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'")
+            yield record_id, body
+            last = record_id
+
+    def _iter_vectors(self) -> Iterator[tuple[RecordId, PackedVector]]:
+        path = self._paths.get(EMBEDDINGS_FILE)
+        if path is None or self._manifest.dimension is None:
+            return
+        last, count = "", 0
+        try:
+            for batch in ParquetRows(path).iter_batches():
+                for record_id, vector in _parse_batch(batch, self._manifest.dimension):
+                    if last >= record_id and last:
+                        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'")
+                    yield record_id, vector
+                    last, count = record_id, count + 1
+        except InputError as error:
+            raise StorageError(error.message) from error
+        if count != self._manifest.embeddings:
+            raise StorageError(
+                f"{EMBEDDINGS_FILE} has {count} vectors, and the manifest says {self._manifest.embeddings}"
+            )
+
+
+def iter_differences(
+    old: Iterator[PackEntry], new: Iterator[PackEntry]
+) -> Iterator[tuple[PackEntry | None, PackEntry | None]]:
+    """Yield the entries that differ between two packs, in order of ids: before and after; None if it is not there."""
+    before, after = next(old, None), next(new, None)
+    while before is not None or after is not None:
+        if after is None or (before is not None and before.id < after.id):
+            yield before, None
+            before = next(old, None)
+        elif before is None or after.id < before.id:
+            yield None, after
+            after = next(new, None)
+        else:
+            if not before.is_same(after):
+                yield before, after
+            before, after = next(old, None), next(new, None)
+
+
+def _iter_lines(path: Path, file: PackFile) -> Iterator[bytes]:
+    """Yield the lines of a file; refuse one that no record has."""
+    rest = b""
+    for chunk in iter_content(path, file):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_LINE_BYTES:
+            raise StorageError(f"{path} is damaged: a line has more than {MAX_LINE_BYTES:,} bytes")
+        yield from lines
+    if rest:
+        raise StorageError(f"{path} is damaged: its last line has no end")
+
+
+def _line_start(record_id: RecordId) -> bytes:
+    return b'{"id":' + orjson.dumps(record_id) + b","
+
+
+def _parse_line(line: bytes) -> tuple[RecordId, bytes]:
+    try:
+        members = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise StorageError(f"{RECORDS_FILE} is damaged: {error}: {line[:100]!r}") from error
+    record_id = members.get("id") if isinstance(members, dict) else None
+    if not isinstance(record_id, str) or not isinstance(members.get("fields"), dict):
+        raise StorageError(f"{RECORDS_FILE} is damaged: a line has no 'id' or no 'fields': {line[:100]!r}")
+    start = _line_start(RecordId(record_id))
+    if not line.startswith(start):
+        raise StorageError(f"{RECORDS_FILE} is damaged: the line of '{record_id:.80}' does not begin with its id")
+    return RecordId(record_id), b"{" + line[len(start) :]
+
+
+def _parse_batch(batch: RecordBatch, dimension: int) -> Iterator[tuple[RecordId, PackedVector]]:
+    try:
+        ids, digests = batch.column(ID).to_pylist(), batch.column(TEXT_DIGEST).to_pylist()
+        values = list_flatten(batch.column(VECTOR)).to_numpy().reshape(len(ids), dimension)
+    except Exception as error:  # the library has no exception class of its own
+        raise StorageError(f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error}") from error
+    if values.dtype != np.float32 or not np.isfinite(values).all():
+        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: some values are not finite 32-bit floats")
+    for record_id, digest, vector in zip(ids, digests, values, strict=True):
+        if not isinstance(record_id, str) or not isinstance(digest, bytes):
+            raise StorageError(f"{EMBEDDINGS_FILE} is damaged: a vector has no id or no digest of its text")
+        yield RecordId(record_id), PackedVector(digest, vector)

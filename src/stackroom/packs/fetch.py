@@ -1,0 +1,147 @@
+"""Fetching the files of a release that are not here: as patches from the installed release, or whole.
+
+A file is checked by the SHA-256 that the manifest names, however it came. A patch that is damaged, gone or of no use is
+made up for by the whole file, so that correctness never depends on one.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.packs.index import Asset
+from stackroom.packs.installed import InstalledPack
+from stackroom.packs.manifest import Manifest, PackFile
+from stackroom.packs.patches import PATCH_ENDING, apply_patch, can_be_patched, patch_name
+from stackroom.packs.places import FoundRelease
+
+logger = logging.getLogger(__name__)
+
+SPARE_BYTES = 50_000_000
+UNPACKED_COPIES = 2
+"""A file that is unpacked takes its room in the records and in their index."""
+
+OnFetched = Callable[[int], None]
+"""Gets how many bytes were fetched so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingFile:
+    """A file to fetch, and the patch that makes it of one that is here, if there is one."""
+
+    file: PackFile
+    base: PackFile | None = None
+    patch: Asset | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes to fetch."""
+        return self.file.size_bytes if self.patch is None else self.patch.size_bytes or 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPlan:
+    """The files to fetch for a release."""
+
+    missing: tuple[MissingFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes to fetch."""
+        return sum(missing.size_bytes for missing in self.missing)
+
+    @property
+    def has_patches(self) -> bool:
+        """Whether some of it comes as patches."""
+        return any(missing.patch is not None for missing in self.missing)
+
+    @property
+    def room_bytes(self) -> int:
+        """The room on disk that fetching and unpacking take, about."""
+        files = self.size_bytes + sum(missing.file.size_bytes for missing in self.missing if missing.patch)
+        return files + UNPACKED_COPIES * sum(missing.file.raw_bytes for missing in self.missing)
+
+
+def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> FetchPlan:
+    """Return what has to be fetched for a release, given what is here."""
+    missing = [file for file in found.manifest.files if not pack.has_file(file)]
+    return FetchPlan(missing=tuple(_plan_file(file, found, pack, installed) for file in missing))
+
+
+def _plan_file(file: PackFile, found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> MissingFile:
+    base = installed.find_file(file.name) if installed is not None else None
+    if base is None or not can_be_patched(base, file) or not pack.has_file(base):
+        return MissingFile(file=file)
+    patch = found.release.find_asset(patch_name(base, file))
+    if patch is None or patch.size_bytes is None or patch.size_bytes >= file.size_bytes:
+        return MissingFile(file=file)
+    return MissingFile(file=file, base=base, patch=patch)
+
+
+def require_room(folder: Path, plan: FetchPlan) -> None:
+    """Refuse what the disk has no room for."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    free = shutil.disk_usage(there).free
+    if free < plan.room_bytes + SPARE_BYTES:
+        raise StorageError(
+            f"{there} has {free / 1e6:,.0f} MB free, and the release needs about "
+            f"{(plan.room_bytes + SPARE_BYTES) / 1e6:,.0f} MB; nothing was changed"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class ReleaseFetcher:
+    """Brings the files of one release into the folder of the installed one."""
+
+    found: FoundRelease
+    pack: InstalledPack
+    on_fetched: OnFetched = lambda _bytes: None
+    fetched_bytes: int = 0
+    """The bytes that were fetched so far."""
+
+    def bring(self, plan: FetchPlan) -> None:
+        """Make all files of the release be here, and whole; what is here already is not fetched again."""
+        for missing in plan.missing:
+            if missing.base is None or missing.patch is None or not self._bring_patched(missing):
+                self._bring_whole(missing.file)
+        for file in self.found.manifest.files:
+            if self.pack.check_file(file) is not None:
+                self._bring_whole(file)
+
+    def _bring_patched(self, missing: MissingFile) -> bool:
+        """Make a file of the installed one and a patch; tell whether that worked."""
+        assert missing.base is not None, "a patch has a base"
+        assert missing.patch is not None, "a patch is planned"
+        path = self.pack.path_of(missing.file)
+        path = path.with_name(f"{path.name}{PATCH_ENDING}")
+        try:
+            old = self.pack.read_file(missing.base)
+            self._bring(missing.patch, path, max_bytes=missing.file.size_bytes)
+            self.pack.save_file(missing.file, apply_patch(old, path.read_bytes(), missing.file))
+        except ExpectedError as error:
+            logger.info("%s is fetched whole, since its patch is of no use: %s", missing.file.name, error.message)
+            return False
+        finally:
+            path.unlink(missing_ok=True)
+        return True
+
+    def _bring_whole(self, file: PackFile) -> None:
+        """Fetch a file, with the size and the checksum that the manifest names."""
+        path = self.pack.path_of(file)
+        path.unlink(missing_ok=True)
+        self._bring(self.found.get_asset(file), path, max_bytes=file.size_bytes)
+        if (problem := self.pack.check_file(file)) is not None:
+            path.unlink(missing_ok=True)
+            raise StorageError(problem)
+
+    def _bring(self, asset: Asset, path: Path, *, max_bytes: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = self.fetched_bytes
+
+        def count(received: int) -> None:
+            self.fetched_bytes = before + received
+            self.on_fetched(self.fetched_bytes)
+
+        self.found.place.bring(asset, path, max_bytes=max_bytes, on_bytes=count)

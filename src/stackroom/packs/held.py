@@ -1,0 +1,187 @@
+"""A catalogue that was installed from a release, held against other updates; an interrupted update is settled first."""
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import filelock
+
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.embed.port import Embedder
+from stackroom.errors import BusyError, InputError, StorageError
+from stackroom.library import CALIBRATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
+from stackroom.packs.installed import InstalledPack, ReleaseSource
+from stackroom.packs.manifest import SHORT, Manifest
+from stackroom.search.calibrate import Calibration, save_calibration
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Author
+
+LOCK_FILE = "pack.lock"
+LOCK_TIMEOUT_S = 10.0
+AUTHOR_PREFIX = "release "
+
+
+class _Package(Protocol):
+    """A catalogue package, as far as releases need it."""
+
+    @property
+    def loaded(self) -> LoadedSpec:
+        """Its spec."""
+
+    def is_sample(self, location: str) -> bool:
+        """Tell whether a location is its sample data."""
+
+
+class _Packages(Protocol):
+    """The catalogue packages that are installed."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """Their names."""
+
+    def get(self, name: str) -> _Package:
+        """Return one of them."""
+
+
+class ReleaseHost(Protocol):
+    """The opened library that releases are installed into; `assembly.app.App` is one."""
+
+    @property
+    def library(self) -> Library:
+        """Its catalogues."""
+
+    @property
+    def settings(self) -> Settings:
+        """Its settings."""
+
+    @property
+    def packages(self) -> _Packages:
+        """The catalogue packages that it may use."""
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows."""
+
+    def embedder_named(self, name: str) -> Embedder:
+        """Return the embedder of a model."""
+
+
+def author_of(manifest: Manifest) -> Author:
+    """Return the author of a release's changes, by which they are found in the change log."""
+    return Author(principal=f"{AUTHOR_PREFIX}{manifest.version} ({manifest.content[:SHORT]})")
+
+
+@contextmanager
+def holding_release(folder: Path, name: str) -> Iterator[None]:
+    """Keep other installations and updates of a catalogue away."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(folder / LOCK_FILE, timeout=LOCK_TIMEOUT_S):
+            yield
+    except filelock.Timeout as error:
+        raise BusyError(f"'{name}' is being installed or updated by another process; wait for it") from error
+    except (PermissionError, NotImplementedError) as error:
+        raise StorageError(f"'{name}' cannot be written to: {error}; nothing was changed") from error
+    except OSError as error:
+        raise StorageError(f"'{name}' cannot be written to: {error.strerror}; nothing was changed") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldCatalogue:
+    """A catalogue that was installed from a release."""
+
+    host: ReleaseHost
+    installed: Installed
+    pack: InstalledPack
+    source: ReleaseSource
+    manifest: Manifest
+    """The installed release."""
+
+    @property
+    def name(self) -> str:
+        """The name of the catalogue."""
+        return self.installed.name
+
+    @property
+    def loaded(self) -> LoadedSpec:
+        """The spec that the records follow."""
+        return self.host.spec_of(self.installed)
+
+    def settle(self, manifest: Manifest) -> None:
+        """Bring the files up to a release whose changes are in the store. Stopped, it is done again."""
+        save_release_calibration(self.installed.folder, manifest)
+        next_spec = self.pack.folder / NEXT_SPEC_FILE
+        if next_spec.is_file():
+            self.host.library.put_back_declaration(self.installed, next_spec.read_text(encoding="utf-8"))
+        self.pack.settle(manifest)
+
+
+@contextmanager
+def held_catalogue(host: ReleaseHost, name: str) -> Iterator[HeldCatalogue]:
+    """Hold a catalogue that was installed from a place; one whose update was interrupted is settled first."""
+    installed = host.library.get_installed(name)
+    pack = InstalledPack(installed.folder / PACK_FOLDER)
+    source = pack.find_source()
+    if source is None:
+        raise InputError(
+            f"'{name}' was not installed from a place, so there is nothing to update it from; "
+            f"to install one: stackroom init NAME --from PLACE"
+        )
+    require_writable(installed)
+    with holding_release(installed.folder, name):
+        manifest = pack.find_manifest()
+        if manifest is None:
+            raise StorageError(f"{pack.folder} has no manifest; put it back from a back-up, or install '{name}' again")
+        yield _settled(HeldCatalogue(host=host, installed=installed, pack=pack, source=source, manifest=manifest))
+
+
+def require_writable(installed: Installed) -> None:
+    """Refuse a catalogue whose folder is read-only, before anything is fetched."""
+    if not os.access(installed.folder, os.W_OK):
+        raise StorageError(
+            f"'{installed.name}' is read-only ({installed.folder} cannot be written to), so it is served as it is and "
+            "not updated; run this where the library can be written"
+        )
+
+
+def _settled(held: HeldCatalogue) -> HeldCatalogue:
+    """Return a catalogue whose interrupted update, if its changes are in the store, is settled."""
+    pending = held.pack.find_next()
+    if pending is None or pending.since is None:
+        return held
+    with closing(EmbeddedShelf.open(held.installed.folder, held.loaded.spec)) as shelf:
+        is_other_spec = pending.mark not in (None, shelf.store.spec_mark())  # a spec alone logs no change
+        author = author_of(pending.manifest).principal
+        is_committed = is_other_spec or shelf.store.has_change_by(author, after=pending.since)
+    if not is_committed:
+        return held
+    held.settle(pending.manifest)
+    return replace(held, installed=held.host.library.get_installed(held.name), manifest=pending.manifest)
+
+
+def save_release_calibration(folder: Path, manifest: Manifest) -> None:
+    """Write how relevant a cosine is, if a release says so."""
+    model = manifest.model_id
+    if manifest.calibration is None or model is None:
+        return
+    calibration = Calibration(model=model, middle=manifest.calibration.middle, spread=manifest.calibration.spread)
+    save_calibration(calibration, folder / CALIBRATION_FILE)
+
+
+def spec_of_release(host: ReleaseHost, declaration: bytes, manifest: Manifest) -> LoadedSpec:
+    """Return the spec that a catalogue follows with a release: that of its package here, or the one it brings."""
+    if manifest.spec.is_package and manifest.spec.name not in host.packages.names:
+        raise InputError(
+            f"the release of '{manifest.catalogue}' needs the catalogue package '{manifest.spec.name}', which is not "
+            "installed; install it with pip, then run this again"
+        )
+    if manifest.spec.is_package:
+        return host.packages.get(manifest.spec.name).loaded
+    try:
+        text = declaration.decode()
+    except UnicodeDecodeError as error:
+        raise StorageError(f"the spec of the release is not a text: {error}") from error
+    return LoadedSpec(spec=compile_text(text, origin="the spec of the release"), declaration=text)

@@ -1,0 +1,198 @@
+"""The release that a catalogue was installed from, in the folder `pack` of the catalogue.
+
+    source.json      the place that updates come from, and the key that they have to be signed with
+    manifest.json    the installed release
+    former.json      the one before it, which `rollback` goes back to
+    next.json        the release that is being installed, and the state of the store before it
+    next.toml        its spec, where the catalogue has a spec of its own and this is another
+    files/CONTENT    the files of all of them, named by the SHA-256 of their content
+
+The records of a catalogue are in its store, and its change log and the mark of its spec tell whether `next.json` is
+among them: the transaction of the store is the commit point. Everything here is brought up to it afterwards, by whoever
+comes next. A release that was installed in the former format, by blocks, has no files: its next update is a whole one.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
+from stackroom.errors import StorageError
+from stackroom.library import NEXT_SPEC_FILE
+from stackroom.net.partial import sync_file, sync_folder
+from stackroom.packs.entries import PackEntry, PackReader
+from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_installed
+from stackroom.packs.patches import check_file, compress, read_content
+
+SOURCE_FILE = "source.json"
+FORMER_FILE = "former.json"
+NEXT_FILE = "next.json"
+NEXT_MEMBERS = ("manifest", "since", "mark")
+FILES_FOLDER = "files"
+BLOCKS_FOLDER = "blocks"
+"""The files of a release in the former format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSource:
+    """The place that a catalogue's releases come from, and the public key that they are signed with, if any."""
+
+    place: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRelease:
+    """A release that is being installed."""
+
+    manifest: Manifest
+    since: int | None = None
+    """The last change before its own; None while they are not being written."""
+    mark: str | None = None
+    """The mark of the spec in the store before its own; None where it is not known."""
+
+
+class InstalledPack:
+    """The files of an installed release."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_source(self) -> ReleaseSource | None:
+        """Return where updates come from; None for a catalogue that was not installed from a place."""
+        path = self.folder / SOURCE_FILE
+        try:
+            members = load_checked(path.read_bytes(), ("place", "key"), is_required=True)
+            return ReleaseSource(place=str(members["place"]), key=str(members.get("key", "")))
+        except FileNotFoundError:
+            return None
+        except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError) as error:
+            raise StorageError(
+                f"{path} is damaged: {error}; put it back from a back-up, or install the catalogue again"
+            ) from error
+
+    def save_source(self, source: ReleaseSource) -> None:
+        """Write where updates come from."""
+        self._write(SOURCE_FILE, dump_checked({"place": source.place, "key": source.key}))
+
+    def find_manifest(self, name: str = MANIFEST_FILE) -> Manifest | None:
+        """Return the installed release; None if there is none."""
+        path = self.folder / name
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+        return parse_installed(content, origin=str(path))
+
+    def find_former(self) -> Manifest | None:
+        """Return the release before the installed one, which can be gone back to; None if there is none."""
+        former = self.find_manifest(FORMER_FILE)
+        return former if former is not None and former.files else None
+
+    def find_next(self) -> NextRelease | None:
+        """Return the release that is being installed; None where there is none, or its file is damaged."""
+        try:
+            members = load_checked((self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True)
+            manifest = parse_installed(str(members["manifest"]).encode(), origin=NEXT_FILE)
+            since, mark = members.get("since"), members.get("mark")
+        except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError, StorageError):
+            return None  # it is made again
+        return NextRelease(
+            manifest=manifest,
+            since=since if isinstance(since, int) else None,
+            mark=mark if isinstance(mark, str) else None,
+        )
+
+    def save_next(self, release: NextRelease) -> None:
+        """Write which release is being installed."""
+        members = {"manifest": release.manifest.dump().decode(), "since": release.since, "mark": release.mark}
+        self._write(NEXT_FILE, dump_checked(members))
+
+    def save_next_spec(self, declaration: str | None) -> None:
+        """Write the spec of the release that is being installed; without one, the installed spec stays."""
+        if declaration is None:
+            (self.folder / NEXT_SPEC_FILE).unlink(missing_ok=True)
+        else:
+            self._write(NEXT_SPEC_FILE, declaration.encode())
+
+    def settle(self, manifest: Manifest) -> None:
+        """Make a release, whose changes are in the store, the installed one, and keep the one before it.
+
+        Stopped at any point, it can be done again.
+        """
+        installed = self.find_manifest()
+        if installed is not None and installed.content != manifest.content:
+            self._write(FORMER_FILE, installed.dump())
+        if installed is None or installed != manifest:
+            self._write(MANIFEST_FILE, manifest.dump())
+        self.forget_next()
+        self.remove_other_files()
+
+    def forget_next(self) -> None:
+        """Forget the release that was being installed."""
+        (self.folder / NEXT_FILE).unlink(missing_ok=True)
+        (self.folder / NEXT_SPEC_FILE).unlink(missing_ok=True)
+
+    def forget_former(self) -> None:
+        """Forget the release before, so that nothing can be gone back to."""
+        (self.folder / FORMER_FILE).unlink(missing_ok=True)
+        self.remove_other_files()
+
+    def path_of(self, file: PackFile) -> Path:
+        """Return where a file is, or is to be."""
+        return self.folder / FILES_FOLDER / f"{file.content}{COMPRESSED_ENDING if file.is_compressed else ''}"
+
+    def has_file(self, file: PackFile) -> bool:
+        """Tell whether a file is there; whoever reads it checks it."""
+        return self.path_of(file).is_file()
+
+    def check_file(self, file: PackFile) -> str | None:
+        """Return what is wrong with a file; None if it is whole."""
+        return check_file(self.path_of(file), file, is_shipped=False)
+
+    def read_file(self, file: PackFile) -> bytes:
+        """Return the content of a file; refuse one that is damaged or gone."""
+        if (problem := self.check_file(file)) is not None:
+            raise StorageError(problem)
+        return read_content(self.path_of(file), file)
+
+    def save_file(self, file: PackFile, content: bytes) -> None:
+        """Write a file whose content was made here."""
+        path = self.path_of(file).relative_to(self.folder)
+        self._write(path.as_posix(), compress(content) if file.is_compressed else content)
+
+    def iter_entries(self, manifest: Manifest) -> Iterator[PackEntry]:
+        """Yield the records of a release whose files are here, with their vectors."""
+        return PackReader(manifest, {file.name: self.path_of(file) for file in manifest.files}).iter_entries()
+
+    def remove_other_files(self) -> None:
+        """Remove the files that neither the installed release nor the one before it has."""
+        known = (self.find_manifest(), self.find_former())
+        kept = {self.path_of(file).name for manifest in known if manifest is not None for file in manifest.files}
+        folder = self.folder / FILES_FOLDER
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.name not in kept:
+                path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder / BLOCKS_FOLDER, ignore_errors=True)
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file as a whole, on the disk when this returns."""
+        path = self.folder / name
+        fresh = path.with_name(f"{path.name}.new")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_bytes(content)
+            sync_file(fresh)
+            os.replace(fresh, path)
+            sync_folder(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

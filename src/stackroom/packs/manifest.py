@@ -1,0 +1,267 @@
+"""The manifest of a pack: what a catalogue is, and the checksum of every file that it is made of.
+
+    manifest.json            this file: JSON with sorted keys, no time stamps, and a checksum of its own members
+    manifest.json.minisig    its signature, if minisign has signed it
+    catalogue.toml           the spec
+    records.jsonl.zst        one record per line, sorted by id
+    embeddings.parquet       the vectors, sorted by id; only where the catalogue has a model
+
+The same catalogue gives the same bytes. A manifest that is not exactly as `dump` writes it is refused, so that no
+damaged byte of it goes unnoticed.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from stackroom.errors import InputError, StorageError
+from stackroom.model.vectors import ModelId
+
+FORMAT = 3
+BLOCK_FORMAT = 2
+"""The format of releases that were installed before packs had whole files; see `parse_installed`."""
+MANIFEST_FILE = "manifest.json"
+SIGNATURE_FILE = "manifest.json.minisig"
+SPEC_FILE = "catalogue.toml"
+RECORDS_FILE = "records.jsonl.zst"
+EMBEDDINGS_FILE = "embeddings.parquet"
+COMPRESSED_ENDING = ".zst"
+CHECKSUM = "checksum"
+MAX_FILE_BYTES = 1 << 36
+MAX_MANIFEST_BYTES = 1 << 20
+SHORT = 12
+"""How many letters of a SHA-256 name a state for people, and in the names of patches."""
+
+VERSION = "[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+FileBytes = Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
+Portion = Annotated[float, Field(ge=0, le=1)]
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackFile:
+    """One file of a pack, as it is shipped and as it is unpacked."""
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    sha256: Sha256
+    """The SHA-256 of the file as shipped."""
+    size_bytes: FileBytes
+    """The size of the file as shipped."""
+    content: Sha256
+    """The SHA-256 of the unpacked content, the same whichever version of zstd compressed it."""
+    raw_bytes: FileBytes
+    """The size of the unpacked content."""
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file is compressed with zstd."""
+        return self.name.endswith(COMPRESSED_ENDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackSpec:
+    """The spec of a pack's catalogue."""
+
+    __pydantic_config__ = _STRICT
+
+    name: Annotated[str, Field(min_length=1)]
+    """The name of the spec, or of the package that the catalogue follows."""
+    is_package: bool
+    """Whether it is a package's, which the receiver needs; else `catalogue.toml` has all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackCalibration:
+    """How relevant a cosine is: its middle for unrelated queries, and its spread."""
+
+    __pydantic_config__ = _STRICT
+
+    middle: Annotated[float, Field(ge=-1, le=1)]
+    spread: Annotated[float, Field(gt=0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackQuality:
+    """How well the catalogue answered the questions of its last grade."""
+
+    __pydantic_config__ = _STRICT
+
+    questions: Count
+    ndcg_10: Portion
+    ndcg_10_low: Portion
+    ndcg_10_high: Portion
+    recall_50: Portion
+    mrr_10: Portion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A pack: a catalogue at one version, as files."""
+
+    __pydantic_config__ = _STRICT
+
+    catalogue: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    version: Annotated[str, Field(pattern=f"^{VERSION}$")]
+    content: Sha256
+    """The identity of the state: made of the contents of all files (`content_of`)."""
+    spec: PackSpec
+    records: Count
+    embeddings: Count
+    model: str | None
+    dimension: Annotated[int, Field(ge=1, le=65_536)] | None
+    is_centred: bool
+    """Whether an index subtracts the mean of the vectors; the pack has them as the model made them."""
+    licence: str | None
+    calibration: PackCalibration | None
+    quality: PackQuality | None
+    files: tuple[PackFile, ...]
+    """Empty for a release that was installed in the former format, whose files are of no use."""
+    format: int = FORMAT
+
+    @property
+    def model_id(self) -> ModelId | None:
+        """The model of the vectors; None if the catalogue has none."""
+        if self.model is None or self.dimension is None:
+            return None
+        return ModelId(name=self.model, dimension=self.dimension, is_centred=self.is_centred)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files as shipped."""
+        return sum(file.size_bytes for file in self.files)
+
+    def find_file(self, name: str) -> PackFile | None:
+        """Return a file by its name."""
+        return next((file for file in self.files if file.name == name), None)
+
+    def get_file(self, name: str) -> PackFile:
+        """Return a file that every pack has."""
+        file = self.find_file(name)
+        if file is None:
+            raise StorageError(f"release {self.version} of '{self.catalogue}' has no {name}; install it again")
+        return file
+
+    def dump(self) -> bytes:
+        """Return the file: the same manifest always gives the same bytes."""
+        members = asdict(self)
+        return _canonical({**members, CHECKSUM: _checksum(members)})
+
+
+def require_version(version: str) -> None:
+    """Refuse a version that a release cannot have."""
+    if not re.fullmatch(VERSION, version):
+        raise InputError(
+            f"'{version}' cannot be a version: up to 64 letters, digits, '.', '_', '+' and '-', as 2026.46"
+        )
+
+
+def content_of(files: Iterable[PackFile]) -> str:
+    """Return the identity of a state: a digest of the contents of its files."""
+    lines = "".join(f"{file.name} {file.content}\n" for file in files)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def parse_manifest(content: bytes, *, origin: str = MANIFEST_FILE) -> Manifest:
+    """Return a checked manifest; a StorageError says which member is wrong, and what would be right."""
+    members = _load(content, origin)
+    if members.get("format") != FORMAT or type(members["format"]) is not int:
+        raise StorageError(f"{origin}: 'format' is {members.get('format')!r:.40}; this version reads {FORMAT}")
+    _require_undamaged(content, members, origin)
+    manifest = _validated(members, origin)
+    if (problem := _find_contradiction(manifest)) is not None:
+        raise StorageError(f"{origin} contradicts itself: {problem}")
+    return manifest
+
+
+def parse_installed(content: bytes, *, origin: str) -> Manifest:
+    """Return the manifest of an installed release, also of one in the former format: without files then."""
+    members = _load(content, origin)
+    if members.get("format") != BLOCK_FORMAT:
+        return parse_manifest(content, origin=origin)
+    _require_undamaged(content, members, origin)
+    kept = {name: members.get(name) for name in Manifest.__dataclass_fields__}
+    spec = {name: members.get("spec", {}).get(name) for name in PackSpec.__dataclass_fields__}
+    return _validated({**kept, "spec": spec, "files": []}, origin)
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a pack's folder."""
+    path = folder / MANIFEST_FILE
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}; a pack is a folder with this file") from error
+    return parse_manifest(content, origin=str(path))
+
+
+def _load(content: bytes, origin: str) -> dict[str, Any]:
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise StorageError(f"{origin} has {len(content)} bytes; a manifest has at most {MAX_MANIFEST_BYTES}")
+    try:
+        members = orjson.loads(content)
+        orjson.dumps(members)  # it reads deeper nesting than it writes
+    except orjson.JSONDecodeError as error:
+        raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
+    except orjson.JSONEncodeError as error:
+        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep") from error
+    if not isinstance(members, dict):
+        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object")
+    return members
+
+
+def _require_undamaged(content: bytes, members: dict[str, Any], origin: str) -> None:
+    """Refuse a manifest that is not byte for byte as `dump` writes it; its checksum is taken out."""
+    stated = members.pop(CHECKSUM, None)
+    if stated != _checksum(members):
+        raise StorageError(f"{origin} is damaged: its checksum is another; fetch it again")
+    if content != _canonical({**members, CHECKSUM: stated}):
+        raise StorageError(f"{origin} is damaged: it is not written as a manifest is; fetch it again")
+
+
+def _validated(members: Mapping[str, Any], origin: str) -> Manifest:
+    try:
+        return _adapter().validate_json(orjson.dumps(members))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        member = ".".join(map(str, first["loc"]))
+        problem = f"'{member}' is {first['input']!r:.100}: {first['msg']}"
+        raise StorageError(f"{origin} is not a manifest of a pack: {problem}") from error
+
+
+def _find_contradiction(manifest: Manifest) -> str | None:
+    """Return how the members of a manifest disagree; None if they agree."""
+    if (manifest.model is None) is not (manifest.dimension is None):
+        return "'model' and 'dimension' are either both given or both null"
+    if manifest.embeddings > (manifest.records if manifest.model is not None else 0):
+        return f"'embeddings' is {manifest.embeddings}: more than its records, or without a 'model'"
+    expected = [SPEC_FILE, RECORDS_FILE, *([EMBEDDINGS_FILE] if manifest.model is not None else [])]
+    if [file.name for file in manifest.files] != expected:
+        return f"its files are not {', '.join(expected)}"
+    for file in manifest.files:
+        if not file.is_compressed and (file.sha256, file.size_bytes) != (file.content, file.raw_bytes):
+            return f"{file.name} is not compressed, and has two checksums or sizes"
+    return None if manifest.content == content_of(manifest.files) else "'content' is not the one of its files"
+
+
+@cache
+def _adapter() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
+
+
+def _checksum(members: Mapping[str, Any]) -> str:
+    return hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _canonical(members: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(members, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,411 @@
+"""Places that have releases, in a folder or on a server, and the choice of a release of one.
+
+A place is given as `github:OWNER/REPO`, as the address or the folder of an index (`releases.json`), or as those of a
+single pack (`manifest.json`). Nothing that a place says is trusted: paths stay inside a folder, addresses pass the
+guard of every download, sizes are bounded, and a manifest is checked before anything else is fetched.
+"""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
+from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url
+from stackroom.net.checksum import sha256_of
+from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
+from stackroom.net.partial import PartFile
+from stackroom.net.shown import shown_address
+from stackroom.packs.index import INDEX_FILE, MOST_INDEX_BYTES, Asset, Release, parse_index
+from stackroom.packs.manifest import (
+    MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
+    SHORT,
+    SIGNATURE_FILE,
+    Manifest,
+    PackFile,
+    parse_manifest,
+)
+from stackroom.packs.signing import PublicKey, verify_signature
+from stackroom.packs.versions import has_place, is_older
+from stackroom.settings import Settings
+
+GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
+GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
+WEB = re.compile(r"https?://", re.IGNORECASE)
+MEGABYTE = 1_000_000
+NOTHING_THERE = frozenset({404, 410})
+LIMITED = frozenset({403, 429})
+MOST_SIGNATURE_BYTES = 10_000
+TAG_MARKS = ("v", "-", "/", "_", "@")
+SHOWN_TAGS = 5
+ATTEMPTS = 3
+"""How often a transfer that ended early is tried; each attempt goes on where the last one ended."""
+
+OnBytes = Callable[[int], None]
+"""Gets how many bytes of the file are here so far."""
+
+
+def ignore_bytes(_received: int) -> None:
+    """Show no progress."""
+
+
+class ReleasePlace(Protocol):
+    """A place that has releases. `NotFoundError` and `UnavailableError` say why nothing comes from it."""
+
+    @property
+    def shown(self) -> str:
+        """The place as it may be shown: without secrets."""
+
+    def list_releases(self) -> Sequence[Release]:
+        """Return the releases, newest first; a single pack is one release."""
+
+    def read(self, asset: Asset, *, max_bytes: int) -> bytes:
+        """Return a small file; refuse one above the limit."""
+
+    def bring(
+        self,
+        asset: Asset,
+        destination: Path,
+        *,
+        max_bytes: int,
+        on_bytes: OnBytes = ignore_bytes,
+    ) -> None:
+        """Write a file to its destination; whole, of the stated size and checksum, and on the disk, or not at all."""
+
+
+class FolderPlace:
+    """Releases in a folder: its own index, or a single pack."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def shown(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def list_releases(self) -> Sequence[Release]:
+        """Return the releases of the folder's index; without one, the pack that the folder is."""
+        if (self._folder / INDEX_FILE).is_file():
+            index = Asset(name=INDEX_FILE, url=INDEX_FILE)
+            return parse_index(self.read(index, max_bytes=MOST_INDEX_BYTES))
+        names = [MANIFEST_FILE, SIGNATURE_FILE]
+        there = [name for name in names if (self._folder / name).is_file()]
+        if not there:
+            raise NotFoundError(f"{self._folder}: neither {INDEX_FILE} nor {MANIFEST_FILE} is in it")
+        return [_single_pack(there)]
+
+    def read(self, asset: Asset, *, max_bytes: int) -> bytes:
+        """Return a small file of the folder."""
+        path = self._path_of(asset)
+        try:
+            with path.open("rb") as file:
+                content = file.read(max_bytes + 1)
+        except OSError as error:
+            raise UnavailableError(f"{path}: cannot be read: {error.strerror or error}") from error
+        if len(content) > max_bytes:
+            raise InputError(f"{path} is larger than {max_bytes:,} bytes")
+        return content
+
+    def bring(
+        self,
+        asset: Asset,
+        destination: Path,
+        *,
+        max_bytes: int,
+        on_bytes: OnBytes = ignore_bytes,
+    ) -> None:
+        """Copy a file of the folder."""
+        path, part = self._path_of(asset), PartFile(destination)
+        try:
+            size = path.stat().st_size
+            _require_size(path.name, size, asset, max_bytes)
+            shutil.copyfile(path, part.path)
+            _require_sum(asset, part.path)
+            part.install()
+        except OSError as error:
+            raise UnavailableError(f"{path}: cannot be copied: {error.strerror or error}") from error
+        on_bytes(size)
+
+    def _path_of(self, asset: Asset) -> Path:
+        """Return the path of a file; refuse one that is not inside the folder."""
+        relative = PurePosixPath(unquote(asset.url))
+        is_plain = not WEB.match(asset.url) and not {"\\", "\0"} & {*asset.url, *str(relative)}
+        is_named = bool(relative.parts) and ":" not in relative.parts[0]
+        if not (is_plain and is_named) or relative.is_absolute() or ".." in relative.parts:
+            raise InputError(f"'{asset.url:.80}' is not a path inside {self._folder}")
+        path = self._folder.joinpath(*relative.parts)
+        if not path.resolve().is_relative_to(self._folder.resolve()):
+            raise InputError(f"'{asset.url:.80}' leads out of {self._folder}")
+        return path
+
+
+class WebPlace:
+    """Releases on a server: an index, or a single pack."""
+
+    def __init__(self, url: str, fetcher: Fetcher) -> None:
+        self._url = url
+        self._fetcher = fetcher
+        self._index_url = url
+        """The address that those of the files are relative to."""
+
+    @property
+    def shown(self) -> str:
+        """The address, without secrets."""
+        return shown_address(self._url)
+
+    def list_releases(self) -> Sequence[Release]:
+        """Return the releases of the index at the address, or in its folder, or the pack that is there."""
+        for url in self._candidates():
+            content = self._find_text(url)
+            if content is not None:
+                self._index_url = url
+                return self._parse(url, content)
+        raise NotFoundError(f"{self.shown}: neither {INDEX_FILE} nor {MANIFEST_FILE} is there")
+
+    def _candidates(self) -> list[str]:
+        """Return the addresses at which an index or a manifest may be."""
+        path = urlsplit(self._url).path
+        if urlsplit(self._url).query or path.endswith(".json"):
+            return [self._url]
+        folder = self._url if self._url.endswith("/") else f"{self._url}/"
+        beside = [f"{folder}{INDEX_FILE}", f"{folder}{MANIFEST_FILE}"]
+        return [*beside, self._url] if path.endswith("releases") else beside
+
+    def _parse(self, url: str, content: bytes) -> Sequence[Release]:
+        if not urlsplit(url).path.endswith(f"/{MANIFEST_FILE}"):
+            return parse_index(content)
+        signature = self._find_text(join_url(url, SIGNATURE_FILE))
+        return [_single_pack([MANIFEST_FILE, *([] if signature is None else [SIGNATURE_FILE])])]
+
+    def _find_text(self, url: str) -> bytes | None:
+        """Return a body; None where the server has none at this address."""
+        try:
+            return self._fetcher.fetch_text(url, max_bytes=MOST_INDEX_BYTES).body
+        except TransferError as error:
+            if error.status in NOTHING_THERE:
+                return None
+            raise _named(url, error) from error
+        except ExpectedError as error:
+            raise _named(url, error) from error
+
+    def read(self, asset: Asset, *, max_bytes: int) -> bytes:
+        """Fetch a small file."""
+        url = join_url(self._index_url, asset.url)
+        try:
+            return self._fetcher.fetch_text(url, max_bytes=max_bytes).body
+        except ExpectedError as error:
+            raise _named(url, error) from error
+
+    def bring(
+        self,
+        asset: Asset,
+        destination: Path,
+        *,
+        max_bytes: int,
+        on_bytes: OnBytes = ignore_bytes,
+    ) -> None:
+        """Fetch a file; one whose transfer ended early goes on where the server can, and starts over where not."""
+        url = join_url(self._index_url, asset.url)
+        wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._fetcher.fetch_file(wanted, max_bytes=max_bytes, on_progress=on_bytes)
+                return
+            except TransferError as error:
+                if error.is_final or attempt == ATTEMPTS:
+                    raise _named(url, error) from error
+            except StorageError:
+                raise
+            except ExpectedError as error:
+                raise _named(url, error) from error
+
+
+def _named(url: str, error: ExpectedError) -> ExpectedError:
+    """Return an error of a transfer with the address in it."""
+    is_transfer = isinstance(error, TransferError)
+    kind = UnavailableError if is_transfer else type(error)
+    advice = "; it may limit how often it is asked: try again later" if _is_limited(error) else ""
+    return kind(f"{shown_address(url)}: {error.message}{advice}")
+
+
+def _is_limited(error: ExpectedError) -> bool:
+    return isinstance(error, TransferError) and error.status in LIMITED
+
+
+def _single_pack(names: Sequence[str]) -> Release:
+    return Release(tag="", assets={name: Asset(name=name, url=name) for name in names}, is_single_pack=True)
+
+
+def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:
+    if asset.size_bytes not in (None, size):
+        raise InputError(f"{name} has {size:,} bytes rather than {asset.size_bytes:,}")
+    if size > max_bytes:
+        raise InputError(f"{name} has {size:,} bytes, more than the limit of {max_bytes:,}")
+
+
+def _require_sum(asset: Asset, path: Path) -> None:
+    if asset.sha256 is not None and sha256_of(path) != asset.sha256:
+        path.unlink(missing_ok=True)
+        raise InputError(f"{asset.name} is not the expected file: its sha256 differs")
+
+
+def open_place(location: str, settings: Settings, *, resolve: Resolve | None = None) -> ReleasePlace:
+    """Return the place at a location; refuse one that cannot be a place, and any server when offline.
+
+    The host that the location names may be contacted at its port, wherever it is: whoever runs the command chose it.
+    Other hosts that an index names have to be public, or allowed by the settings of sources.
+    """
+    url = _url_of(location)
+    if url is None:
+        return FolderPlace(_folder_of(location))
+    if settings.offline:
+        raise UnavailableError(
+            f"{shown_address(location)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            "what is installed stays as it is"
+        )
+    rules, chosen = settings.sources, urlsplit(url)
+    guard = AddressGuard(
+        AddressRules.of(
+            hosts=[*rules.allowed_hosts, chosen.hostname or ""],
+            networks=rules.allowed_networks,
+            ports=[*rules.allowed_ports, chosen.port or USUAL_PORTS[chosen.scheme.lower()]],
+        ),
+        resolve=resolve,
+    )
+    fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
+    return WebPlace(url, fetcher)
+
+
+def _url_of(location: str) -> str | None:
+    """Return the address of a location on the web; None for a folder."""
+    if (found := GITHUB.fullmatch(location)) is not None:
+        return GITHUB_RELEASES.format(*found.groups())
+    if location.startswith("github:"):
+        raise InputError(f"'{location:.80}' names no repository; expected github:OWNER/REPO")
+    if not WEB.match(location):
+        return None
+    try:
+        chosen = urlsplit(location)
+        _ = chosen.port
+    except ValueError as error:
+        raise InputError(f"'{shown_address(location)}' is not an address: {error}") from error
+    if not chosen.hostname:
+        raise InputError(f"'{shown_address(location)}' has no host; expected https://HOST/FOLDER")
+    return location.partition("#")[0]
+
+
+def _folder_of(location: str) -> Path:
+    try:
+        path = Path(location.removeprefix("file://")).expanduser().absolute()
+    except RuntimeError as error:
+        raise InputError(f"'{location:.80}': there is no such user; write the folder without '~'") from error
+    if path.name in (INDEX_FILE, MANIFEST_FILE):
+        path = path.parent
+    if not path.is_dir():
+        raise NotFoundError(f"{path}: no such folder; a place is a folder, https://HOST/FOLDER, or github:OWNER/REPO")
+    return path
+
+
+def resolved_location(location: str) -> str:
+    """Return a location as it is kept: that of a folder is absolute, so that it means the same from everywhere."""
+    return location if _url_of(location) is not None else str(_folder_of(location))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRelease:
+    """A release of a place with its checked manifest."""
+
+    place: ReleasePlace
+    release: Release
+    manifest: Manifest
+    is_signed: bool = False
+    """Whether its signature was checked by a key."""
+
+    def get_asset(self, file: PackFile) -> Asset:
+        """Return where a file of the release is, with the size and the checksum that the manifest names."""
+        asset = self.release.find_asset(file.name, content=self.manifest.content[:SHORT])
+        if asset is None:
+            raise NotFoundError(f"{self.place.shown} does not have {file.name}; nothing was changed")
+        return replace(asset, size_bytes=file.size_bytes, sha256=file.sha256)
+
+    def read_small(self, file: PackFile) -> bytes:
+        """Return a small file that is not compressed, without keeping it."""
+        content = self.place.read(self.get_asset(file), max_bytes=file.size_bytes)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise StorageError(f"{file.name} of {self.place.shown} is damaged: its sha256 is not that of the manifest")
+        return content
+
+
+def find_release(place: ReleasePlace, *, key: str = "", version: str | None = None) -> FoundRelease:
+    """Return the newest release of a place, or the one of a version; refuse one that is not signed by the key."""
+    release = _choose(place, version)
+    content = place.read(release.assets[MANIFEST_FILE], max_bytes=MAX_MANIFEST_BYTES)
+    if key:
+        _require_signed(place, release, content, key)
+    manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {_name_of(release, place)}")
+    if version is not None and manifest.version != version.removeprefix("v"):
+        raise InputError(f"the release '{release.tag:.80}' has version {manifest.version}, not {version}")
+    return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
+
+
+def _choose(place: ReleasePlace, version: str | None) -> Release:
+    """Return the release that is wanted."""
+    offered = [release for release in place.list_releases() if release.is_installable]
+    if not offered:
+        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}")
+    chosen = next((release for release in offered if _is_wanted(release, version)), None)
+    if chosen is None:
+        newest = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
+        raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {newest}")
+    return chosen
+
+
+def _is_wanted(release: Release, version: str | None) -> bool:
+    return version is None or not release.tag or _is_tag_of(release.tag, version.removeprefix("v"))
+
+
+def _is_tag_of(tag: str, version: str) -> bool:
+    """Tell whether a tag is a version, or ends with one after a mark, as in `films-1.2.0`."""
+    return tag == version or tag.endswith(tuple(f"{mark}{version}" for mark in TAG_MARKS))
+
+
+def _require_signed(place: ReleasePlace, release: Release, content: bytes, key: str) -> None:
+    signature = release.find_asset(SIGNATURE_FILE)
+    if signature is None:
+        raise StorageError(
+            f"{_name_of(release, place)} is not signed, but a key is pinned for this catalogue; nothing was changed"
+        )
+    verify_signature(content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key))
+
+
+def _name_of(release: Release, place: ReleasePlace) -> str:
+    return f"release '{release.tag:.80}' of {place.shown}" if release.tag else place.shown
+
+
+def require_successor(found: Manifest, installed: Manifest) -> bool:
+    """Tell whether a release is newer than the installed one; refuse one that cannot follow it."""
+    if found.catalogue != installed.catalogue:
+        raise ConflictError(
+            f"the place has a release of '{found.catalogue}' now, not of '{installed.catalogue}'; nothing was changed"
+        )
+    if not all(has_place(manifest.version, manifest.content) for manifest in (found, installed)):
+        return found.content != installed.content
+    if is_older(installed.version, found.version):
+        return True
+    if found.content == installed.content:
+        return False
+    if is_older(found.version, installed.version):
+        raise ConflictError(
+            f"the newest release is {found.version}, older than the installed {installed.version}; nothing was "
+            "changed. To go back on purpose, use stackroom rollback"
+        )
+    raise ConflictError(
+        f"the place has another content under the installed version {found.version} now; a version is published "
+        "once, so nothing was changed. Ask whoever publishes it for a new version"
+    )

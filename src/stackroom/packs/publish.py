@@ -1,0 +1,216 @@
+"""Publishing a pack as a release in a folder, which is served as it is, or uploaded file by file.
+
+    FOLDER/releases.json     the index in the layout of GitHub's releases, newest first
+    FOLDER/releases/TAG/     one release: manifest, signature, the files of the pack, and patches from earlier releases
+
+The index is made of the folders that are there, and replaced in one step after all files are on the disk: readers find
+the former releases or the new one. A patch is not named by the manifest, since what it makes is: it needs no signature.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import orjson
+
+from stackroom.errors import BusyError, ConflictError, InputError, StorageError
+from stackroom.net.partial import sync_file, sync_folder
+from stackroom.packs.build import files_folder, write_synced
+from stackroom.packs.index import INDEX_FILE
+from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
+from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
+from stackroom.packs.versions import is_older, version_key
+
+RELEASES_FOLDER = "releases"
+LOCK_FILE = "publishing.lock"
+LOCK_TIMEOUT_S = 10.0
+UNFINISHED = ".unfinished"
+TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+PATCHES = 4
+"""From how many earlier releases there are patches: a month of weekly releases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRelease:
+    """A release in a folder of releases."""
+
+    tag: str
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All its files, in the order in which they may be uploaded: the manifest last."""
+        paths = sorted(self.folder.iterdir())
+        return tuple(sorted(paths, key=lambda path: path.name == MANIFEST_FILE))
+
+    @property
+    def patches(self) -> tuple[Path, ...]:
+        """The files that are patches from earlier releases."""
+        return tuple(path for path in self.files if path.suffix == PATCH_ENDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """The outcome of publishing."""
+
+    release: PublishedRelease
+    is_new: bool = True
+    """Whether it was published now; False if its content was the newest release already."""
+    removed: tuple[str, ...] = ()
+    """The tags of earlier releases that were removed."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the files of the release."""
+        return sum(path.stat().st_size for path in self.release.files)
+
+
+def publish_pack(
+    pack: Path, folder: Path, *, tag: str = "", patches: int = PATCHES, keep: int | None = None
+) -> Publication:
+    """Add a pack to the releases of a folder, and remove the oldest ones beyond those that are kept.
+
+    A pack whose content is the newest release already is left alone, so that a schedule may call this every time.
+    """
+    manifest = load_manifest(pack)
+    tag = _require_tag(tag or manifest.version)
+    with _publishing_in(folder):
+        before = list_published(folder)
+        if before and before[0].manifest.content == manifest.content:
+            return _pruned(folder, before, Publication(release=before[0], is_new=False), keep)
+        _require_next(manifest, tag, pack, before)
+        release = PublishedRelease(tag=tag, folder=folder / RELEASES_FOLDER / tag, manifest=manifest)
+        _write_release(release, pack, before[:patches])
+        releases = [release, *before]
+        _write_index(folder, releases)
+        return _pruned(folder, releases, Publication(release=release), keep)
+
+
+def list_published(folder: Path) -> list[PublishedRelease]:
+    """Return the releases of a folder, newest first."""
+    paths = sorted((folder / RELEASES_FOLDER).glob(f"*/{MANIFEST_FILE}"))
+    named = [path.parent for path in paths if TAG.fullmatch(path.parent.name)]
+    releases = [PublishedRelease(tag=path.name, folder=path, manifest=load_manifest(path)) for path in named]
+    return sorted(releases, key=lambda release: version_key(release.manifest.version), reverse=True)
+
+
+@contextmanager
+def _publishing_in(folder: Path) -> Iterator[None]:
+    """Hold the folder of the releases; refuse a second writer."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(folder / LOCK_FILE, timeout=LOCK_TIMEOUT_S):
+            yield
+    except filelock.Timeout as error:
+        raise BusyError(f"{folder}: another process publishes there; wait for it") from error
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def _require_tag(tag: str) -> str:
+    if not TAG.fullmatch(tag):
+        raise InputError(f"'--tag' is '{tag:.80}'; expected letters, digits and . _ + -, such as 2026.11.16")
+    return tag
+
+
+def _require_next(manifest: Manifest, tag: str, pack: Path, before: Sequence[PublishedRelease]) -> None:
+    """Refuse a release that clients would not take for one that follows the newest."""
+    if any(release.tag == tag for release in before):
+        raise ConflictError(f"there is a release '{tag}' already; a release is published once: give another --tag")
+    if not before:
+        return
+    newest = before[0]
+    if newest.manifest.catalogue != manifest.catalogue:
+        raise ConflictError(
+            f"the releases are those of '{newest.manifest.catalogue}', and the pack is one of "
+            f"'{manifest.catalogue}'; give each catalogue a folder of its own"
+        )
+    if not is_older(newest.manifest.version, manifest.version):
+        raise ConflictError(
+            f"version {manifest.version} does not come after {newest.manifest.version}, the newest release; build the "
+            "pack with a later --version"
+        )
+    if (newest.folder / SIGNATURE_FILE).is_file() and not (pack / SIGNATURE_FILE).is_file():
+        raise ConflictError(
+            f"release '{newest.tag}' is signed, and the pack is not; sign it: minisign -Sm {pack / MANIFEST_FILE}"
+        )
+
+
+def _write_release(release: PublishedRelease, pack: Path, bases: Sequence[PublishedRelease]) -> None:
+    """Write the files of a release; nothing names them yet."""
+    fresh = release.folder.with_name(UNFINISHED)
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for file in release.manifest.files:
+        source = files_folder(pack, release.manifest) / file.name
+        shutil.copyfile(source, fresh / file.name)
+        if (problem := check_file(fresh / file.name, file, is_shipped=True)) is not None:
+            raise StorageError(f"{problem.replace(str(fresh), str(source.parent))}. Nothing was published")
+        _write_patches(fresh, file, bases)
+    for name in (SIGNATURE_FILE, MANIFEST_FILE):
+        if (pack / name).is_file():
+            shutil.copyfile(pack / name, fresh / name)
+    for path in fresh.iterdir():
+        sync_file(path)
+    shutil.rmtree(release.folder, ignore_errors=True)
+    os.replace(fresh, release.folder)
+    sync_folder(release.folder.parent)
+
+
+def _write_patches(fresh: Path, file: PackFile, bases: Sequence[PublishedRelease]) -> None:
+    """Write the patches from earlier versions of a file, as far as they are smaller than the file."""
+    for release in bases:
+        base = release.manifest.find_file(file.name)
+        path = fresh / patch_name(base, file) if base is not None else None
+        if base is None or path is None or path.exists() or not can_be_patched(base, file):
+            continue
+        old = read_content(release.folder / base.name, base)
+        patch = make_patch(old, read_content(fresh / file.name, file))
+        if len(patch) < file.size_bytes:
+            path.write_bytes(patch)
+
+
+def _write_index(folder: Path, releases: Sequence[PublishedRelease]) -> None:
+    """Replace the index in one step, then remove the patches to releases that are not the newest any more."""
+    entries = [_index_entry(release, folder, is_newest=release is releases[0]) for release in releases]
+    write_synced(folder / INDEX_FILE, orjson.dumps(entries, option=orjson.OPT_APPEND_NEWLINE))  # commit point
+    for release in releases[1:]:
+        for path in release.patches:
+            path.unlink(missing_ok=True)
+
+
+def _index_entry(release: PublishedRelease, folder: Path, *, is_newest: bool) -> dict[str, Any]:
+    """Return an entry of the index, which is read at every check for updates, and therefore short."""
+    files = [path for path in release.files if is_newest or path.suffix != PATCH_ENDING]
+    return {
+        "tag_name": release.tag,
+        "name": f"{release.manifest.catalogue} {release.manifest.version}",
+        "assets": [
+            {
+                "name": path.name,
+                "size": path.stat().st_size,
+                "browser_download_url": path.relative_to(folder).as_posix(),
+            }
+            for path in files
+        ],
+    }
+
+
+def _pruned(
+    folder: Path, releases: Sequence[PublishedRelease], published: Publication, keep: int | None
+) -> Publication:
+    """Remove the oldest releases beyond those that are kept."""
+    if keep is None or len(releases) <= keep:
+        return published
+    _write_index(folder, releases[:keep])  # before any file goes: what the index names is there
+    for release in releases[keep:]:
+        shutil.rmtree(release.folder)
+    removed = tuple(release.tag for release in releases[keep:])
+    return Publication(release=published.release, is_new=published.is_new, removed=removed)

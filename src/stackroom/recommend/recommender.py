@@ -1,0 +1,299 @@
+"""A recommendation, end to end, over one view of a shelf."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
+from stackroom.embed.port import Embedder
+from stackroom.errors import InputError, ModelError
+from stackroom.model.record import Key, Record
+from stackroom.model.scope import Condition, Scope
+from stackroom.model.vectors import Vector
+from stackroom.recommend.signals import Floats, Signals, score_signals
+from stackroom.recommend.taste import Taste, build_taste
+from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.recommend.wishes import score_wishes, wish_weight
+from stackroom.search.conditions import adult_conditions, asks_for_adult, is_adult
+from stackroom.search.names import NameChoice, resolve_name
+from stackroom.search.series import Work, pick_diverse, same_franchise, work_of
+from stackroom.shelf.port import ShelfReader
+from stackroom.text.preferences import Preferences, understand
+
+ONE_IN = 5
+"""At most one recommendation in this many is of the same series."""
+
+TASTE_TAGS = 10
+
+LIKELY = 0.85
+"""The likeness from which a record is left out for an excluded title that is not sure to mean it."""
+
+WISHES_SEARCHED = 3
+"""The wishes for which candidates are searched; the others only score."""
+
+POOL = 5
+"""The candidates for each recommendation among which those that differ are chosen."""
+
+RANK_WORTH = 0.3
+"""The cosine to those before it that the first rank of the pool makes up for, against the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """A record with its blended score and the signals it is made of."""
+
+    record: Record
+    score: float
+    signals: Signals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendations:
+    """Recommended records, the taste they rest on, and how titles and preferences were understood."""
+
+    items: tuple[Recommendation, ...]
+    taste_tags: tuple[str, ...]
+    titles: tuple[NameChoice, ...]
+    """The liked titles, and those that preferences name."""
+    preferences: Preferences
+    excluded: tuple[NameChoice, ...] = ()
+    """The titles that were left out."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Liked titles, preferences, titles to leave out, and how many to recommend."""
+
+    titles: tuple[str, ...]
+    preferences: str = ""
+    exclude: tuple[str, ...] = ()
+    limit: int = 8
+    may_describe: bool = False
+    """Whether preferences without a title will do: then they describe what is wanted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommender:
+    """Recommends from one catalogue."""
+
+    spec: CatalogueSpec
+    embedder: Embedder | None = None
+    this_year: Callable[[], int]
+    catalogue: str = ""
+    """The catalogue's name for messages, where it is not that of its spec."""
+
+    def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:
+        """Recommend records like the titles of a request, within its preferences."""
+        choices = [self._resolve(reader, title, scope) for title in request.titles]
+        return self.recommend_for(reader, choices, request, scope=scope)
+
+    def recommend_for(
+        self,
+        reader: ShelfReader,
+        choices: Sequence[NameChoice],
+        request: Request,
+        *,
+        scope: Scope,
+        disliked: Sequence[NameChoice] = (),
+    ) -> Recommendations:
+        """Recommend for liked and disliked titles that are resolved already, with the rest of the request."""
+        spec = require_recommend(self.spec)
+        if reader.model is None:
+            raise ModelError(
+                f"catalogue '{self.catalogue or self.spec.name}' has no vectors, so it cannot recommend; build it "
+                "again with an embedding model"
+            )
+        preferences = self._understand(reader, request.preferences, scope)
+        named = _Named(
+            liked=(*choices, *(self._resolve(reader, title, scope) for title in preferences.like)),
+            disliked=(*disliked, *(self._resolve(reader, title, scope) for title in preferences.unlike)),
+            excluded=tuple(self._resolve(reader, title, scope) for title in request.exclude),
+        )
+        liked = _found(named.liked)
+        if not liked and not (request.may_describe and request.preferences.strip()):
+            raise InputError(_nothing_found(choices))
+        vectors = reader.vectors(list(liked)) if liked else self._described(reader, preferences, request.preferences)
+        refused = reader.vectors(list(_found(named.disliked)))
+        taste = build_taste(reader, vectors, refused, preferences, embedder=self.embedder)
+        left_out = {*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded)}
+        within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), taste))
+        near = _candidates(reader, taste, left_out, within, spec.neighbours)
+        return Recommendations(
+            items=tuple(self._chosen(reader, near, named, taste, limit=request.limit, scope=scope)),
+            taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
+            titles=named.liked,
+            excluded=(*named.disliked, *named.excluded),
+            preferences=taste.preferences,
+            notes=taste.notes,
+        )
+
+    def _chosen(
+        self, reader: ShelfReader, near: Mapping[Key, float], named: "_Named", taste: Taste, *, limit: int, scope: Scope
+    ) -> list[Recommendation]:
+        """Return the best candidates, with a bounded number of each series, in the order of their similarity."""
+        spec, liked, keys = require_recommend(self.spec), _found(named.liked), list(near)
+        signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
+        if taste.wishes:
+            weight = wish_weight(spec, len(taste.wishes))
+            signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
+        ranked = _ranked(reader, keys, signals.chosen_by(spec))
+        refused = [work_of(record, self.spec) for record in _found(named.disliked).values()]
+        own = [work_of(record, self.spec) for record in liked.values()]
+        if taste.preferences.is_novel:
+            ranked, refused = spread_out(reader, ranked, limit=limit), [*refused, *own]
+        chosen = self._diverse(reader, ranked, own, refused, limit=limit, scope=scope)
+        scores, places = signals.blend(spec), {key: place for place, key in enumerate(keys)}
+        items = [
+            Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
+            for key, record in chosen.items()
+        ]
+        return sorted(items, key=lambda item: -item.score)
+
+    def _without_adult(self, liked: Iterable[Record], taste: Taste) -> list[Condition]:
+        """Return the conditions that keep adult records out, unless a liked title is one or a preference asks."""
+        wanted = (*taste.preferences.conditions, *taste.conditions)
+        is_asked = asks_for_adult(wanted, self.spec) or any(is_adult(one, self.spec) for one in liked)
+        return [] if is_asked else adult_conditions(self.spec)
+
+    def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> NameChoice:
+        return resolve_name(reader, self.spec, title, scope=scope)
+
+    def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Preferences:
+        if not preferences.strip():
+            return Preferences()
+        words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
+        return understand(preferences, words)
+
+    def _described(self, reader: ShelfReader, preferences: Preferences, sentence: str) -> Vector:
+        """Return the vector of a sentence that says what is wanted, without what it does not want."""
+        wanted = ", ".join((*preferences.towards, *preferences.not_understood)) or sentence
+        if self.embedder is None or self.embedder.model != reader.model:
+            raise ModelError(
+                "there is no embedder for this catalogue, so a sentence alone is not enough; like a record"
+            )
+        described: Vector = self.embedder.embed_query(wanted)[None, :]
+        return described
+
+    def _diverse(
+        self,
+        reader: ShelfReader,
+        ranked: Sequence[Key],
+        own: Sequence[Work],
+        refused: Sequence[Work],
+        *,
+        limit: int,
+        scope: Scope,
+    ) -> dict[Key, Record]:
+        """Return the first, none of a refused series, no more than one in five of another; fetched as needed."""
+        read: list[tuple[Key, Record]] = []
+
+        def iter_works() -> Iterator[Work]:
+            for start in range(0, len(ranked), limit):
+                some = ranked[start : start + limit]
+                records = reader.fetch(some, scope=scope)
+                for key in some:
+                    work = work_of(records[key], self.spec)
+                    if not any(same_franchise(work, other) for other in refused):
+                        read.append((key, records[key]))
+                        yield work
+
+        most = max(require_recommend(self.spec).per_franchise, math.ceil(limit / ONE_IN))
+        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
+        return dict(read[index] for index in indexes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """The titles of a request, resolved."""
+
+    liked: tuple[NameChoice, ...]
+    disliked: tuple[NameChoice, ...]
+    excluded: tuple[NameChoice, ...]
+
+
+def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:
+    return {choice.key: choice.record for choice in choices if choice.key and choice.record}
+
+
+def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
+    """Yield the records that an excluded title, too misspelt to be sure of, probably means: none is missed."""
+    for choice in excluded:
+        if choice.key is None:
+            yield from (one.key for one in choice.others if one.likeness >= LIKELY)
+
+
+def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
+    """Return the recommend section of a spec; raise InputError where there is none."""
+    if spec.recommend is None:
+        raise InputError(f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend")
+    return spec.recommend
+
+
+def _candidates(reader: ShelfReader, taste: Taste, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
+    """Return the nearest neighbours of the taste, and the nearest of the records that have what was asked for."""
+    wanted = taste.conditions[:WISHES_SEARCHED]
+    scopes = [scope, *(scope.narrowed(one) for one in wanted)]
+    if len(wanted) > 1:
+        scopes.append(scope.narrowed(*wanted))
+    best: dict[Key, float] = {}
+    for one in scopes:
+        best.update(_neighbours(reader, taste.vectors, left_out, one, limit))
+    return best
+
+
+def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
+    """Return the nearest neighbours of each taste that are in scope and not left out, with their best cosine."""
+    best: dict[Key, float] = {}
+    for ranking in reader.nearest(tastes, scope=scope, limit=limit + len(left_out)):
+        kept = [one for one in ranking.best if one.key not in left_out][:limit]
+        for one in kept:
+            best[one.key] = max(one.score, best.get(one.key, -1.0))
+    return best
+
+
+def spread_out(reader: ShelfReader, ranked: Sequence[Key], *, limit: int) -> list[Key]:
+    """Return the keys reordered so that each of the first differs from those before it (maximal marginal relevance)."""
+    pool = list(ranked[: limit * POOL])
+    vectors = reader.vectors(pool)
+    worth = np.linspace(RANK_WORTH, 0.0, num=len(pool))
+    alike = np.zeros(len(pool))
+    order: list[int] = []
+    for _ in range(min(2 * limit, len(pool))):
+        best = int(np.argmax(worth - alike))
+        order.append(best)
+        worth[best] = -np.inf
+        alike = np.maximum(alike, vectors @ vectors[best])
+    first = [pool[place] for place in order]
+    return [*first, *(key for key in ranked if key not in set(first))]
+
+
+def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Key]:
+    """Return the keys by falling score, ties by id."""
+    order = np.argsort(-scores, kind="stable").tolist()
+    if len(np.unique(scores)) < len(scores):
+        ids = reader.ids(keys)
+        order.sort(key=lambda index: (-scores[index], ids[index]))
+    return [keys[index] for index in order]
+
+
+def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
+    """Return the tags most typical of the taste: frequent among the liked titles and rare otherwise."""
+    counts = Counter(tag for record in liked for field in spec.taxonomy.fields for tag in texts_of(record.get(field)))
+    total = max(reader.count(scope), 1)
+    common: dict[str, int] = {}
+    for field in spec.taxonomy.fields:
+        common.update({facet.value: facet.count for facet in reader.facets(field, scope=scope)})
+    weights = {tag: count * math.log(1 + total / (1 + common.get(tag, 0))) for tag, count in counts.items()}
+    return tuple(sorted(weights, key=lambda tag: (-weights[tag], tag))[:TASTE_TAGS])
+
+
+def _nothing_found(choices: Sequence[NameChoice]) -> str:
+    parts = []
+    for choice in choices:
+        hint = f"; did you mean {', '.join(repr(name) for name in choice.suggestions)}?" if choice.suggestions else ""
+        parts.append(f"no title like '{choice.asked}' is in the catalogue{hint}")
+    return "'titles': " + "; ".join(parts)

@@ -1,0 +1,210 @@
+"""The signals of a recommendation, each 0–1: how candidates compare with the liked titles.
+
+Vectors and tags count by the nearest liked title, since a taste is several things and not their average; year and
+format count by the mean over all of them. Every function scores all candidates at once.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec
+from stackroom.model.hits import Why
+from stackroom.model.record import Key
+from stackroom.model.scope import KNOWN_FIELD
+from stackroom.shelf.port import ShelfReader
+
+Floats = NDArray[np.float64]
+Terms = Sequence[frozenset[str]]
+
+
+SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"
+"""What a record is chosen by."""
+
+
+def signal_shares(spec: RecommendSpec, *, has_popularity: bool) -> dict[str, float]:
+    """Return the share of each signal in the similarity; they add up to 1."""
+    weights = {
+        "semantic": spec.semantic,
+        "taxonomy": spec.taxonomy.weight,
+        "temporal": spec.temporal.weight,
+        "format": spec.format.weight,
+    }
+    fame = spec.popularity.weight if has_popularity else 0.0
+    total = sum(weights.values()) or 1.0
+    content = {name: (1 - fame) * weight / total for name, weight in weights.items()}
+    return {**content, "popularity": fame} if has_popularity else content
+
+
+def choice_shares(spec: RecommendSpec, *, has_known: bool, wish_weight: float | None) -> dict[str, float]:
+    """Return the shares of similarity, of how much is known, and of wishes in the score that a record is chosen by."""
+    wish, known = wish_weight or 0.0, spec.known if has_known else 0.0
+    shares = {SIMILARITY: (1 - wish) * (1 - known)}
+    if has_known:
+        shares[KNOWN] = (1 - wish) * known
+    return shares if wish_weight is None else {**shares, WISH: wish}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """A candidate's signals; those that do not apply are None: popularity and how much is known by spec, wishes."""
+
+    semantic: float
+    taxonomy: float
+    temporal: float
+    format: float
+    popularity: float | None = None
+    wish: float | None = None
+    wish_weight: float = 0.0
+    known: float | None = None
+
+    def why(self, spec: RecommendSpec) -> Why:
+        """Return what each signal adds to the similarity, and what similarity, wishes and priors add to the choice."""
+        shares = signal_shares(spec, has_popularity=self.popularity is not None)
+        similar = {name: share * getattr(self, name) for name, share in shares.items()}
+        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
+        chosen = choice_shares(spec, has_known=has_known, wish_weight=wish)
+        values = {SIMILARITY: sum(similar.values()), KNOWN: self.known or 0.0, WISH: self.wish or 0.0}
+        return Why(strength=similar, order={name: share * values[name] for name, share in chosen.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalTable:
+    """The signals of all candidates, side by side."""
+
+    semantic: Floats
+    taxonomy: Floats
+    temporal: Floats
+    format: Floats
+    popularity: Floats | None = None
+    wish: Floats | None = None
+    wish_weight: float = 0.0
+    known: Floats | None = None
+
+    def blend(self, spec: RecommendSpec) -> Floats:
+        """Return for each candidate the weighted mean of its signals."""
+        shares = signal_shares(spec, has_popularity=self.popularity is not None)
+        return sum((share * getattr(self, name) for name, share in shares.items()), np.zeros(len(self.semantic)))
+
+    def chosen_by(self, spec: RecommendSpec) -> Floats:
+        """Return for each candidate the score by which it is chosen: similarity, how much is known, and wishes."""
+        shares = self._choice_shares(spec)
+        scores = shares[SIMILARITY] * self.blend(spec)
+        if self.known is not None:
+            scores = scores + shares[KNOWN] * self.known
+        return scores if self.wish is None else scores + shares[WISH] * self.wish
+
+    def _choice_shares(self, spec: RecommendSpec) -> dict[str, float]:
+        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
+        return choice_shares(spec, has_known=has_known, wish_weight=wish)
+
+    def at(self, index: int) -> Signals:
+        """Return the signals of one candidate."""
+        return Signals(
+            semantic=float(self.semantic[index]),
+            taxonomy=float(self.taxonomy[index]),
+            temporal=float(self.temporal[index]),
+            format=float(self.format[index]),
+            popularity=_at(self.popularity, index),
+            wish=_at(self.wish, index),
+            wish_weight=self.wish_weight,
+            known=_at(self.known, index),
+        )
+
+
+def _at(column: Floats | None, index: int) -> float | None:
+    return None if column is None else float(column[index])
+
+
+def score_signals(
+    reader: ShelfReader, candidates: Sequence[Key], cosines: Sequence[float], liked: Sequence[Key], spec: CatalogueSpec
+) -> SignalTable:
+    """Return the signals of every candidate, from the shelf's columns."""
+    recommend = spec.recommend or RecommendSpec()
+    times = np.zeros(len(candidates))
+    if field := recommend.temporal.field:
+        sigma = recommend.temporal.sigma
+        times = temporal(reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma)
+    fame = recommend.popularity
+    return SignalTable(
+        semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
+        taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
+        temporal=times,
+        format=_form(reader, candidates, liked, spec),
+        popularity=popularity(reader.numbers(fame.field, candidates)) if fame.weight else None,
+        known=_known(reader, candidates, spec),
+    )
+
+
+def _known(reader: ShelfReader, candidates: Sequence[Key], spec: CatalogueSpec) -> Floats | None:
+    """Return how much is known of each candidate, where the spec says how to tell and no popularity says it better."""
+    recommend = spec.recommend or RecommendSpec()
+    if not spec.known or not recommend.known or recommend.popularity.weight:
+        return None
+    return np.nan_to_num(reader.numbers(KNOWN_FIELD, candidates))
+
+
+def taxonomy(candidates: Terms, liked: Terms) -> Floats:
+    """Return for each candidate the greatest Jaccard similarity to the tags of a liked title."""
+    scores = np.zeros(len(candidates))
+    for other in liked:
+        shared = np.array([len(one & other) for one in candidates], dtype=float)
+        sizes = np.array([len(one) for one in candidates], dtype=float) + len(other) - shared
+        scores = np.maximum(scores, np.where(shared > 0, shared / np.maximum(sizes, 1), 0.0))
+    return scores
+
+
+def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
+    """Return for each candidate the mean nearness in time: 1 for the same year, falling as a Gaussian."""
+    known = liked[~np.isnan(liked)]
+    if not len(known):
+        return np.zeros(len(candidates))
+    nearness = np.exp(-((candidates[:, None] - known[None, :]) ** 2) / (2 * sigma**2))
+    means: Floats = np.nan_to_num(nearness.mean(axis=1))
+    return means
+
+
+def same_terms(candidates: Terms, liked: Terms) -> Floats:
+    """Return for each candidate on how great a share of the liked titles it has the same value."""
+    counts = Counter(one for one in liked if one)
+    return np.array([counts[one] for one in candidates], dtype=float) / max(len(liked), 1)
+
+
+def near_numbers(candidates: Floats, liked: Floats) -> Floats:
+    """Return for each candidate the mean of the smaller number over the greater; 0 where one is not known."""
+    if not len(liked):
+        return np.zeros(len(candidates))
+    one, other = np.abs(candidates)[:, None], np.abs(liked)[None, :]
+    greater = np.maximum(one, other)
+    likeness = np.where(greater > 0, np.minimum(one, other) / np.where(greater > 0, greater, 1), 1.0)
+    means: Floats = np.where(np.isnan(one + other), 0.0, likeness).mean(axis=1)
+    return means
+
+
+def popularity(candidates: Floats) -> Floats:
+    """Return the logarithm of each popularity over that of the most popular."""
+    logs: Floats = np.log1p(np.nan_to_num(np.maximum(candidates, 0)))
+    most = logs.max(initial=0.0)
+    return logs / most if most > 0 else logs
+
+
+def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list[frozenset[str]]:
+    columns = [reader.terms(field, keys) for field in spec.taxonomy.fields]
+    if len(columns) == 1:
+        return columns[0]
+    return [frozenset().union(*row) for row in zip(*columns, strict=True)] if columns else [frozenset()] * len(keys)
+
+
+def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec) -> Floats:
+    """Return the mean likeness over the format fields."""
+    fields = spec.recommend.format.fields if spec.recommend else ()
+    scores = [
+        near_numbers(reader.numbers(field, candidates), reader.numbers(field, liked))
+        if spec.fields[field].is_numeric
+        else same_terms(reader.terms(field, candidates), reader.terms(field, liked))
+        for field in fields
+    ]
+    return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))

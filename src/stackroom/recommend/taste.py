@@ -1,0 +1,89 @@
+"""The taste behind a recommendation: the vectors of the liked titles, moved by the preferences, and the wishes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, ModelError
+from stackroom.model.scope import Condition
+from stackroom.model.vectors import Vector
+from stackroom.recommend.wishes import Wish
+from stackroom.shelf.port import ShelfReader
+from stackroom.text.preference_effects import Nudge
+from stackroom.text.preferences import Preferences
+
+CHECKED_NUDGE = 0.5
+"""The share by which a taste moves for a wish that is also checked by values."""
+
+NUDGE = 1.0
+"""The share by which a taste moves for a wish that only its description can honour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taste:
+    """The vectors to recommend by, what to score besides, and what could not be used."""
+
+    vectors: Vector
+    wishes: tuple[Wish, ...] = ()
+    preferences: Preferences
+    notes: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions on records that have what was asked for, one for each wish that can be checked."""
+        return tuple(wish.condition for wish in self.wishes if wish.condition)
+
+
+def build_taste(
+    reader: ShelfReader, liked: Vector, disliked: Vector, preferences: Preferences, *, embedder: Embedder | None
+) -> Taste:
+    """Return the taste of the liked vectors within preferences.
+
+    Where descriptions cannot be embedded, values are checked all the same, a note says why, and what only the
+    description could have honoured is not called understood.
+    """
+    unlike = tuple(Wish(vector=vector, is_refused=True) for vector in disliked)
+    try:
+        described = _embedded(reader, preferences.wishes, embedder)
+    except ExpectedError as error:
+        note = f"the wording of the preferences was not used: {error.message}"
+        checked = tuple(Wish(checks=one.checks) for one in preferences.wishes if one.checks)
+        kept = _without_descriptions(preferences)
+        return Taste(vectors=liked, wishes=(*checked, *unlike), preferences=kept, notes=(note,))
+    wishes = tuple(
+        Wish(checks=one.checks, vector=vector, is_refused=one.direction == "away from")
+        for one, vector in zip(preferences.wishes, described, strict=True)
+    )
+    return Taste(vectors=_moved(liked, wishes), wishes=(*wishes, *unlike), preferences=preferences)
+
+
+def _embedded(reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder | None) -> list[Vector]:
+    if not wishes:
+        return []
+    if embedder is None or embedder.model != reader.model:
+        raise ModelError("there is no embedder for this catalogue")
+    return [embedder.embed_query(wish.phrase) for wish in wishes]
+
+
+def _without_descriptions(preferences: Preferences) -> Preferences:
+    """Move what only a vector could have honoured from the understood words to those that were not."""
+    unused = tuple(one.text for one in preferences.understood if one.by_vector)
+    return replace(
+        preferences,
+        understood=tuple(one for one in preferences.understood if not one.by_vector),
+        not_understood=(*preferences.not_understood, *unused),
+    )
+
+
+def _moved(liked: Vector, wishes: Sequence[Wish]) -> Vector:
+    """Return the liked vectors moved by the descriptions, of unit length again."""
+    moved = liked.copy()
+    for wish in wishes:
+        if wish.vector is not None:
+            share = (NUDGE if wish.checks is None else CHECKED_NUDGE) / len(wishes)
+            moved += (-share if wish.is_refused else share) * wish.vector
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit

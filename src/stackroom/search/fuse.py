@@ -1,0 +1,160 @@
+"""Fusion: candidates → one score each, 0–1, where 1 is the best a record could reach with the arms that ran.
+
+`reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/reference/quality.md`): a weighted
+sum of both arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours'
+scores.
+Both keep the score after each of their steps, so that one candidate's score can be explained by what each step added.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stackroom.catalogue.spec import Fusion, SearchSpec
+from stackroom.model.vectors import Vector
+from stackroom.search.candidates import Candidates, Floats, over_best
+
+WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"
+"""The steps of a fusion."""
+NAME, KNOWN, NAMED_VALUES, EXACT_NAME = "name", "known", "named_values", "exact_name"
+"""The parts that are added to the result of the steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionSteps:
+    """The scores of all candidates after each step of a fusion, by the step's name, before priors are added."""
+
+    candidates: Candidates
+    spec: SearchSpec
+    steps: Mapping[str, Floats]
+
+    def scores(self) -> Floats:
+        """Return the last scores with how much is known of each record, and which values named by the query it has.
+
+        A query that is a name ranks the records of that name first, whatever their vectors say.
+        """
+        matched = np.maximum(self._last(), self.candidates.name)
+        priors = self.spec.known_weight * self.candidates.known + self.spec.named_weight * self.candidates.named
+        ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
+        return ranked
+
+    def parts_at(self, row: int) -> dict[str, float]:
+        """Return what each step, the name and the priors added to one candidate's score; the sum is the score."""
+        candidates, parts, reached = self.candidates, dict[str, float](), 0.0
+        for name, scores in self.steps.items():
+            parts[name], reached = float(scores[row]) - reached, float(scores[row])
+        parts[NAME] = max(float(candidates.name[row]) - reached, 0.0)
+        parts[KNOWN] = self.spec.known_weight * float(candidates.known[row])
+        parts[NAMED_VALUES] = self.spec.named_weight * float(candidates.named[row])
+        halved = {name: part / self._weight() / 2 for name, part in parts.items()}
+        return {**halved, EXACT_NAME: float(candidates.name[row] == 1.0) / 2}
+
+    def _last(self) -> Floats:
+        return list(self.steps.values())[-1]
+
+    def _weight(self) -> float:
+        return 1 + self.spec.known_weight + self.spec.named_weight
+
+
+def rank_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> FusionSteps:
+    """Score by the sum of 1/(k + rank) over the arms that found the record."""
+    arms = {WORDS: (candidates.lexical, candidates.lexical > 0)}
+    if query is not None:
+        arms[MEANING] = (candidates.cosine, candidates.in_vector_arm)
+    total = np.zeros(len(candidates.keys))
+    best_possible = len(arms) / (spec.rrf_k + 1)
+    steps: dict[str, Floats] = {}
+    for name, (arm, is_found) in arms.items():
+        found = np.flatnonzero(is_found)
+        ranked = found[np.lexsort((candidates.keys[found], -arm[found]))]
+        total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
+        if name == MEANING and candidates.awaiting is not None:
+            total[candidates.awaiting] *= len(arms)
+        steps[name] = total / best_possible
+    return FusionSteps(candidates=candidates, spec=spec, steps=steps)
+
+
+def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> FusionSteps:
+    """Score by a weighted sum of both arms, with relevance feedback, and smoothed over neighbours."""
+    if query is None or not len(candidates.keys):
+        return FusionSteps(candidates=candidates, spec=spec, steps={WORDS: candidates.lexical})
+    by_words, by_meaning = _arm_weights(candidates, spec)
+    words = by_words * candidates.lexical
+    first = words + by_meaning * _meaning(candidates, candidates.cosine)
+    moved = _towards_best(candidates, query, first, spec)
+    second = words + by_meaning * _meaning(candidates, (candidates.vectors @ moved).astype(np.float64))
+    smoothed = _smoothed(candidates, second, spec)
+    steps = {WORDS: words, MEANING: first, FEEDBACK: second, NEIGHBOURS: smoothed}
+    return FusionSteps(candidates=candidates, spec=spec, steps=steps)
+
+
+def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+    """Score by the sum of 1/(k + rank) over the arms that found the record, and with priors."""
+    return rank_steps(candidates, query, spec).scores()
+
+
+def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+    """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours, and with priors."""
+    return blend_steps(candidates, query, spec).scores()
+
+
+def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
+    """Return the scores by meaning; a record whose vector is still to come has that of its words."""
+    scores = over_best(cosines)
+    return scores if candidates.awaiting is None else np.where(candidates.awaiting, candidates.lexical, scores)
+
+
+def _arm_weights(candidates: Candidates, spec: SearchSpec) -> tuple[float, float]:
+    """Return the weights of words and of meaning, whose sum is 1."""
+    by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
+    both = (by_words + spec.vector_weight) or 1.0
+    return by_words / both, spec.vector_weight / both
+
+
+def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:
+    """Return the query moved towards the mean of the best answers (Rocchio's feedback)."""
+    best = np.argsort(-scores, kind="stable")[: spec.feedback_records]
+    moved = query + spec.feedback_weight * candidates.vectors[best].mean(axis=0)
+    unit: Vector = moved / max(float(np.linalg.norm(moved)), 1e-12)
+    return unit
+
+
+def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Floats:
+    """Mix into each of the best scores a share of its nearest neighbours' among them, weighted by squared cosine."""
+    best = np.argsort(-scores, kind="stable")[: spec.smoothing_depth]
+    if len(best) < 2:
+        return scores
+    vectors = candidates.vectors[best]
+    near = vectors @ vectors.T
+    near.ravel()[:: len(best) + 1] = -1.0  # its own diagonal; `fill_diagonal` takes as long as the product
+    count = min(spec.smoothing_neighbours, len(best) - 1)
+    neighbours = np.argpartition(-near, count - 1, axis=1)[:, :count]
+    weights = np.maximum(np.take_along_axis(near, neighbours, axis=1), 0.0) ** 2
+    spread = _spread(scores[best])
+    means = (weights * spread[neighbours]).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-12)
+    if candidates.awaiting is not None:
+        means = np.where(candidates.awaiting[best], spread, means)
+    smoothed = scores * 0.0
+    floor = scores[best].min()
+    mixed = (1 - spec.smoothing_weight) * spread + spec.smoothing_weight * means
+    smoothed[best] = floor + (1 - floor) * mixed
+    rest = np.setdiff1d(np.arange(len(scores)), best, assume_unique=True)
+    smoothed[rest] = np.minimum(scores[rest], floor) * (1 - 1e-9)
+    return smoothed
+
+
+def _spread(scores: Floats) -> Floats:
+    """Return the scores stretched to 0–1."""
+    low, high = scores.min(), scores.max()
+    return (scores - low) / (high - low) if high > low else np.ones(len(scores))
+
+
+STEPS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], FusionSteps]] = {
+    Fusion.BLEND: blend_steps,
+    Fusion.RRF: rank_steps,
+}
+FUSIONS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], Floats]] = {
+    Fusion.BLEND: blend,
+    Fusion.RRF: reciprocal_rank,
+}

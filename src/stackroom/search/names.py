@@ -1,0 +1,333 @@
+"""Resolving a typed name: the record it means, how sure that is, and the others it could mean.
+
+The names of the catalogue most like the typed one are compared with it (`text.names`). Of records that share a name,
+the one of which most is known is taken; of other spellings and parts of names, the likeliest. A name that is neither
+exact nor unique has the other records beside it, and one that is like no name has none.
+"""
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stackroom.catalogue.known import known_of
+from stackroom.catalogue.spec import CatalogueSpec, Role, texts_of
+from stackroom.model.hits import TitleMatch
+from stackroom.model.record import DEFAULT_KIND, Key, Record
+from stackroom.model.scope import Scope
+from stackroom.search.ids import find_by_id
+from stackroom.search.series import same_franchise, work_of
+from stackroom.shelf.port import ShelfReader
+from stackroom.text.messages import quoted
+from stackroom.text.names import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, MatchedBy, NameMatch, TypedName
+from stackroom.text.normalise import fold_name
+from stackroom.text.query import analyse_query
+
+NAMES_TRIED = 25
+"""The number of records with similar names that are compared."""
+
+ALIKE_FLOOR = 0.6
+"""The similarity of letters below which a name is not compared."""
+
+SPELT_TRIED = 8
+"""The number of names that are compared before those that only have the typed words."""
+
+WORDS_TRIED = 40
+"""The number of records with the typed words that are compared."""
+
+EXACT = (MatchedBy.ID, MatchedBy.TITLE, MatchedBy.ALTERNATIVE)
+HOW_MATCHED = {
+    MatchedBy.ID: "its id",
+    MatchedBy.TITLE: "its title, which others may mean too",
+    MatchedBy.ALTERNATIVE: "an alternative title, which others may mean too",
+    MatchedBy.SPELLING: "another spelling",
+    MatchedBy.PART: "a part of its name",
+    MatchedBy.HINT: "a part of its name",
+}
+PARTS = (MatchedBy.PART, MatchedBy.HINT)
+SAME = 0.999
+OTHERS = 5
+"""The number of other records that are named."""
+
+OWN_TITLE = 0.12
+"""The share of prominence by which a record's own title outweighs an alternative one."""
+
+OBSCURE = 0.45
+"""The prominence below which a record with exactly this name may not be the one that is meant."""
+
+WELL_KNOWN = 0.72
+"""The prominence from which a single misspelt word is taken for the name of a record, where specs say what is known."""
+
+BETTER_KNOWN = 0.05
+"""The difference in prominence from which another record is named beside the only one with exactly this name."""
+
+PROMINENCE_WEIGHT = 0.1
+"""The weight of prominence between records with names about as like the typed one."""
+
+NEAR = 0.13
+"""The distance to the best within which another record is named beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameCandidate:
+    """A record that a typed name could mean."""
+
+    key: Key
+    record: Record
+    title: str
+    label: str
+    """Its title, what tells it apart (form, time, id), and the name that matched where that is another."""
+    by: MatchedBy
+    likeness: float
+    prominence: float
+
+    @property
+    def rank(self) -> float:
+        """Likeness, and a little of how much is known."""
+        return self.likeness + PROMINENCE_WEIGHT * self.prominence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameChoice:
+    """The record that a typed name was resolved to, if any, how sure that is, and what else it could have been."""
+
+    asked: str
+    key: Key | None = None
+    record: Record | None = None
+    title: str = ""
+    label: str = ""
+    """The title, and what tells the record apart: form, time, id."""
+    by: MatchedBy | None = None
+    likeness: float = 0.0
+    sureness: float = 0.0
+    """How sure it is that this record is meant, 0–1; 1 for an id or the only record with exactly this title."""
+    others: tuple[NameCandidate, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is an id, or the only record with exactly this name."""
+        return self.by in EXACT and not self.others
+
+    @property
+    def doubt(self) -> str:
+        """How the name was matched, how sure that is, and what else it could be; empty where it is certain."""
+        if self.is_certain or self.by is None:
+            return ""
+        other = f"; it could also be {' or '.join(self.suggestions)}" if self.others else ""
+        return f"by {HOW_MATCHED[self.by]}, confidence {self.sureness:.2f}{other}"
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """The other records, each by its title and what tells it apart."""
+        return tuple(quoted(one.label) for one in self.others)
+
+
+def resolve_name(
+    reader: ShelfReader, spec: CatalogueSpec, text: str, *, scope: Scope, catalogue: str = ""
+) -> NameChoice:
+    """Return the record that a typed name or id most likely means, with the others that it could mean."""
+    key = None if scope.conditions else find_by_id(reader, text, scope=scope, catalogue=catalogue)
+    record = None if key is None else reader.fetch([key], scope=scope).get(key)
+    if key is not None and record is not None:
+        return choice_of(spec, text, key, record)
+    return _by_name(reader, spec, text, scope)
+
+
+def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> NameChoice:
+    """Return the choice of a record that was named by its id."""
+    title = spec.title_of(record)
+    return NameChoice(asked=asked, key=key, record=record, title=title, by=MatchedBy.ID, likeness=1.0, sureness=1.0)
+
+
+def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> NameChoice:
+    typed = TypedName(text=text)
+    if not typed.spellings:
+        return NameChoice(asked=text)
+    alike = reader.titles_like(text, scope=scope, limit=NAMES_TRIED)
+    if namesakes := _namesakes(reader, spec, typed, alike, scope):
+        return _exact(reader, spec, typed, namesakes, scope)
+    likely = [match.key for match in alike if match.likeness >= ALIKE_FLOOR]
+    spelt = _candidates(reader, spec, typed, likely[:SPELT_TRIED], scope)
+    if any(_is_likely(spec, typed, one) and one.by is MatchedBy.SPELLING for one in spelt):
+        return _near(spec, typed, spelt)
+    return _near(
+        spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, spec, text, scope)], scope)
+    )
+
+
+def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
+    """Return the records that have exactly this name."""
+    alike = reader.titles_like(name, scope=scope, limit=NAMES_TRIED)
+    return _namesakes(reader, spec, TypedName(text=name), alike, scope)
+
+
+def _namesakes(
+    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, alike: Sequence[TitleMatch], scope: Scope
+) -> list[NameCandidate]:
+    """Return those of the records with similar names that have exactly the typed one."""
+    same = [match.key for match in alike if match.likeness >= SAME]
+    return [one for one in _candidates(reader, spec, typed, same, scope) if one.by in EXACT]
+
+
+def describe(spec: CatalogueSpec, record: Record) -> str:
+    """Return a record's title with what tells it apart: its form, its time and its id."""
+    form = spec.recommend.format.fields if spec.recommend else ()
+    time = spec.field_with_role(Role.TIME)
+    told = [record.kind if record.kind != DEFAULT_KIND else "", *(_told(record, name) for name in form[:1])]
+    told.append(_told(record, time.name) if time else "")
+    return f"{spec.title_of(record)} ({', '.join([*filter(None, told), record.id])})"
+
+
+def prominence_of(spec: CatalogueSpec, record: Record) -> float:
+    """Return how likely a record is the one that people mean by a name it shares with others, 0–1.
+
+    It grows with how much is known of it, its names, its length and the records that it is related to: a series rather
+    than its pilot.
+    """
+    related = spec.recommend.related.field if spec.recommend else ""
+    length = spec.preferences.length
+    parts = [
+        (0.4, known_of(spec, record)),
+        (0.25, _magnitude(len(spec.names_of(record)), 30)),
+        (0.2, _magnitude(_number(record, length.field if length else ""), 25)),
+        (0.15, _magnitude(len(texts_of(record.get(related))), 40)),
+    ]
+    return sum(weight * share for weight, share in parts)
+
+
+def _told(record: Record, field: str) -> str:
+    return ", ".join(texts_of(record.get(field)))
+
+
+def _number(record: Record, field: str) -> float:
+    value = record.get(field) if field else None
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _magnitude(number: float, full: float) -> float:
+    return min(1.0, math.log1p(max(0.0, number)) / math.log1p(full))
+
+
+def _with_words(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> list[Key]:
+    """Return the records with the typed words; in names alone, where these are searched apart from other text."""
+    search = reader.with_names if spec.fields_searched_as_names else reader.lexical
+    found = search(analyse_query(text, synonyms={}), scope=scope, limit=WORDS_TRIED)
+    return [Key(key) for key in found.keys.tolist()]
+
+
+def _candidates(
+    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, keys: Iterable[Key], scope: Scope
+) -> list[NameCandidate]:
+    """Return the records that have a name like the typed one, the likeliest first."""
+    records = reader.fetch(list(dict.fromkeys(keys)), scope=scope)
+    matches = {key: typed.match(spec.names_of(record)) for key, record in records.items()}
+    found = [_candidate(spec, key, records[key], match) for key, match in matches.items() if match]
+    return sorted(found, key=lambda one: (-one.rank, one.record.id))
+
+
+def _candidate(spec: CatalogueSpec, key: Key, record: Record, match: NameMatch) -> NameCandidate:
+    return NameCandidate(
+        key=key,
+        record=record,
+        title=spec.title_of(record),
+        label=_label(spec, record, match),
+        by=match.by,
+        likeness=match.likeness,
+        prominence=prominence_of(spec, record),
+    )
+
+
+def _label(spec: CatalogueSpec, record: Record, match: NameMatch) -> str:
+    other = match.name if fold_name(match.name) != fold_name(spec.title_of(record)) else ""
+    return html.unescape(describe(spec, record) + (f", also called {other}" if other else ""))
+
+
+def _exact(
+    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, namesakes: Sequence[NameCandidate], scope: Scope
+) -> NameChoice:
+    """Choose among records with exactly this name: the one of which most is known."""
+    best, *others = sorted(namesakes, key=lambda one: (-_standing(one), one.record.id))
+    if others:
+        return _choice(typed, best, others, sureness=min(0.9, 0.5 + _standing(best) - _standing(others[0])))
+    better = _better_known(reader, spec, typed, best, scope)
+    certainty = 1.0 if best.by is MatchedBy.TITLE else 0.97
+    return _choice(typed, best, better, sureness=0.6 if better else certainty)
+
+
+def _better_known(
+    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, best: NameCandidate, scope: Scope
+) -> list[NameCandidate]:
+    """Return the better known records that the only one with this name may be mistaken for.
+
+    Those are records with its title, where an alternative matched, and records with the typed words, where it is
+    obscure.
+    """
+    found: list[NameCandidate] = []
+    if best.by is MatchedBy.ALTERNATIVE:
+        alike = reader.titles_like(best.title, scope=scope, limit=OTHERS)
+        same = [match.key for match in alike if match.likeness >= SAME]
+        found += _candidates(reader, spec, TypedName(text=best.title), same, scope) if len(same) > 1 else ()
+    if spec.known and best.prominence < OBSCURE:
+        found += _candidates(reader, spec, typed, _with_words(reader, spec, typed.text, scope), scope)
+    better = {one.key: one for one in found if one.prominence > best.prominence + BETTER_KNOWN}
+    return list(better.values())
+
+
+def _standing(one: NameCandidate) -> float:
+    return one.prominence + (OWN_TITLE if one.by is MatchedBy.TITLE else 0.0)
+
+
+def _near(spec: CatalogueSpec, typed: TypedName, found: Sequence[NameCandidate]) -> NameChoice:
+    """Choose among other spellings and names with the typed words; take none where all are unlikely."""
+    best = next((one for one in found if _is_likely(spec, typed, one)), None) or _only_hint(spec, typed, found)
+    if best is None:
+        return NameChoice(asked=typed.text, others=tuple(found[:OTHERS]))
+    rest = [one for one in found if one is not best]
+    near = [one for one in rest if one.rank >= best.rank - NEAR]
+    rivals = [one for one in near if not _are_one_series(spec, best, one)]
+    if best.by is MatchedBy.PART and len(typed.words) == 1:
+        rivals = [one for one in rest if one.by in PARTS and not _are_one_series(spec, best, one)]
+    if best.by is MatchedBy.PART and rivals:
+        return NameChoice(asked=typed.text, others=tuple(found[:OTHERS]))
+    steepness = 1.2 if best.by in PARTS else 1.6
+    sureness = steepness * (best.likeness - 0.5) - (0.15 if rivals else 0)
+    return _choice(typed, best, near or rest, sureness=max(0.1, min(0.9, sureness)))
+
+
+def _only_hint(spec: CatalogueSpec, typed: TypedName, found: Sequence[NameCandidate]) -> NameCandidate | None:
+    """Return a well-known record with a small part of its name typed, where no other series has that part."""
+    hints = [one for one in found if one.by is MatchedBy.HINT]
+    if not hints or len(typed.plain) < FEWEST_MISSPELT or not _is_well_known(spec, hints[0]):
+        return None
+    return hints[0] if all(_are_one_series(spec, hints[0], one) for one in found[1:]) else None
+
+
+def _is_likely(spec: CatalogueSpec, typed: TypedName, one: NameCandidate) -> bool:
+    """Tell whether a record is taken; a single misspelt word only for a well-known one."""
+    if one.by in PARTS:
+        return one.by is MatchedBy.PART
+    is_long = len(typed.words) > 1 or one.likeness >= BARE_LIKENESS
+    return one.likeness >= ALIKE and (is_long or _is_well_known(spec, one))
+
+
+def _is_well_known(spec: CatalogueSpec, one: NameCandidate) -> bool:
+    """Tell whether much is known of a record; of all, where the spec does not say what is known."""
+    return not spec.known or one.prominence >= WELL_KNOWN
+
+
+def _are_one_series(spec: CatalogueSpec, one: NameCandidate, other: NameCandidate) -> bool:
+    return same_franchise(work_of(one.record, spec), work_of(other.record, spec))
+
+
+def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidate], *, sureness: float) -> NameChoice:
+    return NameChoice(
+        asked=typed.text,
+        key=best.key,
+        record=best.record,
+        title=best.title,
+        label=quoted(best.label),
+        by=best.by,
+        likeness=best.likeness,
+        sureness=round(sureness, 2),
+        others=tuple(others[:OTHERS]),
+    )

@@ -1,0 +1,350 @@
+"""A search, end to end, over one view of a shelf."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from stackroom.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError
+from stackroom.model.hits import FOUND_BY_MEANING, Ranking, SearchMode, SearchPage, build_ranking
+from stackroom.model.record import Key
+from stackroom.model.scope import KNOWN_FIELD, WHOLE, Scope
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.search.calibrate import Calibration
+from stackroom.search.candidates import Candidates, Floats, Keys, candidate_keys, line_up
+from stackroom.search.evidence import WeighedEvidence, count_with_evidence, weigh_evidence
+from stackroom.search.fuse import STEPS
+from stackroom.search.name_arm import find_names
+from stackroom.search.ranked import Ranked, RankedKey, rank_rows, rows_for
+from stackroom.search.trace import Trace
+from stackroom.search.values import field_values
+from stackroom.search.words import WeighedWords, weigh_words
+from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.terms import term_of
+from stackroom.text.normalise import clean
+from stackroom.text.places import hide_places
+from stackroom.text.query import MAX_CHARS, TextQuery, analyse_query
+
+logger = logging.getLogger(__name__)
+
+FoundT = TypeVar("FoundT")
+
+RERANK_CHARS = 1_000
+DEEPER = 3
+"""Where as many hits are wanted as a ranking contributes, this many times as many: the last ones are often in both."""
+ARMS_AT_ONCE = 4
+
+ARMS_APART_ABOVE = 200_000
+"""In a smaller catalogue, a second thread costs more than it saves."""
+
+
+def share_of_named(
+    reader: ShelfReader, spec: CatalogueSpec, text: str, keys: Sequence[Key], *, fields: Sequence[str]
+) -> Floats:
+    """Return for each record the share of the values named by the text that it has; zeros where none is named."""
+    named = 0
+    shares = np.zeros(len(keys))
+    for name in fields:
+        matches = field_values(reader, spec, name).named_in(text)
+        wanted = {term_of(match.value) for match in matches}
+        if wanted and keys:
+            named += len(wanted)
+            shares += [len(wanted & there) for there in reader.terms(name, keys)]
+    return shares / named if named else shares
+
+
+class Reranker(Protocol):
+    """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
+
+    depth: int
+    """The number of best hits to rescore."""
+    failures: int
+    """The number of failures so far."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """Return one score per text, higher is better, or None on failure or timeout."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryVector:
+    """The query's vector, or the reason why there is none."""
+
+    vector: Vector | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searcher:
+    """Searches one catalogue."""
+
+    spec: CatalogueSpec
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    calibration: Calibration | None = None
+    """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
+    find_calibration: Callable[[ModelId | None], Calibration | None] | None = None
+    """Returns the calibration for vectors of a model, which may change while it is served; replaces `calibration`."""
+    override: SearchSpec | None = None
+    """Replaces the search section of the catalogue's spec."""
+    find_tuned: Callable[[], SearchSpec | None] | None = None
+    """Returns the search section with tuned weights, which may change while it is served; None where none were."""
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
+    """Runs the vector and title arms of a large catalogue beside the lexical arm."""
+
+    def calibration_of(self, model: ModelId | None) -> Calibration | None:
+        """Return the calibration for vectors of a model."""
+        return self.find_calibration(model) if self.find_calibration else self.calibration
+
+    @property
+    def search_spec(self) -> SearchSpec:
+        """The search section in force."""
+        return self.override or (self.find_tuned() if self.find_tuned else None) or self.spec.search
+
+    def search(
+        self,
+        reader: ShelfReader,
+        text: str,
+        *,
+        scope: Scope,
+        limit: int,
+        query_vector: QueryVector | None = None,
+        explain: bool = False,
+    ) -> SearchPage:
+        """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
+
+        `query_vector` is what `embed` gave for this text, where it is known already.
+        """
+        ranked = self.rank(reader, text, scope=scope, limit=limit, query_vector=query_vector)
+        return ranked.page(limit, explain=explain)
+
+    def rank(
+        self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
+    ) -> Ranked:
+        """Search without fetching the records, for callers that look at more hits than they show."""
+        asked = clean(text[:MAX_CHARS])
+        query = analyse_query(asked, synonyms=self.spec.synonyms)
+        return self.rank_with(reader, asked, query, query_vector or self.embed(reader, text), scope=scope, limit=limit)
+
+    def embed(self, reader: ShelfReader, text: str) -> QueryVector:
+        """Return the vector of a query for this catalogue, or the reason why there is none."""
+        return embed_query(self.embedder, reader, clean(text[:MAX_CHARS]))
+
+    def find_candidates(
+        self, reader: ShelfReader, text: str, query_vector: QueryVector, *, scope: Scope, limit: int
+    ) -> Candidates:
+        """Return what the arms find for a query, not yet scored: for callers that score it in several ways."""
+        asked = clean(text[:MAX_CHARS])
+        query = analyse_query(asked, synonyms=self.spec.synonyms)
+        words = weigh_words(reader, analyse_query(asked, synonyms={}), scope.visibility)
+        return self._find(reader, asked, query, words, query_vector, scope=scope, depth=self._depth(limit))
+
+    def search_with(
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
+    ) -> SearchPage:
+        """Search with an analysed and embedded query."""
+        return self.rank_with(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
+
+    def rank_with(
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
+    ) -> Ranked:
+        """Search with an analysed and embedded query, without fetching the records."""
+        wanted = max(limit, self.reranker.depth if self.reranker else 0)
+        trace = self._trace(reader, text, query, query_vector, scope=scope, depth=self._depth(wanted))
+        candidates, scores, strengths = trace.candidates, trace.scores, trace.evidence.strengths()
+        ranked = Ranked(
+            ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
+            total_matches=count_with_evidence(strengths),
+            mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
+            degraded=query_vector.problem or reader.stale or about_awaited_vectors(reader),
+            reader=reader,
+            scope=scope,
+            spec=self.spec,
+            trace=trace,
+        )
+        return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
+
+    def _trace(
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, depth: int
+    ) -> Trace:
+        """Run the arms, weigh what they found, and fuse it."""
+        words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
+        candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=depth)
+        fusion = STEPS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
+        return Trace(
+            text=text,
+            query=query,
+            words=words,
+            vector=query_vector.vector,
+            candidates=candidates,
+            evidence=self._weigh(reader, candidates, words),
+            fusion=fusion,
+            scores=fusion.scores(),
+            depth=depth,
+        )
+
+    def weigh_one(self, reader: ShelfReader, trace: Trace, key: Key) -> WeighedEvidence:
+        """Weigh the evidence for one record that no arm of a search has found."""
+        score = float(reader.term_scores(trace.query, [key]).sum())
+        none = build_ranking((), (), limit=0)
+        lexical = build_ranking([key], [score], limit=1) if score > 0 else none
+        keys = np.array([key], dtype=np.int64)
+        one = self._line_up(
+            reader,
+            trace.text,
+            trace.words,
+            vector=trace.vector,
+            keys=keys,
+            lexical=lexical,
+            names={},
+            nearest=none,
+        )
+        return self._weigh(reader, one, trace.words)
+
+    def _weigh(self, reader: ShelfReader, candidates: Candidates, words: WeighedWords) -> WeighedEvidence:
+        calibration = self.calibration_of(reader.model)
+        return weigh_evidence(candidates, words, calibration, record_count=reader.count(WHOLE))
+
+    def _depth(self, wanted: int) -> int:
+        """Return how many records each ranking contributes; the same for all pages of an ordinary search."""
+        depth = self.search_spec.depth
+        return depth if wanted < depth else DEEPER * wanted
+
+    def _find(
+        self,
+        reader: ShelfReader,
+        text: str,
+        query: TextQuery,
+        words: WeighedWords,
+        query_vector: QueryVector,
+        *,
+        scope: Scope,
+        depth: int,
+    ) -> Candidates:
+        """Run the arms and line up what they found."""
+        beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
+        vector_arm = beside(_nearest, reader, query_vector, scope, depth)
+        lexical = reader.lexical(query, scope=scope, limit=depth)
+        names = find_names(reader, self.spec, text, words, lexical=lexical, scope=scope)
+        nearest = vector_arm.result()
+        keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
+        return self._line_up(
+            reader,
+            text,
+            words,
+            vector=query_vector.vector,
+            keys=keys,
+            lexical=lexical,
+            names=names,
+            nearest=nearest,
+        )
+
+    def _line_up(
+        self,
+        reader: ShelfReader,
+        text: str,
+        words: WeighedWords,
+        *,
+        vector: Vector | None,
+        keys: Keys,
+        lexical: Ranking,
+        names: Mapping[Key, float],
+        nearest: Ranking,
+    ) -> Candidates:
+        found = keys.tolist()
+        known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
+        return line_up(
+            keys,
+            lexical=lexical,
+            names=names,
+            nearest=nearest,
+            vectors=self._trusted_vectors(reader, found, known, vector),
+            query=vector,
+            known=known,
+            named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
+            full_score=words.total,
+            some_await_vectors=reader.awaiting_vectors > 0,
+        )
+
+    def _trusted_vectors(
+        self, reader: ShelfReader, keys: Sequence[Key], known: Floats, vector: Vector | None
+    ) -> Vector:
+        """Return the records' vectors, shortened where little is known: to a text of few words any query is near."""
+        if vector is None:
+            return np.zeros((len(keys), 0), np.float32)
+        discount = self.search_spec.little_known_discount if self.spec.known else 0.0
+        vectors = reader.vectors(keys)
+        return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
+
+
+def about_awaited_vectors(reader: ShelfReader) -> str | None:
+    """Return which part of the records can be found by meaning, while the others are being embedded."""
+    if not reader.awaiting_vectors:
+        return None
+    records = reader.count(WHOLE)
+    return f"{100 * (records - reader.awaiting_vectors) // max(records, 1)} % of the records {FOUND_BY_MEANING}"
+
+
+def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
+    """Return the query's vector, or the reason why the search is lexical only."""
+    if reader.model is None:
+        return QueryVector(vector=None, problem="the catalogue has no vectors")
+    if embedder is None:
+        return QueryVector(vector=None, problem="no embedder is configured")
+    if embedder.model != reader.model:
+        problem = (
+            f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}; install that model: "
+            f"stackroom model pull {reader.model.name} --from FOLDER, or set its embedder"
+        )
+        return QueryVector(vector=None, problem=problem)
+    try:
+        return QueryVector(vector=embedder.embed_query(text))
+    except ExpectedError as error:
+        logger.warning("vector search is off: %s", error.full_message)
+        return QueryVector(vector=None, problem=hide_places(error.message))
+
+
+def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
+    """Call in this thread; a stand-in for a pool's `submit`."""
+    future: Future[FoundT] = Future()
+    future.set_result(call(*arguments))
+    return future
+
+
+def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth: int) -> Ranking:
+    if query_vector.vector is None:
+        return build_ranking((), (), limit=0)
+    return reader.nearest(query_vector.vector[None, :], scope=scope, limit=depth)[0]
+
+
+def best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
+    """Return the rows of the best scores, ties broken by record id."""
+    order = np.argsort(-scores, kind="stable")
+    if len(order) > limit:
+        order = order[scores[order] >= scores[order[limit - 1]]]
+    tied = len(np.unique(scores[order])) < len(order)
+    rows: list[int] = order.tolist()
+    if tied:
+        ids = dict(zip(rows, reader.ids(candidates.keys[rows].tolist()), strict=True))
+        rows.sort(key=lambda row: (-scores[row], ids[row]))
+    return rows[:limit]
+
+
+def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
+    """Reorder the first hits by the reranker's scores; keep the order where it fails."""
+    hits = ranked.read(ranked.ranking[: reranker.depth])
+    texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
+    scores = reranker.scores(text, texts) if hits else None
+    if scores is None:
+        return ranked
+    first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
+    order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
+    again = [first[index]._replace(reasons={**first[index].reasons, "rerank": scores[index]}) for index in order]
+    return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))

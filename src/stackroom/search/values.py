@@ -1,0 +1,226 @@
+"""The values of a field that a catalogue really has, by every spelling that names them.
+
+"Slice-of-life", "scifi" and "vampires" name values as much as the spellings that records have. Case, accents, hyphens,
+plural and the synonyms of `[values.FIELD]` are exact spellings; a slip of the fingers is corrected, and said to be.
+Filters, browse, preferences and searches share this table.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.hits import FacetCount
+from stackroom.model.scope import SEES_EVERYTHING, Scope, Visibility
+from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.terms import term_of
+from stackroom.text.cells import read_boolean
+from stackroom.text.normalise import clean, like_words
+from stackroom.text.spellings import NEAR, Word, corrected, joined_key, likeness, spelling_key, words_of
+
+MOST_ANSWERS = 8
+"""The most values of a field of yes and no, in all their spellings."""
+KEPT_FIELDS = 32
+"""The fields whose values are kept for a snapshot, over all callers."""
+
+
+class ValueMatch(NamedTuple):
+    """A value, and the words that named it. `is_exact`: by itself or a synonym; else by a corrected spelling."""
+
+    value: str
+    asked: str
+    is_exact: bool
+
+    @property
+    def is_as_written(self) -> bool:
+        """Whether it was named as records have it, but for case."""
+        return term_of(self.asked) == term_of(self.value)
+
+
+class FieldValues:
+    """The values of one field, with the number of records that have each, by every spelling.
+
+    Values that a spec declares and no record has are known too, with a count of 0. What records have goes before
+    what a spec declares, and a frequent value before a rare one of the same spelling.
+    """
+
+    def __init__(
+        self,
+        facets: Iterable[FacetCount],
+        *,
+        synonyms: Mapping[str, Sequence[str]] | None = None,
+        declared: Sequence[str] = (),
+    ) -> None:
+        self._synonyms = synonyms or {}
+        self.counts: dict[str, int] = {}
+        """The values that records have, most frequent first, with the number of records."""
+        for facet in facets:
+            self.counts[facet.value] = self.counts.get(facet.value, 0) + facet.count
+        self._choices = tuple(declared)
+
+    @property
+    def known(self) -> list[str]:
+        """The values, those of records first, then those that the spec declares for the field."""
+        return list(dict.fromkeys((*self.counts, *self._choices)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of the field's values."""
+        return not self.counts and not self._choices
+
+    def count_of(self, value: str) -> int:
+        """Return how many records have a value."""
+        return self.counts.get(value, 0)
+
+    def find(self, text: str) -> ValueMatch | None:
+        """Return the value that a text names, by its own spelling, a synonym, or else a spelling that is near one."""
+        asked = text.strip()
+        exact = self._by_term.get(term_of(asked)) or self._find_by_key(spelling_key(asked)) or self._answer(asked)
+        if exact is not None:
+            return ValueMatch(exact, asked, True)
+        near = self._corrected(joined_key(spelling_key(asked)))
+        return ValueMatch(near, asked, False) if near is not None else None
+
+    def near(self, text: str, *, limit: int = 3) -> list[str]:
+        """Return the values spelt most like a text, best first; none where nothing is alike."""
+        asked = spelling_key(text)
+        best: dict[str, float] = {}
+        for key, value in self._by_key.items():
+            if self.count_of(value) and (alike := likeness(asked, key)) >= NEAR:
+                best[value] = max(alike, best.get(value, 0.0))
+        return sorted(best, key=lambda value: (-best[value], -self.counts[value], value))[:limit]
+
+    def matching(self, text: str) -> list[str]:
+        """Return the values to show to someone who looks for a text: those with its words, spelt like it, or meant."""
+        meant = self.find(text)
+        found = [meant.value] if meant and self.count_of(meant.value) else []
+        return list(dict.fromkeys([*found, *like_words(text, self.counts)]))
+
+    def named_in(self, text: str) -> list[ValueMatch]:
+        """Return the values that a sentence names and records have, in its order; of overlapping names the longest."""
+        cleaned = clean(text)
+        words = words_of(cleaned)
+        found: dict[int, ValueMatch] = {}
+        free = [True] * len(words)
+        for size in range(min(self._longest_name, len(words)), 0, -1):
+            for start in range(len(words) - size + 1):
+                value = self._named_by(words[start : start + size]) if all(free[start : start + size]) else None
+                if value is not None:
+                    asked = cleaned[words[start].start : words[start + size - 1].end]
+                    found[start] = ValueMatch(value, asked, True)
+                    free[start : start + size] = [False] * size
+        return [found[start] for start in sorted(found)]
+
+    def _answer(self, asked: str) -> str | None:
+        """Return the value that says yes or no as a text does, where every value says one of them."""
+        answer = read_boolean(asked) if len(self.known) <= MOST_ANSWERS else None
+        return None if answer is None else self._answers.get(answer)
+
+    @cached_property
+    def _answers(self) -> dict[bool | None, str]:
+        """Yes and no → the most frequent value that says it; nothing where a value says neither."""
+        answers: dict[bool | None, str] = {}
+        for value in self.known:
+            answers.setdefault(read_boolean(value), value)
+        return {} if None in answers else answers
+
+    @cached_property
+    def spellings(self) -> Mapping[str, str]:
+        """Lower-case spellings, as records and the spec write them → the value, of values that records have."""
+        return {spelling: value for spelling, value in self._by_term.items() if self.count_of(value)}
+
+    @cached_property
+    def _by_term(self) -> dict[str, str]:
+        """Folded spelling → value."""
+        return self._table(term_of)
+
+    @cached_property
+    def _by_key(self) -> dict[str, str]:
+        return {key: value for key, value in self._table(spelling_key).items() if key}
+
+    @cached_property
+    def _by_joined(self) -> dict[str, str]:
+        table: dict[str, str] = {}
+        for key, value in self._by_key.items():
+            table.setdefault(joined_key(key), value)
+        return table
+
+    @cached_property
+    def _longest_name(self) -> int:
+        return max((len(key.split()) for key in self._by_key), default=0)
+
+    def _table(self, form: Callable[[str], str]) -> dict[str, str]:
+        """Return the value of each spelling in a form: of those that records have first, then by declared words."""
+        table: dict[str, str] = {}
+        for value in self.counts:
+            table.setdefault(form(value), value)
+        for value, words in self._synonyms.items():
+            group = [form(spelling) for spelling in (value, *words)]
+            meant = table.get(group[0]) or self._most_frequent(table[one] for one in group if one in table) or value
+            for spelling in group:
+                table.setdefault(spelling, meant)
+        for value in self._choices:
+            table.setdefault(form(value), value)
+        return table
+
+    def _most_frequent(self, values: Iterable[str]) -> str | None:
+        return max((value for value in values if self.count_of(value)), key=self.count_of, default=None)
+
+    def _find_by_key(self, key: str) -> str | None:
+        return self._by_key.get(key) or self._by_joined.get(joined_key(key)) if key else None
+
+    def _named_by(self, words: Sequence[Word]) -> str | None:
+        value = self._find_by_key(" ".join(word.key for word in words))
+        return value if value is not None and self.count_of(value) else None
+
+    def _corrected(self, joined: str) -> str | None:
+        """Return the one value that a misspelt key means; None where none is near, or several are equally near."""
+        near = {self._by_joined[one] for one in corrected(joined, self._by_joined)}
+        return near.pop() if len(near) == 1 else None
+
+
+def field_values(
+    reader: ShelfReader, spec: CatalogueSpec, field: str, *, visibility: Visibility = SEES_EVERYTHING
+) -> FieldValues:
+    """Return the values of a field over the records that a caller may see; counted once for each snapshot."""
+    return _KEPT.get(reader, spec, field, visibility)
+
+
+class _KeptValues:
+    """The values of fields, as long as the snapshot that they were counted in lives."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, dict[tuple[str, frozenset[str] | None], FieldValues]] = {}
+        self._guard = threading.Lock()
+
+    def get(self, reader: ShelfReader, spec: CatalogueSpec, field: str, visibility: Visibility) -> FieldValues:
+        """Return the values of a field, counted where they are not at hand."""
+        asked = field, visibility.audiences
+        with self._guard:
+            kept = self._of_snapshot(reader)
+        if asked not in kept:
+            counted = _counted(reader, spec, field, visibility)
+            with self._guard:
+                if len(kept) >= KEPT_FIELDS:
+                    kept.clear()
+                kept[asked] = counted
+            return counted
+        return kept[asked]
+
+    def _of_snapshot(self, reader: ShelfReader) -> dict[tuple[str, frozenset[str] | None], FieldValues]:
+        """Return the values kept for a snapshot; they are dropped with it, before its identity can be another's."""
+        if id(reader) not in self._kept:
+            self._kept[id(reader)] = {}
+            weakref.finalize(reader, self._kept.pop, id(reader), None)
+        return self._kept[id(reader)]
+
+
+_KEPT = _KeptValues()
+
+
+def _counted(reader: ShelfReader, spec: CatalogueSpec, field: str, visibility: Visibility) -> FieldValues:
+    declared = spec.fields[field].values if field in spec.fields else spec.kinds
+    facets = reader.facets(field, scope=Scope(visibility=visibility))
+    return FieldValues(facets, synonyms=spec.other_words.get(field), declared=declared)

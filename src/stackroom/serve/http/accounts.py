@@ -1,0 +1,313 @@
+"""Logging in and out, and the caller's account and password.
+
+Every operation goes through the gate, so that it is limited and audited like any call. Passwords and secrets are in no
+audit entry and in no message.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from pydantic import Field, StringConstraints
+from starlette.responses import Response
+
+from stackroom.control.accounts.credentials import PREFIXES, Credential
+from stackroom.control.accounts.users import User
+from stackroom.control.control import Control
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    RateLimitedError,
+    UnauthenticatedError,
+)
+from stackroom.gate.gate import CallContext
+from stackroom.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
+from stackroom.serve.http.authenticate import COOKIE, find_secret
+from stackroom.serve.http.bodies import SMALL_BODY
+from stackroom.serve.http.endpoints import ServerRequest, base_url
+from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
+from stackroom.serve.http.service import Service
+from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec
+
+LONGEST_PASSWORD = 1024
+LONGEST_NAME = 256
+WRONG_PAIR = "the name or the password is not right"
+
+ResultT = TypeVar("ResultT")
+Password = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PASSWORD)]
+
+
+class LoginParams(BodyParams):
+    """A name and a password."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="the user's name")
+    password: Password = Field(description="the password, or the one-time secret")
+
+
+class PasswordParams(BodyParams):
+    """A new password."""
+
+    password: Password = Field(description="the new password, 8 characters or more")
+    current_password: Password | None = Field(
+        default=None, description="the current password; needed unless there is none yet"
+    )
+
+
+class SessionResult(EndpointResult):
+    """A session that has begun."""
+
+    token: str
+    expires_at: datetime | None
+    user: str
+    must_change_password: bool
+
+
+class CredentialResult(EndpointResult):
+    """The credential that the caller sent."""
+
+    id: str
+    kind: str
+    name: str | None = Field(default=None, exclude_if=is_none)
+    scopes: list[str] | None
+    catalogues: list[str] | None
+    expires_at: datetime | None
+
+
+class MeResult(EndpointResult):
+    """The caller, and what they may do."""
+
+    name: str
+    roles: list[str]
+    permissions: list[str]
+    credential: CredentialResult | None
+    expires_at: datetime | None
+    quotas: dict[str, int] | None
+    must_change_password: bool
+
+
+class NewSession(NamedTuple):
+    """A session that has begun, with its secret."""
+
+    secret: str
+    credential: Credential
+    user: User
+
+
+def account_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints of the caller's own account."""
+    account = AccountEndpoints(service)
+    declare = partial(EndpointSpec, tag="account", needs_accounts=True, max_body_bytes=SMALL_BODY)
+    session = partial(declare, result=SessionResult, before_password=True)
+    return [
+        session(
+            "POST",
+            "/v1/login",
+            account.log_in,
+            body=LoginParams,
+            refusals=(401, 429, 503),
+            is_public=True,
+            operation="account/login",
+        ),
+        session("POST", "/v1/me/password", account.set_password, body=PasswordParams, refusals=(403, 409)),
+        declare("POST", "/v1/logout", account.log_out, status=204, refusals=(409,), before_password=True),
+        EndpointSpec("GET", "/v1/me", account.show_me, tag="account", result=MeResult, before_password=True),
+    ]
+
+
+class AccountEndpoints:
+    """Operations of a caller on their own account."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    @property
+    def _control(self) -> Control:
+        assert self._service.control is not None, "endpoints that need accounts are refused without them"
+        return self._service.control
+
+    async def log_in(self, request: ServerRequest) -> Response:
+        """Begin a session; its token is also set as a cookie."""
+        wanted: LoginParams = request.body
+        refusal = self._find_refusal(wanted.name, request)
+        context = CallContext(
+            principal=ANONYMOUS,
+            via="rest",
+            operation="account/login",
+            target=wanted.name,
+            parameters={"name": wanted.name},
+            cost=Cost.READ if refusal else Cost.WRITE,  # a throttled guess must not cost a write to the disk
+        )
+        session = await self._perform(context, lambda: self._enter(wanted, refusal))
+        self._control.login_limiter.note_success(session.user.name, _address_of(request))
+        return self._session_reply(request, session)
+
+    async def log_out(self, request: ServerRequest) -> Response:
+        """End the session."""
+        caller = request.caller.principal
+        secret = find_secret(request.http.headers) or ""
+        unlimited = replace(caller, quotas=None)
+        context = _context(unlimited, "logout", cost=Cost.WRITE)
+        await self._perform(context, lambda: self._leave(secret))
+        reply = Response(status_code=204, headers=NO_STORE)
+        reply.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_https(request))
+        return reply
+
+    async def show_me(self, request: ServerRequest) -> Response:
+        """Tell who the caller is and what they may do."""
+        identity, kind = request.identity, _kind(find_secret(request.http.headers))
+        context = _context(identity.principal, "me")
+        return model_reply(await self._perform(context, lambda: self._describe(identity, kind)))
+
+    async def set_password(self, request: ServerRequest) -> Response:
+        """Set the caller's password; every session of theirs ends, and a new one begins."""
+        principal = request.caller.principal
+        if request.identity.must_choose_password:
+            principal = replace(principal, quotas=None)  # it is all that they may do
+        context = _context(principal, "set_password", cost=Cost.WRITE)
+        return self._session_reply(
+            request, await self._perform(context, lambda: self._put_password(request, request.identity, request.body))
+        )
+
+    async def _perform(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
+        return await self._service.gate.perform(context, lambda _gate: work())
+
+    def _find_refusal(self, name: str, request: ServerRequest) -> RateLimitedError | None:
+        """Count an attempt to send a password; return the error where it is one too many."""
+        try:
+            self._control.login_limiter.require(name, _address_of(request))
+        except RateLimitedError as error:
+            return error
+        return None
+
+    def _enter(self, wanted: LoginParams, refusal: ExpectedError | None) -> NewSession:
+        if refusal:
+            raise refusal
+        user = self._control.accounts.check_login(wanted.name, wanted.password)
+        if user is None:
+            raise UnauthenticatedError(WRONG_PAIR)
+        issued = self._control.credentials.issue_session(user, must_choose_password=not user.has_password)
+        return NewSession(*issued, user)
+
+    def _leave(self, secret: str) -> None:
+        if _kind(secret) != "session":
+            raise ConflictError("this is no session but a token: DELETE /v1/tokens/ID revokes it")
+        self._control.credentials.revoke_secret(secret)
+
+    def _describe(self, identity: Identity, kind: str) -> MeResult:
+        principal = identity.principal
+        if self._service.control is None:
+            return _me(principal, roles=[], credential=None, must_change_password=False)
+        user = self._control.accounts.get_user(principal.name)
+        held = self._control.credentials.list_of(principal.name)
+        name = next((one.name for one in held if one.id == identity.credential_id), "")
+        credential = CredentialResult(
+            id=identity.credential_id,
+            kind=kind,
+            name=name or None,
+            scopes=_sorted(identity.scopes),
+            catalogues=_sorted(principal.visibility.only),
+            expires_at=identity.expires_at,
+        )
+        must_change = kind == "session" and _has_no_password(user)
+        return _me(principal, roles=list(user.roles), credential=credential, must_change_password=must_change)
+
+    def _put_password(self, request: ServerRequest, identity: Identity, wanted: PasswordParams) -> NewSession:
+        accounts = self._control.accounts
+        user = accounts.get_user(identity.principal.name)
+        if identity.must_choose_password:
+            accounts.choose_password(user.name, wanted.password)
+        else:
+            if user.has_password:
+                self._require_known(request, user.name, wanted.current_password)
+            accounts.set_password(identity.principal, user.name, wanted.password)
+        changed = accounts.get_user(user.name)
+        return NewSession(*self._control.credentials.issue_session(changed), changed)
+
+    def _require_known(self, request: ServerRequest, name: str, password: str | None) -> None:
+        if password is None:
+            raise InputError("'current_password' is missing: give the current password")
+        refusal = self._find_refusal(name, request)
+        if refusal:
+            raise refusal
+        if self._control.accounts.check_login(name, password) is None:
+            raise ForbiddenError("'current_password' is not right")
+
+    def _session_reply(self, request: ServerRequest, session: NewSession) -> Response:
+        body = SessionResult(
+            token=session.secret,
+            expires_at=session.credential.expires_at,
+            user=session.user.name,
+            must_change_password=_has_no_password(session.user),
+        )
+        reply = model_reply(body, headers=NO_STORE)
+        reply.set_cookie(
+            COOKIE,
+            session.secret,
+            expires=session.credential.expires_at,
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=self._is_https(request),
+        )
+        return reply
+
+    def _is_https(self, request: ServerRequest) -> bool:
+        return base_url(self._service.settings, request.http.scope).startswith("https:")
+
+
+def _address_of(request: ServerRequest) -> str:
+    client = request.http.client
+    return client.host if client else ""
+
+
+def _context(
+    principal: Principal,
+    operation: str,
+    *,
+    target: str = "",
+    parameters: dict[str, Any] | None = None,
+    cost: Cost = Cost.READ,
+) -> CallContext:
+    return CallContext(
+        principal=principal,
+        via="rest",
+        operation=f"account/{operation}",
+        target=target or principal.name,
+        parameters=parameters or {},
+        cost=cost,
+    )
+
+
+def _me(
+    principal: Principal, *, roles: list[str], credential: CredentialResult | None, must_change_password: bool
+) -> MeResult:
+    return MeResult(
+        name=principal.name,
+        roles=roles,
+        permissions=sorted(principal.actions),
+        credential=credential,
+        expires_at=credential.expires_at if credential else None,
+        quotas=_quotas(principal.quotas),
+        must_change_password=must_change_password,
+    )
+
+
+def _quotas(quotas: Quotas | None) -> dict[str, int] | None:
+    return None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost}
+
+
+def _sorted(names: Iterable[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
+def _kind(secret: str | None) -> str:
+    """Return the kind of credential that a secret is, by its prefix; others are an external issuer's."""
+    return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "external")
+
+
+def _has_no_password(user: User) -> bool:
+    return not user.has_password and not user.external

@@ -1,0 +1,142 @@
+"""Requests as the server's endpoints get them: authenticated, with query and body read strictly and validated."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import Scope
+
+from stackroom.errors import InputError
+from stackroom.model.principal import Identity
+from stackroom.serve.caller import CALLER, Caller
+from stackroom.serve.http.authenticate import IDENTITY
+from stackroom.serve.http.replies import UnsupportedMediaTypeError
+from stackroom.serve.strict_json import StrictJSONError, decode_json, has_half_pair
+from stackroom.settings import Settings
+from stackroom.tools.endpoint import EndpointSpec
+from stackroom.tools.problems import field_problem, refusal_of, validate_fields
+
+TOOL_PATH = "/v1/tools/{name}"
+"""The path of every tool; the OpenAPI document has them one by one."""
+DECODED_AT_ONCE = 64 * 1024
+"""Up to how many bytes a body is decoded on the event loop; decoding more is worth a thread."""
+
+_DECODERS = anyio.CapacityLimiter(2)
+"""Decoding holds the interpreter's lock, and memory many times the size of a body: more at once would gain nothing."""
+_JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerRequest:
+    """A request to an endpoint of the server, with what its declaration promises."""
+
+    http: Request
+    query: Any = None
+    body: Any = None
+
+    @property
+    def caller(self) -> Caller:
+        """The authenticated caller."""
+        caller = self.http.scope[CALLER]
+        assert isinstance(caller, Caller)
+        return caller
+
+    @property
+    def identity(self) -> Identity:
+        """The authenticated caller, with their credential."""
+        identity = self.http.scope[IDENTITY]
+        assert isinstance(identity, Identity)
+        return identity
+
+
+async def read_request(spec: EndpointSpec, request: Request) -> ServerRequest:
+    """Return a request with its body and query validated; refuse it where they are not as declared."""
+    body: Any = None
+    query = None
+    if spec.takes_bytes:
+        body = await request.body()
+    elif spec.body:
+        body = validate_fields(spec.body, await read_object(request))
+    if spec.query:
+        query = _validate_query(spec.query, _read_query(request, spec.query.model_fields))
+    return ServerRequest(http=request, query=query, body=body)
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object in a request's body; an empty one where there is no body."""
+    body = await request.body()
+    if not _is_json(request.headers, body):
+        raise UnsupportedMediaTypeError
+    if len(body) <= DECODED_AT_ONCE:
+        return decode_object(body)
+    decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
+    if isinstance(decoded, str):  # an error kept in a variable here would keep this frame, and with it the body
+        raise InputError(decoded)
+    return decoded
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; ambiguous JSON, such as duplicate keys, is refused."""
+    if not raw.strip():
+        return {}
+    try:
+        decoded, text = decode_json(raw, is_finite=True)
+    except StrictJSONError as error:
+        raise InputError(f"the body is not valid JSON: {error}") from error
+    if has_half_pair(decoded, text):
+        raise InputError("a text in the body has half of a surrogate pair, which is no character")
+    if not isinstance(decoded, dict):
+        raise InputError("the body must be a JSON object: {…}")
+    return decoded
+
+
+def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
+    """Decode the last body of a list, or return what is wrong with it.
+
+    An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
+    """
+    try:
+        return decode_object(bodies.pop())
+    except InputError as error:
+        return error.message
+
+
+def base_url(settings: Settings, scope: Scope) -> str:
+    """Return the address that clients use for this server: the configured one, else that of this request."""
+    scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
+    return settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
+
+
+def _validate_query(model: type[BaseModel], values: Mapping[str, Any]) -> BaseModel:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise refusal_of(error, lambda details: _query_problem(model, details)) from error
+
+
+def _read_query(request: Request, names: Mapping[str, Any]) -> dict[str, str]:
+    """Return the declared parameters of the query string; a repeated one is ambiguous, and refused."""
+    found: dict[str, str] = {}
+    for name in names:
+        values = request.query_params.getlist(name)
+        if len(values) > 1:
+            raise InputError(f"'{name}' is in the query string {len(values)} times; give it once")
+        if values:
+            found[name] = values[0]
+    return found
+
+
+def _query_problem(model: type[BaseModel], details: Any) -> str:
+    problem = field_problem(model, details)
+    return problem if details["type"] == "missing" else f"{problem} (given: {str(details['input'])[:60]!r})"
+
+
+def _is_json(headers: Headers, body: bytes) -> bool:
+    declared = headers.get("content-type")
+    return not body if declared is None else _JSON_TYPE.fullmatch(declared) is not None

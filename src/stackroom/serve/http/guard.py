@@ -1,0 +1,93 @@
+"""The outermost ASGI layer: refuses foreign hosts and origins and encoded bodies, and catches bugs.
+
+It reads no body: that is done when the caller is known (`bodies`).
+"""
+
+import logging
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.replies import JSONReply, status_reply
+
+logger = logging.getLogger(__name__)
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+NOTHING_RUNS = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+"""The policy of an answer that has none of its own."""
+
+
+class Guard:
+    """ASGI: passes on requests for this server; logs exceptions from inside."""
+
+    def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request or a WebSocket."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        scope["headers"] = [(name, value.strip()) for name, value in scope["headers"]]
+        refusal = self._refusal(Headers(scope=scope))
+        if scope["type"] == "websocket":
+            await (refuse_upgrade(refusal, scope, receive, send) if refusal else self._app(scope, receive, send))
+        else:
+            secured = _WithSecurityHeaders(send)
+            await (refusal(scope, receive, secured) if refusal else self._guarded(scope, receive, secured))
+
+    def _refusal(self, headers: Headers) -> JSONReply | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1:
+            return status_reply(400, "no_host", "a request has one 'Host' header")
+        if not self._hosts.knows_host(hosts[0]):
+            return status_reply(421, "misdirected", "the 'Host' header does not name this server")
+        if not all(self._hosts.knows_origin(origin, hosts[0]) for origin in origins):
+            return status_reply(403, "foreign_origin", "the 'Origin' header is not of a page of this server")
+        if headers.get("content-encoding", "identity") != "identity":
+            return status_reply(415, "encoded_body", "bodies are taken as they are, without 'Content-Encoding'")
+        return None
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
+
+
+class _WithSecurityHeaders:
+    """ASGI send: adds the security headers to a response."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = secure(message.get("headers", ()))
+        await self._send(message)
+
+
+def secure(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return a response's headers with those that every response has."""
+    given = list(headers)
+    has_policy = any(name == NOTHING_RUNS[0] for name, _value in given)
+    return [*given, *SECURITY_HEADERS, *(() if has_policy else (NOTHING_RUNS,))]
+
+
+async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a WebSocket's opening request with an HTTP response."""
+    await receive()
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = secure(reply.raw_headers)
+    await send({"type": "websocket.http.response.start", "status": reply.status_code, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": reply.body})

@@ -1,0 +1,319 @@
+"""Liveness, readiness, what is degraded, and the counters for Prometheus.
+
+Nothing here waits for the catalogues to load, nor long for a part that hangs. Names of catalogues, and why something is
+degraded, are shown only to authenticated callers who may see them, and paths of the server only to its administrators.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import partial
+from typing import Literal
+
+import anyio.to_thread
+from pydantic import Field
+from starlette.responses import Response
+
+from stackroom import __version__
+from stackroom.background.processes import list_children
+from stackroom.background.task import TaskState, TaskStatus
+from stackroom.background.threads import list_threads
+from stackroom.errors import ForbiddenError, StorageError
+from stackroom.gate.cache import CacheStatistics
+from stackroom.model.principal import Action, Principal
+from stackroom.serve.http.endpoints import ServerRequest
+from stackroom.serve.http.metrics import Readings
+from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
+from stackroom.serve.http.service import Phase, Service
+from stackroom.tools.endpoint import EndpointResult, EndpointSpec
+
+CATALOGUE = "catalogue"
+NEUTRAL_REASON = "not as it should be; log in to see why"
+COME_BACK = {**NO_STORE, "Retry-After": "1"}
+MAY_SEE_METRICS = (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN)
+
+Status = Literal["ok", "degraded", "starting", "ending"]
+
+
+class DegradedPart(EndpointResult):
+    """A part of the server that does not work as it should."""
+
+    part: str
+    reason: str
+
+
+class PartResult(EndpointResult):
+    """A part of the server and its state."""
+
+    part: str
+    state: Literal["ok", "degraded"]
+    detail: str | None = Field(default=None, exclude_if=is_none, description="what it is busy with, or what is wrong")
+
+
+class CacheResult(EndpointResult):
+    """Statistics of the answer cache."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+    hit_rate: float
+
+
+class HealthResult(EndpointResult):
+    """The state of the server."""
+
+    status: Status
+    live: bool
+    ready: bool
+    version: str
+    uptime_s: float
+    degraded: list[DegradedPart]
+    parts: list[PartResult]
+    cache: CacheResult
+    streams: int
+    calls_in_flight: int
+
+
+class LiveResult(EndpointResult):
+    """The process answers."""
+
+    live: bool
+
+
+class ReadyResult(EndpointResult):
+    """The readiness of the server."""
+
+    ready: bool
+    status: Status
+
+
+class TaskResult(EndpointResult):
+    """A task in the background of the server."""
+
+    name: str
+    description: str
+    state: TaskState
+    period_s: float | None = Field(description="the pause between two runs; null: it runs when it is woken")
+    next_at: datetime | None
+    last_at: datetime | None
+    last_s: float | None = Field(description="how long the last run took")
+    last_success_at: datetime | None
+    note: str = Field(description="what the last run that did not fail reported")
+    runs: int
+    failures: int = Field(description="how many runs failed since the last that did not")
+    last_error: str
+
+
+class ChildResult(EndpointResult):
+    """A process that the server has started."""
+
+    name: str
+    pid: int
+
+
+class StatusResult(EndpointResult):
+    """What runs in the background of the server."""
+
+    tasks: list[TaskResult]
+    processes: list[ChildResult]
+    threads: list[str] = Field(description="the names of its threads")
+
+
+def health_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints for people, load balancers and monitoring."""
+    health, declare = HealthEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
+    return [
+        declare("GET", "/health", health.show_health, result=HealthResult, result_refusals=(503,)),
+        declare("GET", "/health/live", health.show_live, result=LiveResult),
+        declare("GET", "/health/ready", health.show_ready, result=ReadyResult, result_refusals=(503,)),
+        EndpointSpec("GET", "/status", health.show_status, tag="server", result=StatusResult, refusals=(403,)),
+        EndpointSpec("GET", "/metrics", health.show_metrics, tag="server", media_type="text/plain", refusals=(403,)),
+    ]
+
+
+class HealthEndpoints:
+    """Answers about the state of the server."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def show_health(self, request: ServerRequest) -> Response:
+        """Tell whether the server lives, is ready, and what is degraded."""
+        service = self._service
+        viewer = await self._find_viewer(request)
+        problems, states = await self._find_problems(), await self._find_states()
+        phase, cache, ready = service.phase, cache_statistics(service), await self._is_ready()
+        report = HealthResult(
+            status=_status(phase, problems),
+            live=True,
+            ready=ready,
+            version=__version__,
+            uptime_s=round(time.monotonic() - service.started_at, 1),
+            degraded=viewer.shown_problems(problems),
+            parts=viewer.shown_parts(states, problems),
+            cache=CacheResult(
+                entries=cache.entries,
+                size=cache.size,
+                hits=cache.hits,
+                misses=cache.misses,
+                hit_rate=round(cache.hit_rate, 4),
+            ),
+            streams=len(service.streams),
+            calls_in_flight=service.workers.in_flight,
+        )
+        return _reply(report, is_well=ready)
+
+    async def show_live(self, _request: ServerRequest) -> Response:
+        """Tell whether the process answers."""
+        return _reply(LiveResult(live=True), is_well=True)
+
+    async def show_ready(self, _request: ServerRequest) -> Response:
+        """Tell whether calls are answered."""
+        ready = await self._is_ready()
+        problems = {} if ready or not is_up(self._service.phase) else {"server": NEUTRAL_REASON}
+        return _reply(ReadyResult(ready=ready, status=_status(self._service.phase, problems)), is_well=ready)
+
+    async def show_metrics(self, request: ServerRequest) -> Response:
+        """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
+        principal = request.caller.principal
+        require_may_see_metrics(principal)
+        viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
+        problems, states = await self._find_problems(), await self._find_states()
+        parts = {one.part: one.state == "ok" for one in viewer.shown_parts(states, problems)}
+        readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
+        body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
+        return Response(body, headers={"Content-Type": media_type, **NO_STORE})
+
+    async def show_status(self, request: ServerRequest) -> Response:
+        """List the tasks, threads and processes of the server; needs ViewAnalytics or ServerAdmin."""
+        principal = request.caller.principal
+        require_may_see_metrics(principal)
+        viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
+        report = StatusResult(
+            tasks=[viewer.shown_task(task) for task in self._service.health.tasks()],
+            processes=[ChildResult(name=viewer.plain(name), pid=pid) for name, pid in list_children()],
+            threads=list_threads(),
+        )
+        return _reply(report, is_well=True)
+
+    def _read(self, ready: bool, parts: Mapping[str, bool]) -> Readings:
+        service = self._service
+        return Readings(
+            streams=len(service.streams),
+            calls_in_flight=service.workers.in_flight,
+            is_ready=ready,
+            cache=cache_statistics(service),
+            parts=parts,
+        )
+
+    async def _find_viewer(self, request: ServerRequest) -> "Viewer":
+        """Return who is asking; a stranger where that cannot be found out now."""
+        try:
+            identity = await self._service.authenticator.identify(request.http.headers)
+        except StorageError:
+            identity = None
+        return Viewer(principal=identity.principal if identity else None, hide_places=self._service.hide_places)
+
+    async def _is_ready(self) -> bool:
+        """Tell whether calls are answered now: the server is up, and somebody can be served."""
+        if not is_up(self._service.phase):
+            return False
+        return await anyio.to_thread.run_sync(self._service.health.find_unready) is None
+
+    async def _find_problems(self) -> Mapping[str, str]:
+        phase = self._service.phase
+        loading = {"catalogues": phase.load_problem} if phase.load_problem else {}
+        return loading | await anyio.to_thread.run_sync(self._service.health.problems)
+
+    async def _find_states(self) -> Mapping[str, str]:
+        return await anyio.to_thread.run_sync(self._service.health.states)
+
+
+def is_up(phase: Phase) -> bool:
+    """Tell whether the server has loaded its catalogues, and does not end."""
+    return phase.is_loaded and not phase.is_ending
+
+
+def cache_statistics(service: Service) -> CacheStatistics:
+    """Return the cache's counters; zeros while the catalogues are loading."""
+    cache = service.loaded_gate().cache if service.phase.is_loaded else None
+    size = service.settings.server.cache_size
+    return cache.statistics() if cache else CacheStatistics(entries=0, size=size, hits=0, misses=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """The caller who asks for the health, None for a stranger: what they may know of each part."""
+
+    principal: Principal | None
+    hide_places: Callable[[str], str]
+
+    def shown_problems(self, problems: Mapping[str, str]) -> list[DegradedPart]:
+        """Return what is degraded, as far as the caller may know; others do not learn how many catalogues are."""
+        shown: list[DegradedPart] = []
+        for part, reason in sorted(problems.items()):
+            entry = DegradedPart(part=self._name_of(part), reason=self._reason_of(part, reason))
+            if entry not in shown:
+                shown.append(entry)
+        return shown
+
+    def shown_parts(self, states: Mapping[str, str], problems: Mapping[str, str]) -> list[PartResult]:
+        """Return every part that the caller may know, with its state."""
+        shown: list[PartResult] = []
+        for part, state in sorted({**states, **problems}.items()):
+            is_ok = part not in problems
+            if is_ok and not self._may_know(part) and part.startswith(CATALOGUE):
+                continue
+            entry = PartResult(
+                part=self._name_of(part),
+                state="ok" if is_ok else "degraded",
+                detail=None if state == "ok" else self._reason_of(part, state),
+            )
+            if entry not in shown:
+                shown.append(entry)
+        return shown
+
+    def shown_task(self, task: TaskStatus) -> TaskResult:
+        """Return a task; its reports without places where the caller does not administer the server."""
+        texts = {name: self.plain(getattr(task, name)) for name in ("description", "note", "last_error")}
+        return TaskResult(**{**asdict(task), **texts})
+
+    def plain(self, text: str) -> str:
+        """Return a text as the caller may see it."""
+        is_admin = self.principal is not None and Action.SERVER_ADMIN in self.principal.actions
+        return text if is_admin else self.hide_places(text)
+
+    def _name_of(self, part: str) -> str:
+        return part if self._may_know(part) or not part.startswith(CATALOGUE) else CATALOGUE
+
+    def _reason_of(self, part: str, reason: str) -> str:
+        if not self._may_know(part):
+            return NEUTRAL_REASON
+        return self.plain(reason)
+
+    def _may_know(self, part: str) -> bool:
+        if self.principal is None:
+            return False
+        kind, _, name = part.partition(" ")
+        return kind != CATALOGUE or self.principal.visibility.sees_catalogue(name)
+
+
+def _status(phase: Phase, problems: Mapping[str, str]) -> Status:
+    if phase.is_ending:
+        return "ending"
+    if phase.load_problem or (problems and phase.is_loaded):
+        return "degraded"
+    return "ok" if phase.is_loaded else "starting"
+
+
+def _reply(report: EndpointResult, *, is_well: bool) -> Response:
+    return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
+
+
+def require_may_see_metrics(principal: Principal) -> None:
+    """Refuse a caller who may not see counters of calls."""
+    if principal.actions.isdisjoint(MAY_SEE_METRICS):
+        needed = " and ".join(MAY_SEE_METRICS)
+        raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")

@@ -1,0 +1,137 @@
+"""Counters of every call, for Prometheus."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from stackroom.gate.cache import CacheStatistics
+from stackroom.model.audit import AuditEntry, Outcome
+
+UNKNOWN = "unknown"
+TOOL_CALL = "tools/call"
+PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED})
+"""Outcomes that do not prove that the named tool exists: counting its name would let callers add endless labels."""
+BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+Encode = Callable[[Collector], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """Values that are read when metrics are requested, rather than counted at each call."""
+
+    streams: int
+    calls_in_flight: int
+    is_ready: bool
+    cache: CacheStatistics
+    parts: Mapping[str, bool] = field(default_factory=dict)
+    """Part of the server → whether it works as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The counters of calls with the same labels."""
+
+    calls: Counter
+    seconds: Histogram
+    result_bytes: Counter
+
+
+class Metrics:
+    """Implements `gate.Observer`: counts calls."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=self._registry)
+        self._calls = Counter(
+            "stackroom_calls",
+            "Calls, by what was asked for, what became of it, and by which way it came.",
+            ["operation", "tool", "outcome", "via"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "stackroom_call_duration_seconds",
+            "How long calls took.",
+            ["operation", "tool"],
+            buckets=BUCKETS_S,
+            registry=self._registry,
+        )
+        self._bytes = Counter(
+            "stackroom_result_bytes", "How much calls gave back.", ["operation", "tool"], registry=self._registry
+        )
+        self._series: dict[tuple[str, str, str, str], _Series] = {}
+        self._tools: set[str] = set()
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
+        """Count a call."""
+        tool = self._tool(entry)
+        key = (entry.operation, tool, entry.outcome, entry.via)
+        series = self._series.get(key) or self._add_series(key)
+        series.calls.inc()
+        series.seconds.observe(entry.duration_ms / 1000)
+        if entry.result_bytes:
+            series.result_bytes.inc(entry.result_bytes)
+
+    def render(self, readings: Readings, *, accept: str = "") -> tuple[bytes, str]:
+        """Return all metrics in an accepted format, and its media type."""
+        encode: Encode
+        encode, media_type = choose_encoder(accept)
+        return encode(_Joined(self._registry, _Reader(readings))), media_type
+
+    def _tool(self, entry: AuditEntry) -> str:
+        """Return the tool that a call is counted under; empty where it is not about a tool."""
+        if entry.operation != TOOL_CALL:
+            return ""
+        if entry.target in self._tools and entry.outcome is not Outcome.REFUSED:
+            return entry.target
+        if entry.outcome in PROVES_NOTHING:
+            return UNKNOWN
+        self._tools.add(entry.target)
+        return entry.target
+
+    def _add_series(self, key: tuple[str, str, str, str]) -> _Series:
+        operation, tool, outcome, via = key
+        series = _Series(
+            calls=self._calls.labels(operation, tool, str(outcome), via),
+            seconds=self._seconds.labels(operation, tool),
+            result_bytes=self._bytes.labels(operation, tool),
+        )
+        self._series[key] = series
+        return series
+
+
+class _Reader(Collector):
+    """Exposes readings as gauges and counters."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+
+    def collect(self) -> Iterable[Metric]:
+        now = self._readings
+        yield GaugeMetricFamily("stackroom_ready", "1 while calls are answered.", value=float(now.is_ready))
+        healthy = GaugeMetricFamily("stackroom_part_ok", "1 while a part works as it should.", labels=["part"])
+        for part, is_ok in now.parts.items():
+            healthy.add_metric([part], float(is_ok))
+        yield healthy
+        yield GaugeMetricFamily("stackroom_streams_open", "Open SSE streams and WebSockets.", value=now.streams)
+        yield GaugeMetricFamily(
+            "stackroom_calls_in_flight", "Calls that run or wait for their turn.", value=now.calls_in_flight
+        )
+        yield GaugeMetricFamily("stackroom_cache_entries", "Answers that are kept.", value=now.cache.entries)
+        yield CounterMetricFamily("stackroom_cache_hits", "Calls answered from the cache.", value=now.cache.hits)
+        yield CounterMetricFamily("stackroom_cache_misses", "Calls not found in the cache.", value=now.cache.misses)
+
+
+class _Joined(Collector):
+    """Several collectors as one."""
+
+    def __init__(self, *parts: Collector | CollectorRegistry) -> None:
+        self._parts = parts
+
+    def collect(self) -> Iterable[Metric]:
+        for part in self._parts:
+            yield from part.collect()

@@ -1,0 +1,247 @@
+"""Tools and resources over REST: the same gate as MCP's, with HTTP's own statuses."""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from mcp import types
+from pydantic import Field
+from starlette.responses import Response
+
+from stackroom.gate.explain import explain
+from stackroom.gate.gate import CallContext
+from stackroom.model.flag import Flag
+from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
+from stackroom.serve.http.invalid_requests import INVALID
+from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
+from stackroom.serve.http.service import Service
+from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
+from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
+from stackroom.tools.explain.call import Question
+from stackroom.tools.resources.resource import ResourceContent
+from stackroom.tools.resources.window import split_address
+
+SHOWN_TYPES = frozenset(
+    {
+        "application/json",
+        "image/gif",
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "text/csv",
+        "text/markdown",
+        "text/plain",
+    }
+)
+"""Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
+FLAGGED_HEADER = "Stackroom-Flagged"
+FLAGS_IN_HEADER = 10
+BYTES_TYPE = "application/octet-stream"
+
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}")
+
+
+class ResourcesParams(QueryParams):
+    """A page of resources."""
+
+    cursor: str | None = Field(default=None, description="from the page before")
+
+
+class ReadParams(QueryParams):
+    """A resource to read."""
+
+    uri: str = Field(min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
+    max_tokens: str | None = Field(default=None, description="a budget for the part that is read; four bytes a token")
+    cursor: str | None = Field(default=None, description="from the part before")
+
+    @property
+    def address(self) -> str:
+        """The address with the budget and the cursor."""
+        given = {"max_tokens": self.max_tokens, "cursor": self.cursor}
+        parts = [f"{name}={quote(value, safe='')}" for name, value in given.items() if value is not None]
+        joined = "&" if split_address(self.uri)[1] else "?"
+        return f"{self.uri}{joined}{'&'.join(parts)}" if parts else self.uri
+
+
+class ToolsResult(EndpointResult):
+    """The tools that the caller may use, as MCP lists them."""
+
+    tools: list[types.Tool]
+
+
+class ResourcesResult(EndpointResult):
+    """A page of resources, as MCP lists them."""
+
+    resources: list[types.Resource]
+    nextCursor: str | None = None
+
+
+class TemplatesResult(EndpointResult):
+    """The templates of addresses that the caller may read, as MCP lists them."""
+
+    resourceTemplates: list[types.ResourceTemplate]
+
+
+class ExplainBody(BodyParams):
+    """A record, and the call of a search tool in whose answer its place is to be explained."""
+
+    catalogue: str = Field(max_length=200)
+    id: str = Field(min_length=1, max_length=1_000)
+    query: str = Field(min_length=1, description="as given to the tool")
+    tool: str | None = Field(default=None, max_length=200, description="default: the one that serves the catalogue")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="other arguments of the tool, such as filters")
+
+
+class RankResult(EndpointResult):
+    """A rank in one ranking of so many records, and the score there."""
+
+    rank: int | None
+    score: float | None
+    of: int
+
+
+class ExplainResult(EndpointResult):
+    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order."""
+
+    id: str
+    title: str
+    kind: str
+    tool: str
+    found: bool
+    rank: int | None
+    page: int | None
+    cut: str | None
+    score: float
+    match: str | None
+    strength: dict[str, float]
+    order: dict[str, float]
+    parts: dict[str, float]
+    words: RankResult
+    meaning: RankResult
+    whole: RankResult
+    terms: dict[str, bool]
+    because: list[str]
+
+
+def rest_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints of tools and resources."""
+    rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
+    read = declare(
+        "GET",
+        "/v1/resources/read",
+        rest.read_resource,
+        query=ReadParams,
+        media_type="*/*",
+        refusals=(404,),
+        operation="resources/read",
+    )
+    return [
+        EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
+        EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
+        EndpointSpec(
+            "POST",
+            "/v1/explain",
+            rest.explain,
+            tag="tools",
+            body=ExplainBody,
+            result=ExplainResult,
+            refusals=(403, 404),
+        ),
+        declare(
+            "GET",
+            "/v1/resources",
+            rest.list_resources,
+            query=ResourcesParams,
+            result=ResourcesResult,
+            operation="resources/list",
+        ),
+        declare("GET", "/v1/resource-templates", rest.list_resource_templates, result=TemplatesResult),
+        read,
+    ]
+
+
+class RestEndpoints:
+    """Tools and resources."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def list_tools(self, request: ServerRequest) -> Response:
+        """List the tools that the caller may use, in the same order as over MCP."""
+        principal = request.caller.principal
+        tools = await self._service.gate.run(
+            principal, lambda gate: [tool_entry(tool) for tool in gate.list_tools(principal)]
+        )
+        return _list_reply(ToolsResult(tools=tools))
+
+    async def call_tool(self, request: ServerRequest) -> Response:
+        """Run a tool; its structured content is the whole answer."""
+        name = str(request.http.path_params["name"])
+        try:
+            arguments = await read_object(request.http)
+        except INVALID as error:
+            raise await self._service.invalid.refused(request.http, "tools/call", error, target=name) from None
+        answer = await self._service.gate.call(request.caller, name, arguments)
+        if answer.error:
+            return error_reply(answer.error)
+        return Response(
+            answer.encoded, media_type="application/json", headers={**PRIVATE, **_flag_headers(answer.flags)}
+        )
+
+    async def explain(self, request: ServerRequest) -> Response:
+        """Say why a record has its place in the answer of a search tool, or why it is not in it."""
+        asked: ExplainBody = request.body
+        context = CallContext(
+            principal=request.caller.principal,
+            via=request.caller.via,
+            operation="tools/explain",
+            target=asked.tool or asked.catalogue,
+            parameters=asked.model_dump(),
+        )
+        question = Question(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
+        told = await self._service.gate.run(
+            context.principal, lambda gate: explain(gate, context, asked.catalogue, question), context
+        )
+        return JSONReply(told, headers=PRIVATE)
+
+    async def list_resources(self, request: ServerRequest) -> Response:
+        """List a page of the resources that the caller may read."""
+        principal, cursor = request.caller.principal, request.query.cursor
+        page = await self._service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
+        entries = [resource_entry(entry) for entry in page.entries]
+        return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
+
+    async def list_resource_templates(self, request: ServerRequest) -> Response:
+        """List the templates of addresses that the caller may read."""
+        principal = request.caller.principal
+        templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
+        return _list_reply(TemplatesResult(resourceTemplates=[template_entry(one) for one in templates]))
+
+    async def read_resource(self, request: ServerRequest) -> Response:
+        """Return the content of a resource, under its own type."""
+        return content_reply(await self._service.gate.read(request.caller, request.query.address))
+
+
+def content_reply(content: ResourceContent) -> Response:
+    """Return a resource under its own type; a browser downloads types that could run something in its window."""
+    is_plain = _MEDIA_TYPE.fullmatch(content.mime_type) is not None
+    media_type = content.mime_type.lower() if is_plain else BYTES_TYPE
+    shown = {} if media_type in SHOWN_TYPES else {"Content-Disposition": "attachment"}
+    body = (content.text or "").encode("utf-8", "replace") if content.blob is None else content.blob
+    charset = "; charset=utf-8" if content.blob is None and is_plain else ""
+    flags = _flag_headers(content.flags)
+    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **flags})
+
+
+def _flag_headers(flags: Sequence[Flag]) -> dict[str, str]:
+    """Return the header with the first places whose text reads like an instruction; none where there are none."""
+    shown = [flag.plain() for flag in flags[:FLAGS_IN_HEADER]]
+    return {FLAGGED_HEADER: json.dumps(shown, separators=(",", ":"))} if shown else {}
+
+
+def _list_reply(result: EndpointResult) -> Response:
+    """Return a list as MCP has it: without the fields that its entries do not use."""
+    return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)

@@ -1,0 +1,222 @@
+"""Every path but MCP's: one table of endpoints, and the routes that follow from it."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, request_response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
+from stackroom.gate.gate import CallContext, Gate
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.frames import MAX_FRAME_BYTES
+from stackroom.serve.http.accounts import account_endpoints
+from stackroom.serve.http.authenticate import Authenticated
+from stackroom.serve.http.bodies import WithBody
+from stackroom.serve.http.endpoints import ServerRequest, read_request
+from stackroom.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
+from stackroom.serve.http.health import health_endpoints
+from stackroom.serve.http.invalid_requests import INVALID
+from stackroom.serve.http.openapi import openapi_endpoint
+from stackroom.serve.http.page import page_endpoints
+from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply, with_error_replies
+from stackroom.serve.http.rest import rest_endpoints
+from stackroom.serve.http.service import Service
+from stackroom.tools.admin.operations import ADMIN_OPERATIONS
+from stackroom.tools.endpoint import Endpoint, EndpointRequest, EndpointSpec
+from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
+from stackroom.tools.operation import OperationCall
+from stackroom.tools.operation_endpoints import operation_endpoints
+
+MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
+
+
+def build_routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of all endpoints, one for each path."""
+    methods: dict[str, dict[str, ASGIApp]] = {}
+    for endpoint in list_endpoints(service):
+        on_path = methods.setdefault(endpoint.path, {})
+        if endpoint.method in on_path:
+            raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}")
+        on_path[endpoint.method] = _build_app(service, endpoint)
+    return [Route(path, _ByMethod(apps), methods=list(apps)) for path, apps in methods.items()]
+
+
+def list_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the server's own endpoints and those that catalogue packages bring."""
+    endpoints = [
+        *page_endpoints(service),
+        *health_endpoints(service),
+        *account_endpoints(service),
+        *operation_endpoints(ADMIN_OPERATIONS, partial(_call_of, service)),
+        *rest_endpoints(service),
+        MEDIA_FILE,
+        *service.endpoints,
+    ]
+    return [*endpoints, openapi_endpoint(service, endpoints)]
+
+
+def _call_of(service: Service, request: EndpointRequest[Any, Any]) -> OperationCall:
+    return OperationCall(
+        identity=request.identity,
+        opened_control=service.control,
+        catalogues=lambda: [catalogue.name for catalogue in request.catalogues],
+        open_board=service.open_board,
+    )
+
+
+def show_file(request: EndpointRequest[None, None]) -> MediaFile:
+    """Return a file of a record, such as its cover, whole or a range of bytes."""
+    kind, record_id = request.path["kind"], request.path["id"]
+    if kind in MEDIA_KINDS:
+        found = request.media.find_file_in(request.path["catalogue"], record_id, MediaKind(kind))
+        if found is not None:
+            return found
+    raise UnknownResourceError(f"there is no {kind[:20]} of '{record_id[:200]}'", uri=record_id[:200])
+
+
+MEDIA_FILE = Endpoint(
+    "GET",
+    "/v1/media/{catalogue}/{kind}/{id:path}",
+    show_file,
+    tag="page",
+    action=None,
+    target="id",
+    result=MediaFile,
+    is_limited=False,
+    path_parameters={
+        "catalogue": "the record's catalogue",
+        "kind": " or ".join(MEDIA_KINDS),
+        "id": "the record's id",
+    },
+    media_type="*/*",
+    operation="media/file",
+)
+
+
+class GateEndpoint:
+    """Answers requests to a declared endpoint: permission, rate limit and audit by the gate, then its function."""
+
+    def __init__(self, gate: AsyncGate, endpoint: Endpoint) -> None:
+        self._gate = gate
+        self._endpoint = endpoint
+
+    async def handle(self, request: ServerRequest) -> Response:
+        """Run the endpoint in a worker thread, and return its result as a response."""
+        endpoint, context = self._endpoint, self._context_of(request)
+        if endpoint.result is MediaFile:
+            return await self._send_file(request, context)
+        result = await self._gate.run(
+            context.principal,
+            lambda gate: self._perform(gate, request, context),
+            context if endpoint.is_audited else None,
+        )
+        if endpoint.result is None:
+            return Response(status_code=endpoint.status)
+        return model_reply(result, status=endpoint.status, headers=NO_STORE if endpoint.is_secret else PRIVATE)
+
+    def _perform(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+        if not self._endpoint.is_audited:
+            return self._run(gate, request, context)
+        return gate.perform(context, lambda: self._run(gate, request, context), is_limited=self._endpoint.is_limited)
+
+    async def _send_file(self, request: ServerRequest, context: CallContext) -> Response:
+        def opened(gate: Gate) -> OpenedFile:
+            return gate.perform(
+                context,
+                lambda: open_file(self._run(gate, request, context), context.target),
+                is_limited=self._endpoint.is_limited,
+                size_of=lambda opened: count_sent(request.http, opened.file),
+            )
+
+        return file_reply(request.http, await self._gate.run(context.principal, opened, context))
+
+    def _run(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+        principal, action = context.principal, self._endpoint.action
+        if action is not None and action not in principal.actions:
+            raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
+        toolbox = gate.toolbox_of(principal)
+        return self._endpoint.run(
+            EndpointRequest(
+                identity=request.identity,
+                call_id=context.call_id,
+                path=_path_of(request),
+                query=request.query,
+                body=request.body,
+                catalogues=toolbox.catalogues,
+                media=CallerMedia(principal, toolbox.media),
+            )
+        )
+
+    def _context_of(self, request: ServerRequest) -> CallContext:
+        endpoint, caller = self._endpoint, request.caller
+        return CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation=endpoint.audited_as,
+            target=_find_target(endpoint, request),
+            parameters=_parameters_of(endpoint, request) if endpoint.notes_parameters else {},
+            cost=endpoint.cost,
+        )
+
+
+class _ByMethod:
+    """ASGI: the applications of one path, by HTTP method."""
+
+    def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await self._apps[method](scope, receive, send)
+
+
+def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
+    if endpoint.needs_accounts and service.control is None:
+        return request_response(with_error_replies(_refuse_without_accounts))
+    invalid = service.invalid
+    run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
+
+    async def handle(request: Request) -> Response:
+        try:
+            asked = await read_request(endpoint, request)
+        except INVALID as error:
+            raise await invalid.refused(request, endpoint.audited_as, error) from None
+        response: Response = await run(asked)
+        return response
+
+    app = WithBody(
+        request_response(with_error_replies(handle)),
+        service.bodies,
+        most_bytes=endpoint.max_body_bytes or MAX_FRAME_BYTES,
+        is_public=endpoint.is_public,
+    )
+    if endpoint.is_public:
+        return app
+    return Authenticated(app, service.authenticator, via="rest", before_password=endpoint.before_password)
+
+
+async def _refuse_without_accounts(_request: Request) -> Response:
+    raise NotFoundError("this server has no accounts: every request is the local user's, and needs no token")
+
+
+def _path_of(request: ServerRequest) -> dict[str, str]:
+    return {name: str(value) for name, value in request.http.path_params.items()}
+
+
+def _parameters_of(endpoint: Endpoint, request: ServerRequest) -> dict[str, Any]:
+    """Return what was sent beside the target."""
+    sent = [part.model_dump(mode="json", exclude_unset=True) for part in (request.query, request.body) if part]
+    given = {name: value for part in sent for name, value in part.items()}
+    return {name: value for name, value in {**_path_of(request), **given}.items() if name != endpoint.target}
+
+
+def _find_target(endpoint: Endpoint, request: ServerRequest) -> str:
+    name = endpoint.target
+    if name is None:
+        return ""
+    in_path = _path_of(request).get(name)
+    return str(getattr(request.body, name)) if in_path is None else in_path

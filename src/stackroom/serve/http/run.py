@@ -1,0 +1,184 @@
+"""Listening, and graceful shutdown: running calls finish, streams are closed, then the process ends."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import anyio
+import uvicorn
+from sse_starlette.sse import AppStatus
+from starlette.types import ASGIApp
+
+from stackroom.background.threads import start_timer
+from stackroom.errors import InputError, StorageError
+from stackroom.serve.frames import MAX_FRAME_BYTES
+from stackroom.serve.http.head_limits import HeadLimits
+from stackroom.serve.http.hosts import bracketed
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.workers import Workers
+
+try:
+    import resource
+except ImportError:  # there are no such limits on Windows
+    resource = None  # type: ignore[assignment]
+
+logger = logging.getLogger(__name__)
+
+LAST_WORDS_S = 0.25
+"""The time for the last answers to be written to their streams, before these are closed."""
+LAST_ANSWERS_S = 3
+"""The time for responses in transit, once no call runs any more."""
+PING_EVERY_S = 20.0
+PONG_WITHIN_S = 20.0
+"""WebSocket keep-alive: proxies keep idle connections open, and a client that stops is closed within a minute."""
+WANTED_FILES = 16_384
+GC_THRESHOLDS = (20_000, 20, 20)
+"""Every request makes objects that refer to each other: looking for them after each few hundred takes longer."""
+MISBEHAVIOUR = ("Invalid UTF-8 sequence received", "ASGI callable returned without completing handshake")
+"""Beginnings of uvicorn's log entries that a client causes, and can repeat as often as it likes."""
+SWITCH_S = 0.0005
+"""The interpreter's thread switch interval: the event loop must not wait long for worker threads."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+    except OSError as error:
+        listener.close()
+        problem = error.strerror or str(error)
+        raise StorageError(f"cannot listen on {host}:{port}: {problem.lower()}; --port names another") from error
+    except OverflowError as error:
+        listener.close()
+        raise InputError(f"setting 'server.port': {port} is not between 0 and 65535") from error
+    listener.listen(2048)
+    return listener
+
+
+def url_of(host: str, listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    return f"http://{bracketed(host)}:{listener.getsockname()[1]}"
+
+
+def run(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    workers: Workers,
+    streams: Streams,
+    shutdown_s: float,
+    proxies: Sequence[str] = (),
+    on_end: Callable[[], None] = lambda: None,
+    on_stuck: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; `on_end` is called when the shutdown begins.
+
+    A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the process exits.
+    So this must be the last thing that a process does.
+    """
+    most_connections = _allow_many_files() // 2
+    logging.getLogger("uvicorn.error").addFilter(lambda entry: not entry.getMessage().startswith(MISBEHAVIOUR))
+    sys.setswitchinterval(SWITCH_S)
+    gc.set_threshold(*GC_THRESHOLDS)
+    # Automatic draining would end event streams before their answers are written.
+    AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
+    config = uvicorn.Config(
+        app,
+        loop="auto",  # uvloop where it is installed, which it cannot be on Windows
+        http=HeadLimits,
+        limit_concurrency=most_connections,
+        ws="websockets-sansio",
+        ws_max_size=MAX_FRAME_BYTES,
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_EVERY_S,
+        ws_ping_timeout=PONG_WITHIN_S,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=LAST_ANSWERS_S,
+    )
+
+    def begin_shutdown() -> None:
+        start_timer("exit", shutdown_s + LAST_ANSWERS_S + 1, lambda: _exit(on_stuck))
+        on_end()
+
+    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=begin_shutdown)
+    server.run(sockets=[listener])
+
+
+def _exit(on_stuck: Callable[[], None]) -> None:
+    """Exit the process, although a worker thread still runs."""
+    logger.warning("a call did not finish in time; the server exits without it")
+    try:
+        on_stuck()
+    finally:
+        os._exit(0)
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        workers: Workers,
+        streams: Streams,
+        shutdown_s: float,
+        on_end: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self._workers = workers
+        self._streams = streams
+        self._shutdown_s = shutdown_s
+        self._on_end = on_end
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Shut down on signals; unlike uvicorn, do not raise them again afterwards."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, drain running calls, close the streams, and end."""
+        self._on_end()
+        for server in self.servers:
+            server.close()
+        await self._workers.drain(self._shutdown_s)
+        await asyncio.sleep(LAST_WORDS_S)
+        self._streams.end_all("the server shuts down")
+        await self._wait_for_streams()
+        await super().shutdown(sockets)
+
+    async def _wait_for_streams(self) -> None:
+        """Wait for the streams to close before their connections are closed."""
+        with anyio.move_on_after(LAST_ANSWERS_S):
+            while len(self._streams):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
+
+
+def _allow_many_files() -> int:
+    """Raise the limit of open files and connections, as far as the system allows; return it."""
+    if resource is None:
+        return WANTED_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return WANTED_FILES if soft == resource.RLIM_INFINITY else soft

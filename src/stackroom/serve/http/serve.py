@@ -1,0 +1,168 @@
+"""`stackroom serve --http`: builds the application of the one port and serves until a signal."""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+import anyio
+import anyio.to_thread
+from starlette.types import ASGIApp
+
+from stackroom.control.control import Control
+from stackroom.errors import ExpectedError, InputError
+from stackroom.gate.gate import Gate
+from stackroom.jobs.board import JobBoard
+from stackroom.model.principal import Identity
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.caller import caller_of
+from stackroom.serve.caller_limits import RefusalThrottle
+from stackroom.serve.http.app import Task, build_app, build_rest_app
+from stackroom.serve.http.authenticate import Authenticator
+from stackroom.serve.http.endpoints import base_url
+from stackroom.serve.http.hosts import KnownHosts, is_loopback
+from stackroom.serve.http.metrics import Metrics
+from stackroom.serve.http.routes import build_routes
+from stackroom.serve.http.run import listen, run, url_of
+from stackroom.serve.http.service import Health, Phase, Service
+from stackroom.serve.http.streams import Streams
+from stackroom.serve.library_watch import watch_library
+from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.mcp_server import Handlers
+from stackroom.serve.tool_naming import ToolNaming
+from stackroom.serve.workers import Workers
+from stackroom.settings import ServerSettings, Settings
+from stackroom.text.places import hide_places
+from stackroom.tools.endpoint import Endpoint
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 0.25
+"""The interval at which open streams are checked for changed rights."""
+
+
+def require_may_listen(settings: ServerSettings) -> None:
+    """Refuse to listen beyond this machine without accounts."""
+    if not settings.accounts and not is_loopback(settings.host):
+        raise InputError(
+            f"without accounts the server listens on this machine only, not on '{settings.host}'; "
+            "leave out --no-accounts, or listen on 127.0.0.1"
+        )
+
+
+def serve_http(
+    gate: "Future[Gate]",
+    *,
+    settings: Settings,
+    control: Control | None,
+    metrics: Metrics,
+    workers: Workers,
+    streams: Streams,
+    endpoints: Sequence[Endpoint],
+    open_board: Callable[[], JobBoard] | None = None,
+    health: Health,
+    hide_places: Callable[[str], str] = hide_places,
+    on_listening: Callable[[str], None],
+) -> None:
+    """Serve until a signal; `gate` may still be loading, and `on_listening` is called with the address.
+
+    `endpoints` are those that catalogue packages bring; `open_board` returns the jobs that the server runs.
+    """
+    server = settings.server
+    require_may_listen(server)
+    throttle = RefusalThrottle()
+    listener = listen(server.host, server.port)
+    service = Service(
+        settings=settings,
+        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, throttle=throttle),
+        loaded_gate=gate.result,
+        control=control,
+        authenticator=Authenticator(
+            control.identities if control else None, base_url=partial(base_url, settings), throttle=throttle
+        ),
+        workers=workers,
+        streams=streams,
+        metrics=metrics,
+        endpoints=endpoints,
+        open_board=open_board,
+        health=health,
+        hide_places=hide_places,
+    )
+    app = _build_app(service, gate)
+    on_listening(url_of(server.host, listener))
+    run(
+        app,
+        listener,
+        workers=service.workers,
+        streams=service.streams,
+        shutdown_s=server.shutdown_s,
+        proxies=server.trusted_proxies,
+        on_end=lambda: setattr(service.phase, "is_ending", True),
+        on_stuck=control.close if control else lambda: None,
+    )
+
+
+def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
+    """Return the application of the one port, with its background tasks."""
+    server, control = service.settings.server, service.control
+    hosts = KnownHosts(
+        listening=server.host,
+        public_url=server.public_url,
+        hosts=server.allowed_hosts,
+        origins=server.allowed_origins,
+    )
+    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
+    lists = ListChanges()
+    tasks.append(lambda: watch_library(service.gate, lists))
+    if control:
+        tasks.append(lambda: _watch_rights(control, service.streams, lists))
+    routes = build_routes(service)
+    if not service.settings.mcp.enabled:
+        return build_rest_app(hosts, routes, tasks, web=service.settings.web)
+    return build_app(
+        Handlers(service.gate, caller_of, naming=ToolNaming.of(service.settings.mcp), lists=lists).build_server(),
+        hosts=hosts,
+        authenticator=service.authenticator,
+        streams=service.streams,
+        bodies=service.bodies,
+        routes=routes,
+        tasks=tasks,
+        most_sessions=server.streams,
+        web=service.settings.web,
+    )
+
+
+async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
+    """Wait until the catalogues are loaded; note that they are, or why they cannot be."""
+    try:
+        await anyio.to_thread.run_sync(gate.result, abandon_on_cancel=True)
+    except ExpectedError as error:
+        logger.error("the catalogues could not be loaded: %s", error.message)
+        phase.load_problem = error.message
+    except Exception:
+        logger.exception("the catalogues could not be loaded")
+        phase.load_problem = "internal error; the server's log has the details"
+    else:
+        phase.is_loaded = True
+
+
+async def _watch_rights(control: Control, streams: Streams, lists: ListChanges) -> None:
+    """End the streams of credentials that are no longer valid; tell the connections of callers whose rights changed."""
+
+    def look() -> dict[Identity, Identity | None]:
+        control.identities.refresh()
+        open_now = list({*streams.identities(), *lists.identities()})
+        now = control.identities.current(open_now)
+        return {before: after for before, after in zip(open_now, now, strict=True) if after != before}
+
+    async with anyio.create_task_group() as telling:
+        while True:
+            try:
+                changes = await anyio.to_thread.run_sync(look)
+            except Exception:  # each message is authenticated again anyway
+                logger.exception("changed rights could not be checked")
+            else:
+                streams.note_changed(changes)
+                for tell in lists.note_changed(changes):
+                    telling.start_soon(tell)
+            await anyio.sleep(LOOK_AGAIN_S)

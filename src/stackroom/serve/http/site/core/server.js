@@ -1,0 +1,109 @@
+// Everything that the page knows comes from the server as JSON, through here.
+import {createStore, forgetPerson, keep, readStored, useStore} from "./store.js";
+
+export class Refused extends Error {
+  constructor(status, message, code = "", waitS = 0) {
+    super(message);
+    Object.assign(this, {status, code, waitS});
+  }
+}
+
+export async function ask(method, path, body, {signal} = {}) {
+  const options = {method, headers: {Accept: "application/json"}, credentials: "same-origin", signal};
+  if (body !== undefined) {
+    const isFile = body instanceof Blob;
+    options.headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
+    options.body = isFile ? body : JSON.stringify(body);
+  }
+  const reply = await reach(path, options);
+  if (reply.status === 204) return null;
+  const answer = await reply.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return null;
+  });
+  if (reply.ok) return answer;
+  const {message, code} = answer?.error ?? {};
+  if (reply.status === 401 && path !== "/v1/login") window.dispatchEvent(new Event("loggedout"));
+  throw new Refused(reply.status, message ?? `The server answered ${reply.status}.`, code, Number(reply.headers.get("Retry-After") ?? 0));
+}
+
+export function callTool(name, given, options) {
+  return ask("POST", `/v1/tools/${encodeURIComponent(name)}`, given, options);
+}
+
+// The server is not well when it says so with 503; that is an answer, too.
+export async function askHealth() {
+  const reply = await reach("/health", {headers: {Accept: "application/json"}});
+  return reply.json();
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The server cannot be reached.");
+  }
+}
+
+// The server and the person who is here: what it is, what they may do, and the tools that they may call.
+
+const session = createStore({loading: true, problem: null, server: null, me: null, tools: []});
+
+export function useSession() {
+  return describe(useStore(session));
+}
+
+export async function reload() {
+  try {
+    let server = await ask("GET", "/");
+    const [me, tools] = server.user === null ? [null, []] : await loadUser();
+    // It may still have been loading its catalogues.
+    if (me && server.audio === null) server = await ask("GET", "/");
+    if (me && isSomebodyElse(me.name)) return startAnew();
+    session.set({loading: false, problem: null, server, me, tools});
+  } catch (error) {
+    session.set({loading: false, problem: error});
+  }
+}
+
+// The chat, likes and queue of one person are not the next one's, not even in a tab that stayed open.
+let user = readStored("user");
+
+function isSomebodyElse(name) {
+  if (user === null) keep("user", user = name);
+  return user !== name;
+}
+
+function startAnew() {
+  forgetPerson();
+  location.reload();
+}
+
+export function leave() {
+  history.replaceState(null, "", "/");
+  startAnew();
+}
+
+window.addEventListener("storage", ({key, oldValue}) => { if (key === "user" && oldValue) startAnew(); });
+
+// A session that has ended is noticed by whatever asks next: then one has to log in again.
+window.addEventListener("loggedout", () => { if (session.get().me) reload(); });
+
+async function loadUser() {
+  const me = ask("GET", "/v1/me");
+  const tools = ask("GET", "/v1/tools").catch((error) => {
+    if (error.status === 403) return {tools: []};
+    throw error;
+  });
+  return [await me, (await tools).tools];
+}
+
+function describe(value) {
+  return {
+    ...value,
+    reload,
+    tool: (name) => value.tools.find((tool) => tool.name === name),
+    may: (action) => value.me?.permissions.includes(action) ?? false,
+  };
+}

@@ -1,0 +1,66 @@
+// The answer of a tool as things: records as cards, other lists as tables, the rest as facts, and the JSON folded.
+import {html} from "../core/html.js";
+import {link} from "../core/address.js";
+import {inWords, number, shortened, shown} from "../core/format.js";
+import {CodeBlock} from "./code.js";
+import {hitOf, isHit, partsOf} from "./found.js";
+import {HitList} from "./hit.js";
+
+export function Result({answer}) {
+  const {facts, sections} = partsOf(answer);
+  return html`<div class="stack result">
+    <${Facts} facts=${facts} />
+    ${sections.map((section) => html`<section key=${section.label}>
+      ${section.label && html`<h3>${inWords(section.label)} <span class="quiet">${countOf(section)}</span></h3>`}
+      <${Items} section=${section} /></section>`)}
+    <details class="raw"><summary>The answer as the assistant gets it</summary><${CodeBlock} text=${JSON.stringify(answer, null, 2)} what="the answer" /></details>
+  </div>`;
+}
+
+export function Facts({facts}) {
+  const filled = Object.entries(facts).filter(([, value]) => value !== null && value !== "");
+  return filled.length > 0 && html`<dl class="facts">${filled.map(([name, value]) => html`
+    <dt key=${name}>${inWords(name)}</dt><dd>${cellText(value, name)}</dd>`)}</dl>`;
+}
+
+export function Items({section: {label, items}, hrefOf = inCatalogue}) {
+  if (items.every(isHit)) return html`<${HitList} hits=${items.map(hitOf)} hrefOf=${hrefOf} label=${inWords(label)} />`;
+  return html`<${DataTable} label=${inWords(label)} columns=${columnsOf(items)} rows=${items} />`;
+}
+
+function inCatalogue(hit) {
+  return hit.catalogue ? link(`/c/${encodeURIComponent(hit.catalogue)}`, {open: hit.key}) : undefined;
+}
+
+function countOf({items, total}) {
+  return typeof total === "number" && total > items.length ? `${number(items.length)} of ${number(total)}` : number(items.length);
+}
+
+// Rows as a table. A column is {name, label, show(row), number, tight}, a tight one is not broken; a table that is too wide scrolls by itself, and on a phone each row is a block.
+export function DataTable({label, columns, rows, keyOf = (_row, place) => place, empty = "There is nothing here."}) {
+  if (!rows.length) return html`<p class="quiet">${empty}</p>`;
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table class="data stacks" role="table">
+    <caption class="unseen">${label}</caption>
+    <thead><tr role="row">${columns.map((column) => html`<th key=${column.name} scope="col" role="columnheader" class=${column.number ? "number" : ""}>${column.label || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, place) => html`<tr key=${keyOf(row, place)} role="row">${columns.map((column) => html`
+      <td key=${column.name} role="cell" data-label=${column.label} class=${column.number ? "number" : column.tight ? "tight" : ""}><div>${column.show ? column.show(row) : cellText(row[column.name], column.name)}</div></td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+// Columns for rows whose form is not known: every key that a row has, in the order in which they come.
+function columnsOf(rows) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return names.map((name) => ({name, label: inWords(name), number: rows.every((row) => row[name] === undefined || typeof row[name] === "number")}));
+}
+
+export function cellText(value, name = "") {
+  return shortened(inLine(value, name), 200);
+}
+
+// Objects within a value as their names and values.
+function inLine(value, name) {
+  if (Array.isArray(value)) return value.map((one) => inLine(one, name)).join(", ");
+  if (value === null || typeof value !== "object") return shown(value, name);
+  const known = value.value ?? value.name ?? value.title;
+  return known === undefined ? Object.entries(value).map(([inner, held]) => `${inner}: ${inLine(held, inner)}`).join(", ") : inLine(known, name);
+}

@@ -1,0 +1,84 @@
+// One result set of a catalogue, seen as a list, a table, a map or a queue.
+import {html, useEffect, useMemo, useState} from "../../core/html.js";
+import {change} from "../../core/address.js";
+import {callOf, overviewOf, searchOf} from "../../core/catalogue.js";
+import {inWords, number, plural} from "../../core/format.js";
+import {useKeys} from "../../core/keys.js";
+import {Empty, Problem, Spinner} from "../../parts/basics.js";
+import {Hits, moveHit, SearchBox, useAnswer, useHits, useModule} from "./shared.js";
+
+const VIEWS = {
+  table: () => import("./table.js"),
+  map: () => import("../map/map.js"),
+  queue: () => import("../music/tracks.js").then(({QueueView}) => ({default: QueueView})),
+};
+const TOOLS = () => import("./tools.js");
+const FACETS_AFTER_MS = 160;
+
+export default function Explore({address, session}) {
+  const name = address.params.catalogue, path = `/c/${encodeURIComponent(name)}`, view = address.query.get("view") ?? "list";
+  const params = withoutPlace(address.query), text = params.get("q") ?? "", asked = searchOf(name, params);
+  const about = useAnswer("browse", {catalogue: name, include: ["fields"]}), catalogue = about.answer && overviewOf(about.answer.catalogues[0]);
+  const found = useHits({...asked, limit: view === "queue" ? 50 : 24, include: ["counts", view === "table" ? "cells" : "tiles"]}), {answer, error, hits} = found;
+  const counted = useAnswer("search", answer && found.isCurrent && !error ? {...asked, limit: 1, include: ["facets"]} : null, FACETS_AFTER_MS);
+  const [hasFacets, setFacets] = useState(false);
+  const tools = useModule(TOOLS), shown = useModule(VIEWS[view]);
+  useEffect(() => {
+    if (catalogue) document.title = `${text ? `${text} · ` : ""}${catalogue.title} · Stackroom`;
+  }, [catalogue?.title, text]);
+  const open = address.query.get("open"), list = useMemo(() => answer && html`<${Hits} hits=${hits} query=${!answer.only_orders && answer.understood.query}
+    loadMore=${found.loadMore} open=${open} actions=${tools && ((hit) => html`<${tools.Actions} hit=${hit} canLike=${catalogue?.has_vectors} />`)} />`,
+  [hits, found.loadMore, open, tools, about.answer]);
+  useKeys("Results", {j: ["next result", down], k: ["previous result", up]});
+  if (about.error) return html`<h1>${name}</h1><${Problem} error=${about.error} retry=${about.retry} />`;
+  if (!catalogue || !(answer || error)) return html`<${Spinner} />`;
+  const given = {address, session, catalogue, answer, asked, hits, params, loadMore: found.loadMore}, isSearched = Boolean(answer?.understood.query);
+  return html`<div class="explore">
+    <header class="explore-head">
+      <h1>${catalogue.title}${inWords(catalogue.name) !== catalogue.title && html` <small>${catalogue.name}</small>`}</h1>
+      <p class="quiet">${catalogue.summary}${catalogue.has_vectors && html` <a href=${`/taste${path.slice(2)}`}>Recommend by taste</a>`}</p>
+      <${SearchBox} value=${text} autoFocus label=${`Search ${catalogue.title}`} placeholder=${hintOf(catalogue)}
+        onSearch=${(q) => change({q, u: null, open: null}, {replace: Boolean(q && text)})} />
+    </header>
+    <aside class=${`facets ${hasFacets ? "open" : ""}`} aria-label="Filters" aria-busy=${!counted.isCurrent || !found.isCurrent}>
+      ${tools && counted.answer && html`<${tools.Facets} facets=${counted.answer.facets} asked=${asked} params=${params} isCurrent=${counted.isCurrent} />`}</aside>
+    <section class="found" aria-busy=${!found.isCurrent}>
+      <h2 class="unseen" tabindex="-1">Results</h2>
+      <div class="tools">
+        <p class="count" role="status">${error ? "" : countOf(answer, text)}</p>
+        <button type="button" class="plain small for-phone" aria-expanded=${hasFacets} onClick=${() => setFacets(!hasFacets)}>Filters</button>
+        ${tools && html`<${tools.Views} view=${view} catalogue=${catalogue} />`}
+      </div>
+      ${tools && answer && html`<${tools.Chips} params=${params} understood=${answer.understood.phrases} catalogue=${catalogue} />`}
+      ${error ? html`<${Problem} error=${error} retry=${found.retry} />` : html`
+        ${isSearched && answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record is a good match for “${answer.understood.query}”.</p><//>`}
+        <${LeftOut} count=${answer.left_out.adult} />
+        ${view === "list" && list}
+        ${VIEWS[view] && (shown ? html`<${shown.default} ...${given} />` : html`<${Spinner} />`)}
+        ${!hits.length && !isSearched && html`<${Empty} title="No record has these filters"><p><a href=${path}>Show all ${number(catalogue.records)}</a></p><//>`}
+        ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
+        ${tools && session.tool("search") && html`<${tools.Call} ...${callOf(answer.understood, name)} />`}`}
+    </section>
+  </div>`;
+}
+
+// What is asked for, without what only concerns how it is shown.
+function withoutPlace(query) {
+  const params = new URLSearchParams(query);
+  for (const name of ["open", "view", "cursor", "parts"]) params.delete(name);
+  return params;
+}
+
+function LeftOut({count}) {
+  return count > 0 && html`<p class="quiet">${plural(count, "adult record")} left out · <button type="button" class="link" onClick=${() => change({"f.adult": "true"})}>Show ${count === 1 ? "it" : "them"}</button></p>`;
+}
+
+function countOf({understood: {query}, total, listed, evidence, only_orders}, text) {
+  if (!query) return `${plural(total, "record")}${text ? ", by the conditions alone" : ""}`;
+  if (only_orders) return `${plural(listed, "record")} with the conditions, the nearest to “${query}” first`;
+  if (evidence === "none") return "No good match";
+  return `${plural(total, "good match", "good matches")}${listed > total ? ` of the ${number(listed)} nearest` : ""}`;
+}
+
+const hintOf = ({records, samples}) => `Search ${plural(records, "record")}${samples.length ? `, as “${samples[0]}”` : ""}`;
+const down = () => moveHit(1), up = () => moveHit(-1);

@@ -1,0 +1,33 @@
+// The result set as a table; the columns of numbers and single values can be sorted by.
+import {html} from "../../core/html.js";
+import {change, changed} from "../../core/address.js";
+import {Icon} from "../../parts/basics.js";
+import {More} from "./shared.js";
+
+const NUMBERS = ["int", "float"];
+
+export default function Table({catalogue, answer, asked, hits, loadMore}) {
+  const isSearched = answer.understood.query && !answer.only_orders;
+  const columns = catalogue.fields.filter(({field, role}) => role === "title" || hits.some((hit) => hit.cells?.[field]));
+  if (!hits[0]?.cells) return null;
+  return html`<div class="scroll card flush" tabindex="0" role="region" aria-label="Table of results">
+    <table class="data sticky"><thead><tr>${columns.map((column) => html`<${Head} key=${column.field} column=${column} sort=${asked.sort} />`)}</tr></thead>
+    <tbody>${hits.map((hit) => html`<tr key=${hit.key} class=${isSearched && hit.relevance === null ? "faint" : ""}>
+      ${columns.map(({field, role, type}) => (role === "title"
+        ? html`<th scope="row"><a href=${changed({open: hit.key})} data-key=${hit.key}>${hit.title}</a></th>`
+        : html`<td class=${NUMBERS.includes(type) ? "number" : type.endsWith("[]") ? "long" : ""}>${hit.cells[field] ?? ""}</td>`))}
+    </tr>`)}</tbody></table>
+  </div>
+  ${loadMore && html`<${More} load=${loadMore} />`}`;
+}
+
+function Head({column: {field, label, type, sortable}, sort}) {
+  const className = NUMBERS.includes(type) ? "number" : "";
+  if (!sortable) return html`<th scope="col" class=${className}>${label}</th>`;
+  const isFalling = sort === `-${field}`, isSorted = isFalling || sort === field;
+  // The greatest first, the first letter first.
+  const steps = className ? [`-${field}`, field, null] : [field, `-${field}`, null];
+  const step = steps[(steps.indexOf(isSorted ? sort : null) + 1) % 3];
+  return html`<th scope="col" class=${className} aria-sort=${isSorted ? (isFalling ? "descending" : "ascending") : "none"}>
+    <button type="button" class="link" onClick=${() => change({sort: step})}>${label}${isSorted && html` <${Icon} name=${isFalling ? "down" : "up"} />`}</button></th>`;
+}

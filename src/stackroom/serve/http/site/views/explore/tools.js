@@ -1,0 +1,146 @@
+// Beside the hits: the views, what limits the result set as chips, and its fields as facets.
+import {html, useEffect, useLayoutEffect, useRef, useState} from "../../core/html.js";
+import {change, changed} from "../../core/address.js";
+import {number} from "../../core/format.js";
+import {Icon} from "../../parts/basics.js";
+import {useAnswer} from "./shared.js";
+export {Call} from "../../parts/code.js";
+
+const LIMITS = /^[fxr]\./u;
+const FEW = 6, LOOKED_FOR_AFTER_MS = 150;
+
+export function Views({view, catalogue}) {
+  const names = ["list", "table", catalogue.has_map && "map", catalogue.has_audio && "queue"].filter(Boolean);
+  return html`<nav class="views" aria-label="View">${names.map((name) => html`
+    <a key=${name} href=${changed({view: name === "list" ? null : name})} aria-current=${name === view ? "true" : undefined}>
+      <${Icon} name=${name} /><span>${name[0].toUpperCase() + name.slice(1)}</span></a>`)}</nav>`;
+}
+
+// Words of the query that are conditions, and choices made by hand.
+export function Chips({params, understood, catalogue}) {
+  const labels = Object.fromEntries(catalogue.fields.map(({field, label}) => [field, label]));
+  const chosen = [...params].filter(([name]) => LIMITS.test(name)), list = useRef(), note = useFocusKept(list);
+  if (!understood.length && !chosen.length) return null;
+  return html`<ul ref=${list} onClick=${note} class="chips limits" aria-label="Conditions">
+    ${understood.map(({phrase, text}) => html`<${Chip} key=${phrase} text=${text} said=${phrase}
+      onRemove=${() => change({u: [...params.getAll("u"), phrase]})} />`)}
+    ${chosen.map(([name, value]) => html`<${Chip} key=${name + value} text=${describe(name, value, labels)}
+      onRemove=${() => change({[name]: params.getAll(name).filter((one) => one !== value)})} />`)}
+    ${chosen.length > 1 && html`<li><button type="button" class="link" onClick=${() => clear(params)}>Clear all</button></li>`}
+  </ul>`;
+}
+
+// When the button that has the focus goes with its chip, the focus goes to the next one, or to the results.
+function useFocusKept(list) {
+  const place = useRef(-1), buttons = () => [...list.current?.querySelectorAll("button") ?? []];
+  useLayoutEffect(() => {
+    const left = buttons();
+    if (place.current < 0 || left.includes(document.activeElement)) return;
+    if (document.activeElement === document.body) (left[place.current] ?? left.at(-1) ?? document.querySelector(".found h2"))?.focus();
+    place.current = -1;
+  });
+  return ({target}) => { place.current = buttons().indexOf(target.closest("button")); };
+}
+
+function Chip({text, said, onRemove}) {
+  return html`<li class=${`chip limit ${said ? "said" : ""}`} title=${said ? `Understood from “${said}”` : undefined}>${text}
+    <button type="button" class="quiet-button" aria-label=${`Remove ${text}`} onClick=${onRemove}><${Icon} name="close" /></button></li>`;
+}
+
+function describe(name, value, labels) {
+  const label = labels[name.slice(2)] ?? name.slice(2);
+  if (name[0] === "x") return `not ${value}`;
+  if (name[0] === "f") return `${label}: ${value}`;
+  const [low, high] = value.split("..");
+  if (high === undefined) return `${label}: ${low}`;
+  return low && high ? `${label} ${low} to ${high}` : low ? `${label} ≥ ${low}` : `${label} ≤ ${high}`;
+}
+
+function clear(params) {
+  const names = [...params.keys()].filter((name) => LIMITS.test(name));
+  change(Object.fromEntries(names.map((name) => [name, null])));
+}
+
+// What can be done with a hit where it is listed.
+export function Actions({hit, canLike}) {
+  const button = (name, label, work) => html`<button type="button" class="quiet-button" aria-label=${`${label} ${hit.title}`} title=${label}
+    onClick=${work}><${Icon} name=${name} /></button>`;
+  return html`
+    ${hit.audio && button("play", "Play", async () => (await import("../music/queue.js")).play([hit]))}
+    ${canLike && button("like", "Like", async () => (await import("../taste/store.js")).like(hit))}`;
+}
+
+// Values with counts to choose from, and the distribution of numbers with two handles.
+export function Facets({facets, asked, params, isCurrent}) {
+  if (!facets.length) return html`<p class="quiet">Nothing to filter by.</p>`;
+  return facets.map((facet) => html`<fieldset key=${facet.field} class="facet">
+    <legend>${facet.label}</legend>
+    ${facet.bars ? html`<${Histogram} facet=${facet} />` : html`<${Values} facet=${facet} asked=${asked} params=${params} isCurrent=${isCurrent} />`}
+  </fieldset>`);
+}
+
+function Values({facet, asked, params, isCurrent}) {
+  const [isOpen, setOpen] = useState(false), [like, setLike] = useState("");
+  const found = useAnswer("search", like ? {...asked, limit: 1, include: ["facets"], facet: facet.field, like} : null, LOOKED_FOR_AFTER_MS);
+  const {values, total} = (like && found.answer?.facets[0]) || facet;
+  const shown = isOpen || like ? values : values.filter((one, place) => place < FEW || one.chosen || one.excluded);
+  const most = Math.max(1, ...values.map(({count}) => count));
+  return html`
+    ${isOpen && total > values.length && html`<input type="search" class="like" aria-label=${`Find a value of ${facet.label}`} placeholder=${`Find in ${number(facet.total)}`}
+      value=${like} onInput=${({target}) => setLike(target.value.trim())} />`}
+    <ul>${shown.map((one) => html`<${Value} key=${one.value} one=${one} field=${facet.field} share=${one.count / most} params=${params} isCurrent=${isCurrent} />`)}</ul>
+    ${!shown.length && html`<p class="quiet">${like ? "None like this." : "None."}</p>`}
+    ${total > FEW && html`<button type="button" class="link" aria-expanded=${isOpen} onClick=${() => { setOpen(!isOpen); setLike(""); }}>
+      ${isOpen ? "Fewer" : `More of ${number(total)}`}</button>`}`;
+}
+
+// What was chosen by hand is shown at once; what the query says is known by the answer, and changed in the query.
+function Value({one: {value, count, chosen, excluded}, field, share, params, isCurrent}) {
+  const is = (one) => one.toLowerCase() === value.toLowerCase(), others = (name) => params.getAll(name).filter((one) => !is(one));
+  const wanted = `f.${field}`, leftOut = `x.${field}`, isWanted = params.getAll(wanted).some(is), isOut = params.getAll(leftOut).some(is);
+  const isSaid = isCurrent && (chosen && !isWanted || excluded && !isOut);
+  const toggle = (name, isOn) => change({[wanted]: others(wanted), [leftOut]: others(leftOut), ...(!isOn && {[name]: [...others(name), value]})});
+  const isGone = isOut || isSaid && excluded;
+  return html`<li class=${`value ${isGone ? "out" : ""}`} style=${{"--share": share.toFixed(2)}}>
+    <label class="inline"><input type="checkbox" checked=${isWanted || isSaid && chosen} disabled=${isSaid} onChange=${() => toggle(wanted, isWanted)} />
+      <span class="value-name">${value}</span><span class="value-count">${number(count)}</span></label>
+    <button type="button" class="quiet-button" aria-pressed=${isGone} disabled=${isSaid} aria-label=${`Leave out ${value}`} title="Leave out"
+      onClick=${() => toggle(leftOut, isOut)}><${Icon} name="close" /></button>
+  </li>`;
+}
+
+// Bars, and two handles that choose a range of them.
+function Histogram({facet}) {
+  const {field, label, bars} = facet, last = bars.length - 1;
+  const stated = [placeOf(bars, facet.low, 0), placeOf(bars, facet.high, last)];
+  // There may be fewer bars than before.
+  const [ends, setEnds] = useState(stated), [low, high] = ends.map((place) => Math.min(place, last));
+  useEffect(() => setEnds(stated), [facet.low, facet.high, bars.length]);
+  const most = Math.max(1, ...bars.map(({count}) => count));
+  const choose = () => {
+    const range = `${low > 0 ? bars[low].first : ""}..${high < last ? bars[high].last : ""}`;
+    change({[`r.${field}`]: range === ".." ? null : range});
+  };
+  if (last === 0) return html`<p class="quiet">${bars[0].first === bars[0].last ? bars[0].first : `${bars[0].first} to ${bars[0].last}`}</p>`;
+  const handle = (end, place, setPlace) => html`<input type="range" min="0" max=${last} step="1" value=${place} aria-label=${`${label}, ${end}`}
+    aria-valuetext=${String(end === "from" ? bars[place].first : bars[place].last)} onInput=${({target}) => setPlace(Number(target.value))} onChange=${choose} />`;
+  return html`<div class="histogram">
+    <svg viewBox=${`0 0 ${bars.length} 1`} preserveAspectRatio="none" aria-hidden="true">${bars.map(({count}, place) => html`
+      <rect key=${place} x=${place + .08} width=".84" y=${1 - height(count, most)} height=${height(count, most)} class=${place >= low && place <= high ? "in" : ""} />`)}</svg>
+    <div class="handles">
+      ${handle("from", low, (place) => setEnds([Math.min(place, high), high]))}
+      ${handle("to", high, (place) => setEnds([low, Math.max(place, low)]))}
+    </div>
+    <p class="ends"><span>${low === stated[0] && facet.low || bars[low].first}</span><span>${high === stated[1] && facet.high || bars[high].last}</span></p>
+  </div>`;
+}
+
+const height = (count, most) => (count ? Math.max(.04, Math.sqrt(count / most)) : 0);
+
+// The bar that a bound is in; bounds and bars are both numbers, or both dates, which compare as texts.
+function placeOf(bars, bound, otherwise) {
+  if (bound === null || bound === undefined) return otherwise;
+  const value = typeof bars[0].first === "number" ? Number(bound) : String(bound);
+  const found = otherwise === 0 ? bars.findIndex(({last}) => last >= value) : bars.findLastIndex(({first}) => first <= value);
+  return found < 0 ? bars.length - 1 - otherwise : found;
+}

@@ -1,0 +1,51 @@
+// The catalogues as cards, and one box that searches all of them.
+import {html} from "../core/html.js";
+import {go, link} from "../core/address.js";
+import {CATALOGUES, overviewOf} from "../core/catalogue.js";
+import {ago, inWords, number, plural} from "../core/format.js";
+import {Empty, Problem, Spinner} from "../parts/basics.js";
+import {SearchBox, useAnswer, useModule} from "./explore/shared.js";
+
+const SEARCH = () => import("./search.js");
+export const title = "Catalogues";
+
+export default function Home({address, session}) {
+  const {answer, error, retry} = useAnswer("browse", CATALOGUES);
+  const query = address.query.get("q") ?? "", search = useModule(query ? SEARCH : null);
+  const cards = (answer?.catalogues ?? []).map(overviewOf);
+  if (error) return html`<${Problem} error=${error} retry=${retry} />`;
+  if (!answer) return html`<${Spinner} />`;
+  if (!cards.length) return html`<${NoCatalogues} session=${session} />`;
+  return html`<div class="stack home">
+    <header class="explore-head">
+      <h1 class=${query ? "unseen" : ""}>What are you looking for?</h1>
+      <${SearchBox} value=${query} autoFocus onSearch=${(q) => show(q, query)} label="Search all catalogues"
+        placeholder=${`Search ${number(cards.reduce((sum, {records}) => sum + records, 0))} records in ${plural(cards.length, "catalogue")}`} />
+    </header>
+    ${!query ? html`<ul class="grid cards">${cards.map((card) => html`<${Card} key=${card.name} card=${card} others=${cards} />`)}</ul>`
+      : search ? html`<${search.default} query=${query} catalogues=${cards} session=${session} open=${address.query.get("open")} />` : html`<${Spinner} />`}
+  </div>`;
+}
+
+function Card({card: {name, title: called, summary, records, changed_at, samples}, others}) {
+  const isDouble = others.some((one) => one.title === called && one.name !== name);
+  return html`<li class="card catalogue">
+    <h2><a href=${`/c/${encodeURIComponent(name)}`}>${isDouble ? inWords(name) : called}</a>${isDouble && html` <small>${called}</small>`}</h2>
+    <p class="quiet">${plural(records, "record")}${changed_at && `, changed ${ago(changed_at)}`}</p>
+    <p>${summary}</p>
+    <ul class="chips samples" aria-label=${`Try in ${called}`}>${samples.map((sample) => html`
+      <li key=${sample}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: sample})}>${sample}</a></li>`)}</ul>
+  </li>`;
+}
+
+function NoCatalogues({session}) {
+  const mayAdd = !session.server.accounts || session.may("ServerAdmin");
+  return html`<${Empty} title="There is no catalogue here yet">
+    <p>${mayAdd ? html`<a href="/add">Add a table</a>, or run <code>stackroom init</code> for the samples.` : "An administrator can add one, or give you access to one."}</p><//>`;
+}
+
+// What is typed at home is a search with an address of its own; the focus stays in the box.
+function show(query, before) {
+  if (query && !before) history.pushState(null, "", location.href);
+  go(query ? link("/search", {q: query}) : "/", {replace: true});
+}

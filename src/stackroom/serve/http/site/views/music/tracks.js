@@ -1,0 +1,210 @@
+// The parts of listening: covers, likes, tracks with their menu, the queue, and the player at the foot of every page.
+import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {link} from "../../core/address.js";
+import {plural} from "../../core/format.js";
+import {duration} from "../../core/units.js";
+import {useKeys} from "../../core/keys.js";
+import {hideDock, useStore, useStyle} from "../../core/store.js";
+import {Empty, Icon, toast} from "../../parts/basics.js";
+import {hitOf} from "../../parts/found.js";
+import {Dialog} from "../../parts/layers.js";
+import {
+  changePlaylist, clear, createPlaylist, current, enqueue, likes, listMusic, loadLikes, loadPlaylists, moveUp, next, play, playAt, playable, playback, playlists,
+  previous, queue, remove, seek, setLike, toggle,
+} from "./queue.js";
+
+const STYLE = "views/records.css", EDIT = {moveUp, remove};
+
+export const placeOf = (kind, id) => link(`/music/${kind}`, {id});
+
+function IconButton({icon, label, ...given}) {
+  return html`<button type="button" class="quiet-button" aria-label=${label} ...${given}><${Icon} name=${icon} /></button>`;
+}
+
+// A cover; where there is none, one is drawn from the name, always the same.
+export function Cover({image, name, isRound}) {
+  const kind = `cover ${isRound ? "round" : ""}`;
+  if (image) return html`<img class=${kind} src=${image} alt="" loading="lazy" decoding="async" />`;
+  return html`<span class=${`${kind} drawn`} style=${{background: drawn(name)}} aria-hidden="true"><${Icon} name="music" /></span>`;
+}
+
+function drawn(name) {
+  let sum = 7;
+  for (const letter of name) sum = (sum * 31 + letter.codePointAt(0)) % 100003;
+  const hsl = (turn, rest) => `hsl(${sum + turn} ${rest})`;
+  return `radial-gradient(circle at ${sum % 83}% ${sum % 71}%, ${hsl(50, "60% 62%")}, transparent 60%), linear-gradient(${hsl(0, "42% 34%")}, ${hsl(30, "45% 48%")})`;
+}
+
+export function Artists({artists}) {
+  return artists.map(({id, name}, place) => html`${place > 0 && ", "}${id ? html`<a href=${placeOf("artist", id)}>${name}</a>` : name}`);
+}
+
+export function LikeButton({id, name}) {
+  const isLiked = useStore(likes).ids?.has(id) ?? false;
+  useEffect(() => { loadLikes(); }, []);
+  return html`<${IconButton} icon="like" class=${`quiet-button like ${isLiked ? "liked" : ""}`} label=${`Like ${name}`} aria-pressed=${isLiked} onClick=${() => setLike(id, !isLiked)} />`;
+}
+
+// `tracks` as the player lists them; on an album their places stand for covers; `edit`: what moves one up, and what takes one out, by its place.
+export function Tracks({tracks, label = "Tracks", isAlbum, edit, onPlay = (place) => play(tracks, place)}) {
+  const now = useStore(queue, current), isPlaying = useStore(playback, (value) => value.isPlaying);
+  const [chosen, setChosen] = useState(null), list = useRef(), focused = useRef(null), seen = {};
+  const step = (by) => () => focusNear(list.current, by);
+  useKeys("Tracks", {j: ["go to the next track", step(1)], k: ["go to the one before", step(-1)]});
+  // The focus stays with what was moved, and goes to what follows that which was taken out.
+  useEffect(() => {
+    const {icon, place} = focused.current ?? {}, row = icon && list.current.children[Math.min(place, tracks.length - 1)];
+    focused.current = null;
+    (row?.querySelector(`.${icon}:enabled`) ?? row?.querySelector("button"))?.focus();
+  }, [tracks]);
+  const button = (icon, label, place, to, work) => html`<${IconButton} icon=${icon} class=${`quiet-button ${icon}`} label=${label} disabled=${to < 0} onClick=${() => {
+    focused.current = {icon, place: to};
+    if (tracks.length === 1) document.getElementById("main").focus();
+    return work(place);
+  }} />`;
+  const silent = tracks.filter((one) => !one.playable).length;
+  const row = (one, place) => {
+    const isNow = now?.id === one.id && now.catalogue === one.catalogue, isOn = isNow && isPlaying;
+    seen[one.id] = (seen[one.id] ?? 0) + 1;
+    return html`<li key=${`${one.id} ${seen[one.id]}`} class=${`track ${isNow ? "now" : ""} ${one.playable ? "" : "silent"}`}>
+      ${one.playable
+        ? html`<${IconButton} icon=${isOn ? "pause" : "play"} class="quiet-button track-play" label=${`${isOn ? "Pause" : "Play"} ${one.name}`} onClick=${() => (isNow ? toggle() : onPlay(place))} />`
+        : html`<span class="track-play"></span>`}
+      ${isAlbum ? html`<span class="quiet">${one.position}</span>` : html`<${Cover} image=${one.image} name=${one.album?.name || one.name} />`}
+      <span class="names"><span class="name">${one.name}</span>
+        <span class="quiet"><${Artists} artists=${one.artists} />${!isAlbum && one.album?.name && html` · ${one.album.id ? html`<a href=${placeOf("album", one.album.id)}>${one.album.name}</a>` : one.album.name}`}</span></span>
+      ${one.plays && html`<span class="quiet wide-only">${plural(one.plays, "play")}</span>`}
+      <span class="quiet wide-only">${one.seconds && duration(one.seconds)}</span>
+      <${LikeButton} id=${one.id} name=${one.name} />
+      ${one.like && html`<span class="chip wide-only" title=${`Like ${one.like}`}>similar</span>`}
+      ${edit && html`${button("up", `Move ${one.name} up`, place, place - 1, edit.moveUp)}${button("close", `Remove ${one.name}`, place, place, edit.remove)}`}
+      <${IconButton} icon="more" label=${`More for ${one.name}`} aria-haspopup="dialog" onClick=${() => setChosen(one)} />
+    </li>`;
+  };
+  return html`
+    ${silent > 0 && html`<p class="quiet">${silent === tracks.length ? "These tracks are" : plural(silent, "track is", "tracks are")} known by name only: there is no file here to play.</p>`}
+    <ol ref=${list} class="tracks" aria-label=${label}>${tracks.map(row)}</ol>
+    ${chosen && html`<${Menu} track=${chosen} onClose=${() => setChosen(null)} />`}`;
+}
+
+function focusNear(list, by) {
+  const buttons = [...list.querySelectorAll("button.track-play")];
+  const row = document.activeElement.closest(".track"), place = buttons.findIndex((one) => row?.contains(one));
+  buttons.at(Math.min(buttons.length - 1, Math.max(0, place + by)))?.focus();
+}
+
+function Menu({track, onClose}) {
+  const {items} = useStore(playlists), [isNew, setNew] = useState(false);
+  useEffect(() => { loadPlaylists(); }, []);
+  if (isNew) return html`<${PlaylistForm} tracks=${[track.id]} onClose=${onClose} />`;
+  const line = (label, work) => html`<button type="button" class="plain" onClick=${() => { onClose(); work(); }}>${label}</button>`;
+  return html`<${Dialog} title=${track.name} onClose=${onClose}><div class="menu">
+    ${track.playable && html`${line("Play next", () => enqueue([track], {isNext: true}))}${line("Add to the queue", () => enqueue([track]))}`}
+    ${line("Play what is similar", () => playSimilar(track))}
+    ${items?.map(({id, name, tracks}) => line(`Add to ${name}`, () => changePlaylist(id, name, [...tracks, track.id])))}
+    <button type="button" class="plain" onClick=${() => setNew(true)}>Add to a new playlist …</button>
+  </div><//>`;
+}
+
+async function playSimilar(track) {
+  const {tracks} = await listMusic("similar", {id: track.id, catalogue: track.catalogue, playable: true});
+  play([track, ...tracks.items]);
+}
+
+// Make a playlist of some tracks; or, with an id, give it another name.
+export function PlaylistForm({id, name = "", tracks = [], onClose}) {
+  const [typed, setTyped] = useState(name), [problem, setProblem] = useState(null);
+  const save = (event) => {
+    event.preventDefault();
+    (id ? changePlaylist(id, typed) : createPlaylist(typed.trim(), tracks)).then(onClose, setProblem);
+  };
+  return html`<${Dialog} title=${id ? "Rename" : "New playlist"} onClose=${() => onClose()}><form class="stack" onSubmit=${save}>
+    <label>Name<input value=${typed} maxlength="200" required onInput=${(event) => setTyped(event.target.value)} /></label>
+    ${problem && html`<p class="error" role="alert">${problem.message}</p>`}
+    <div class="row end"><button>Save</button></div>
+  </form><//>`;
+}
+
+export function QueueView({answer, params}) {
+  const found = playable(answer.results.map(hitOf));
+  return useStyle(STYLE) && html`<div class="music stack">
+    <section>
+      <div class="row"><h2 class="grow">Found, and ready to play</h2>
+        ${found.length > 0 && html`<${SaveTracks} tracks=${found} name=${params.get("q") ?? ""} />`}
+        ${found.length > 0 && html`<button type="button" class="plain small" onClick=${() => enqueue(found)}><${Icon} name="plus" /> Queue</button>
+          <button type="button" class="small" onClick=${() => play(found)}><${Icon} name="play" /> Play</button>`}</div>
+      ${found.length ? html`<${Tracks} tracks=${found} label="Found" />` : html`<p class="quiet">Nothing that was found has a file to play.</p>`}
+    </section>
+    <${QueuePage} />
+  </div>`;
+}
+
+export function QueuePage() {
+  const {tracks, goesOn} = useStore(queue);
+  return html`<section>
+    <div class="row"><h2 class="grow">Queue <span class="quiet">${plural(tracks.length, "track")}</span></h2>
+      <label class="inline"><input type="checkbox" checked=${goesOn} onChange=${(event) => queue.set({goesOn: event.target.checked})} />Go on with similar</label>
+      ${tracks.length > 0 && html`<button type="button" class="plain small" onClick=${clear}>Clear</button>`}</div>
+    ${tracks.length ? html`<${Tracks} tracks=${tracks} label="Queue" onPlay=${playAt} edit=${EDIT} />`
+      : html`<${Empty} title="The queue is empty"><p>Play an album, or add a track by its menu.</p><//>`}
+  </section>`;
+}
+
+export function SaveTracks({tracks, name}) {
+  const [isOpen, setOpen] = useState(false);
+  const close = (made) => {
+    setOpen(false);
+    if (made) toast(`Saved as a playlist: ${made.name}`);
+  };
+  return html`<button type="button" class="plain small" onClick=${() => setOpen(true)}>Save as a playlist</button>
+    ${isOpen && html`<${PlaylistForm} tracks=${tracks.map(({id}) => id)} name=${name} onClose=${close} />`}`;
+}
+
+const KEYS = {
+  " ": ["play or pause", toggle],
+  n: ["play the next track", () => { next(); }],
+  p: ["play the one before", previous],
+  l: ["like what plays, or no longer", () => { setLike(current().id, !likes.get().ids?.has(current().id)); }],
+};
+
+export function Player() {
+  const track = useStore(queue, current), {isPlaying, problem} = useStore(playback);
+  const isShown = useStyle(STYLE) && track;
+  useEffect(() => {
+    if (!track) hideDock("player");
+    document.body.classList.toggle("with-player", Boolean(isShown));
+  }, [isShown]);
+  useKeys("Player", KEYS);
+  return isShown && html`<section class="player" aria-label="Player">
+    <div class="player-track">
+      <${Cover} image=${track.image} name=${track.album?.name || track.name} />
+      <div class="names"><span class="name">${track.album?.id ? html`<a href=${placeOf("album", track.album.id)}>${track.name}</a>` : track.name}</span>
+        <span class="quiet" role=${problem && "alert"}>${problem ?? html`<${Artists} artists=${track.artists} />`}</span></div>
+      <${LikeButton} id=${track.id} name=${track.name} />
+    </div>
+    <div class="player-buttons">
+      <${IconButton} icon="previous" label="Previous" onClick=${previous} />
+      <button type="button" aria-label=${isPlaying ? "Pause" : "Play"} onClick=${toggle}><${Icon} name=${isPlaying ? "pause" : "play"} /></button>
+      <${IconButton} icon="next" label="Next" onClick=${next} />
+    </div>
+    <${Seek} track=${track} />
+    <div class="player-side">
+      <a href="/music/queue" aria-label="Queue"><${Icon} name="queue" /></a>
+      <${IconButton} icon="close" label="Close the player" onClick=${clear} />
+    </div>
+  </section>`;
+}
+
+function Seek({track}) {
+  const {position, length} = useStore(playback), [dragged, setDragged] = useState(null);
+  const end = length || track.seconds || 1, at = dragged ?? Math.min(position, end);
+  const drop = (event) => {
+    seek(Number(event.target.value));
+    setDragged(null);
+  };
+  return html`<div class="player-seek">
+    <span class="quiet">${duration(Math.floor(at))}</span>
+    <input type="range" aria-label="Position" aria-valuetext=${`${duration(at)} of ${duration(end)}`} max=${end} step="0.1" value=${at} onInput=${(event) => setDragged(Number(event.target.value))} onChange=${drop} />
+    <span class="quiet">${duration(end)}</span>
+  </div>`;
+}

@@ -1,0 +1,292 @@
+// What can be changed: users, roles, access, everybody's tokens; jobs, downloads, and the changes of catalogues.
+import {html, useState} from "../../core/html.js";
+import {change} from "../../core/address.js";
+import {inWords, number, shown} from "../../core/format.js";
+import {bytes, day} from "../../core/units.js";
+import {ask, callTool} from "../../core/server.js";
+import {Empty, Icon, Notice} from "../../parts/basics.js";
+import {CodeBlock} from "../../parts/code.js";
+import {Boxes} from "../../parts/form.js";
+import {Dialog} from "../../parts/layers.js";
+import {describe} from "../account.js";
+import {attempt, hasTool, Listing, Loaded, Pages, queueTool, readResource, Small, State, sure, Table, Tiles, undoTools, useForm, useLoad, useTool, When} from "./shared.js";
+
+const USERS_SHOWN = 50;
+const PERMISSIONS = ["AccessCatalog", "EditCatalog", "ManagePermissions", "ViewAnalytics", "RequestContent", "ServerAdmin"];
+const COSTS = {read: "Reads a minute", write: "Writes a minute", sql: "SQL statements a minute"};
+const mutate = (args) => callTool("users.mutate", args);
+const useRoles = () => useTool("users.query", {query_type: "roles", limit: 200});
+const namesOf = (state, list) => (state.value?.[list] ?? []).map((one) => one.name);
+
+function Opener({name, onOpen}) {
+  return html`<button type="button" class="link" onClick=${onOpen}>${name}</button>`;
+}
+
+function Name({value, onChange}) {
+  return html`<label>Name <input value=${value} required maxlength="256" autocomplete="off" autocapitalize="none" onInput=${(event) => onChange(event.target.value)} /></label>`;
+}
+
+export function Users() {
+  const [offset, setOffset] = useState(0), [open, setOpen] = useState(null), [secret, setSecret] = useState(null);
+  const roles = namesOf(useRoles(), "roles"), state = useTool("users.query", {query_type: "list", limit: USERS_SHOWN, offset});
+  const after = (changed) => {
+    if (changed.one_time_password) setSecret(changed);
+    state.reload();
+  };
+  const columns = {
+    Name: (user) => html`<${Opener} name=${user.name} onOpen=${() => setOpen(user)} />`, Roles: "roles", "Granted besides": "granted",
+    State: (user) => html`<${State} good=${!user.disabled && user.has_password} bad=${user.disabled}>${stateOf(user)}<//>`, Since: (user) => day(user.created_at),
+  };
+  return html`
+    ${secret && html`<${Notice} mood="good"><p>${secret.name} logs in once with this password, and then chooses their own. It is shown this once.</p>
+      <${CodeBlock} text=${secret.one_time_password} what="the one-time password" /><//>`}
+    <section class="card"><${Loaded} state=${state}>${({users, total}) => html`<${Table} label="Users" columns=${columns} rows=${users} />
+      <${Pages} offset=${offset} shown=${users.length} total=${total} size=${USERS_SHOWN} onMove=${setOffset} />`}<//></section>
+    <${NewUser} roles=${roles} onDone=${after} />
+    ${open && html`<${EditUser} user=${open} roles=${roles} onDone=${after} onClose=${() => setOpen(null)} />`}`;
+}
+
+function stateOf(user) {
+  if (user.disabled) return "disabled";
+  if (user.external) return "logs in elsewhere";
+  return user.has_password ? "active" : user.has_one_time_password ? "has a one-time password" : "no password";
+}
+
+function NewUser({roles, onDone}) {
+  const [name, setName] = useState(""), [chosen, setChosen] = useState(["user"]);
+  const [send, problem] = useForm(async () => {
+    onDone(await mutate({action: "create", name, role: chosen.length ? chosen : "none"}));
+    setName("");
+  });
+  return html`<section class="card"><h2>New user</h2><form class="stack" onSubmit=${send}>
+    <${Name} value=${name} onChange=${setName} />
+    <${Boxes} legend="Roles" options=${roles} chosen=${chosen} onChange=${setChosen} />
+    ${problem}<div><button type="submit">Make an account</button></div></form></section>`;
+}
+
+function EditUser({user, roles, onDone, onClose}) {
+  const [chosen, setChosen] = useState(user.roles), [granted, setGranted] = useState(user.granted);
+  const act = async (args, done) => {
+    const changed = await attempt(() => mutate({name: user.name, ...args}), done);
+    if (changed) onDone(changed);
+    return changed;
+  };
+  const save = async () => {
+    const differs = (permission) => granted.includes(permission) !== user.granted.includes(permission);
+    const changes = PERMISSIONS.filter(differs).map((permission) => ({action: granted.includes(permission) ? "grant" : "revoke", permission}));
+    if (String(chosen) !== String(user.roles)) changes.unshift({action: "set_role", role: chosen.length ? chosen : "none"});
+    for (const change of changes) if (!await act(change)) return;
+    onClose();
+  };
+  const Act = ({action, done, children, ...given}) => html`<${Small} ...${given} onClick=${async () => {
+    if (given.danger && !await sure("The account, its tokens and what belongs to it are gone.", `Delete ${user.name}?`, "Delete")) return;
+    if (await act({action}, done)) onClose();
+  }}>${children}<//>`;
+  return html`<${Dialog} title=${user.name} onClose=${onClose}>
+    <p class="quiet">May do: ${user.permissions.join(", ") || "nothing"}</p>
+    <${Boxes} legend="Roles" options=${roles} chosen=${chosen} onChange=${setChosen} />
+    <${Boxes} legend="Granted besides" options=${PERMISSIONS} chosen=${granted} onChange=${setGranted} />
+    <div class="row"><button type="button" onClick=${save}>Save</button></div><hr />
+    <div class="row"><${Act} action="reset_password">New one-time password<//><${Act} action="end_sessions" done="Logged out everywhere">End sessions<//>
+      <${Act} action=${user.disabled ? "enable" : "disable"}>${user.disabled ? "Enable" : "Disable"}<//><${Act} action="delete" danger>Delete<//></div><//>`;
+}
+
+export function Roles({session}) {
+  const [open, setOpen] = useState(null), state = useRoles();
+  const columns = {
+    Role: (role) => html`<${Opener} name=${role.name} onOpen=${() => setOpen(role)} />`, "May do": (role) => role.permissions.join(", ") || "nothing",
+    "Calls a minute": ({quotas}) => (quotas ? Object.entries(quotas).map(([cost, count]) => `${count} ${cost}`).join(", ") : "as configured"),
+  };
+  return html`<${Listing} label="Roles" state=${state} rowsOf=${({roles}) => roles} columns=${columns} />
+    <div><button type="button" onClick=${() => setOpen({permissions: []})}>New role</button></div>
+    ${open && html`<${EditRole} usual=${session.me.quotas} role=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
+}
+
+function EditRole({usual, role, onClose}) {
+  const [name, setName] = useState(role.name ?? ""), [permissions, setPermissions] = useState(role.permissions), [quotas, setQuotas] = useState(role.quotas ?? {});
+  const [send, problem] = useForm(async () => {
+    const isLimited = Object.values(quotas).some((count) => count !== "");
+    const counts = isLimited ? Object.fromEntries(Object.keys(COSTS).map((cost) => [cost, Number(quotas[cost] || usual?.[cost] || 0)])) : {};
+    await mutate({action: role.name ? "update_role" : "create_role", name, permissions, ...(isLimited || role.quotas ? {quotas: counts} : {})});
+    onClose();
+  });
+  const remove = async () => {
+    if (await sure("Users lose what this role gave them.", `Delete the role ${name}?`, "Delete") && await attempt(() => mutate({action: "delete_role", name}))) onClose();
+  };
+  return html`<${Dialog} title=${role.name ?? "New role"} onClose=${onClose}><form class="stack" onSubmit=${send}>
+    ${!role.name && html`<${Name} value=${name} onChange=${setName} />`}
+    <${Boxes} legend="May do" options=${PERMISSIONS} chosen=${permissions} onChange=${setPermissions} />
+    <div class="row">${Object.entries(COSTS).map(([cost, label]) => html`<label key=${cost} class="grow">${label}
+      <input inputMode="numeric" placeholder="as configured" value=${quotas[cost] ?? ""} onInput=${(event) => setQuotas({...quotas, [cost]: event.target.value})} /></label>`)}</div>
+    ${problem}<div class="row"><button type="submit">Save</button>${role.name && !role.builtin && html`<${Small} danger onClick=${remove}>Delete<//>`}</div></form><//>`;
+}
+
+export function Access({session}) {
+  const [open, setOpen] = useState(null), state = useLoad((signal) => ask("GET", "/v1/access", undefined, {signal}));
+  const columns = {Catalogue: (one) => html`<${Opener} name=${one.catalogue} onOpen=${() => setOpen(one)} />`, "Who sees it": whoSees};
+  return html`<p class="quiet">For all others a restricted catalogue does not exist. Those with ServerAdmin see every one.</p>
+    <${Listing} label="Access by catalogue" state=${state} rowsOf=${({catalogues}) => catalogues} columns=${columns} />
+    ${open && html`<${hasTool(session, "users.query") ? ChosenAccess : EditAccess} access=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
+}
+
+function whoSees({restricted, users, roles}) {
+  if (!restricted) return "everybody";
+  return [...users, ...roles.map((role) => `those with the role ${role}`)].join(", ") || "only those with ServerAdmin";
+}
+
+function ChosenAccess(given) {
+  const users = useTool("users.query", {query_type: "list", limit: 200});
+  return html`<${EditAccess} ...${given} known=${{users: namesOf(users, "users"), roles: namesOf(useRoles(), "roles")}} />`;
+}
+
+function EditAccess({access, known = {users: [], roles: []}, onClose}) {
+  const [isRestricted, setRestricted] = useState(access.restricted), [chosen, setChosen] = useState({users: access.users, roles: access.roles});
+  const [send, problem] = useForm(async () => {
+    const path = `/v1/access/${encodeURIComponent(access.catalogue)}`;
+    if (isRestricted) await ask("PUT", path, chosen);
+    else if (access.restricted) await ask("DELETE", path);
+    onClose();
+  });
+  const choice = (value, text) => html`<label class="inline"><input type="radio" name="who" checked=${isRestricted === value} onChange=${() => setRestricted(value)} />${text}</label>`;
+  const boxes = (name, legend) => html`<${Boxes} legend=${legend} options=${[...new Set([...access[name], ...known[name]])]} chosen=${chosen[name]} onChange=${(names) => setChosen({...chosen, [name]: names})} />`;
+  return html`<${Dialog} title=${`Who sees ${access.catalogue}`} onClose=${onClose}><form class="stack" onSubmit=${send}>
+    <fieldset><legend class="unseen">Who sees it</legend>${choice(false, "Everybody")}${choice(true, "Only these, and those with ServerAdmin")}</fieldset>
+    ${isRestricted && boxes("roles", "Roles")}${isRestricted && boxes("users", "Users")}
+    ${problem}<div><button type="submit">Save</button></div></form><//>`;
+}
+
+export function Tokens() {
+  const [words, setWords] = useState(""), state = useLoad((signal) => ask("GET", "/v1/tokens?sessions=true&limit=1000", undefined, {signal}));
+  const revoke = async (one) => {
+    if (await sure(`${one.name || "The session"} of ${one.user} ends.`, "Revoke it?", "Revoke") && await attempt(() => ask("DELETE", `/v1/tokens/${encodeURIComponent(one.id)}`), "Revoked")) state.reload();
+  };
+  const columns = {
+    User: "user", What: (one) => html`${one.kind} ${one.name}${one.is_this && html` <span class="chip">this one</span>`}`, State: describe, Made: (one) => day(one.created_at),
+    "": (one) => !one.is_this && html`<${Small} danger label=${`Revoke ${one.name || "the session"} of ${one.user}`} onClick=${() => revoke(one)}>Revoke<//>`,
+  };
+  const rowsOf = ({tokens}) => tokens.filter((one) => `${one.user} ${one.name}`.toLowerCase().includes(words.toLowerCase()));
+  return html`<label class="find"><span class="unseen">Find by user or name</span><input type="search" placeholder="Find by user or name" value=${words} onInput=${(event) => setWords(event.target.value)} /></label>
+    <${Listing} label="Sessions and tokens" state=${state} rowsOf=${rowsOf} columns=${columns} />`;
+}
+
+const BUSY_MS = 2000;
+const isLive = (run) => ["queued", "running", "cancelling"].includes(run?.state);
+
+export function Jobs({address}) {
+  const chosen = address.query.get("job"), [isBusy, setBusy] = useState(false);
+  const state = useLoad(async (signal) => {
+    const {jobs} = await callTool("jobs.query", {query_type: "list", limit: 100}, {signal});
+    setBusy(jobs.some((job) => isLive(job.last_run)));
+    return jobs;
+  }, [], isBusy ? BUSY_MS : 10000);
+  const act = async ({job_id}, args, done) => { if (await attempt(() => callTool("jobs.action", {job_id, ...args}), done)) state.reload(); };
+  const run = (job) => {
+    change({job: job.job_id});
+    act(job, {action: "trigger"}, "Queued");
+  };
+  const columns = {
+    Job: (job) => html`<button type="button" class="link" onClick=${() => change({job: job.job_id})}>${inWords(job.job_id)}</button><br /><span class="quiet">${job.description}</span>`,
+    "Last run": ({last_run: last}) => (last ? html`<${RunState} run=${last} /> <${When} isAgo at=${last.ended_at ?? last.started_at ?? last.queued_at} />` : "never"),
+    "Next run": (job) => (job.next_run_at ? html`<${When} at=${job.next_run_at} />` : job.enabled ? "when asked for" : "disabled"),
+    "": (job) => (isLive(job.last_run) ? html`<${Small} label=${`Cancel ${job.job_id}`} onClick=${() => act(job, {action: "cancel"}, "It ends at its next checkpoint")}>Cancel<//>`
+      : html`<${Small} label=${`Run ${job.job_id} now`} onClick=${() => run(job)}>Run now<//>`),
+  };
+  const job = state.value?.find((one) => one.job_id === chosen);
+  return html`<${Listing} label="Jobs" state=${state} columns=${columns} />${job && html`<${Job} key=${chosen} job=${job} act=${act} reload=${state.reload} />`}`;
+}
+
+function RunState({run}) {
+  return html`<${State} good=${run.state === "done"} bad=${run.state === "failed"}>${run.state}<//>`;
+}
+
+function Job({job, act, reload}) {
+  const [isScheduling, setScheduling] = useState(false), {job_id: name, last_run: last} = job, inputs = [last?.run_id, last?.state];
+  const output = useLoad((signal) => readResource(`jobs://${encodeURIComponent(name)}/output`, {}, signal), inputs, isLive(last) ? BUSY_MS : 0);
+  const history = useLoad((signal) => callTool("jobs.query", {query_type: "history", job_id: name, limit: 10}, {signal}), inputs);
+  const columns = {
+    Run: "run_id", State: (run) => html`<${RunState} run=${run} />`, Started: (run) => run.started_at && html`<${When} at=${run.started_at} />`,
+    Took: (run) => run.ended_at && `${(new Date(run.ended_at) - new Date(run.started_at)) / 1000} s`, By: "requested_by", Error: "error",
+  };
+  return html`<section class="card stack" aria-label=${inWords(name)}>
+    <header class="row"><h2 class="grow">${inWords(name)}</h2>
+      <${Small} onClick=${() => setScheduling(true)}>Schedule: ${job.schedule}<//><${Small} onClick=${() => act(job, {action: job.enabled ? "disable" : "enable"})}>${job.enabled ? "Disable" : "Enable"}<//>
+      <button type="button" class="quiet-button" aria-label="Close the job" onClick=${() => change({job: null})}><${Icon} name="close" /></button></header>
+    <p role="status">${last?.progress}</p>
+    <${Loaded} state=${output}>${(text) => html`<pre class="output" tabindex="0" aria-label="Output">${text}</pre>`}<//>
+    <${Loaded} state=${history}>${({runs}) => html`<${Table} label="Runs" columns=${columns} rows=${runs} empty="It has not run yet." />`}<//>
+    ${isScheduling && html`<${Schedule} job=${job} onClose=${() => { setScheduling(false); reload(); }} />`}
+  </section>`;
+}
+
+function Schedule({job, onClose}) {
+  const [schedule, setSchedule] = useState(job.schedule);
+  const [send, problem] = useForm(async () => {
+    await callTool("jobs.action", {job_id: job.job_id, action: "schedule", schedule});
+    onClose();
+  });
+  return html`<${Dialog} title="When it runs" onClose=${onClose}><form class="stack" onSubmit=${send}>
+    <label>Schedule <input value=${schedule} onInput=${(event) => setSchedule(event.target.value)} /><span class="hint">6h, five cron fields in UTC such as 0 3 * * *, or manual</span></label>
+    ${problem}<div><button type="submit">Save</button></div></form><//>`;
+}
+
+export function Downloads({address, session}) {
+  const tools = queueTool(session), wanted = address.query.get("state") ?? "";
+  const counted = useTool(tools.query, {query_type: "stats"}, 5000), state = useTool(tools.query, {query_type: "queue", limit: 50, ...(wanted && {state: wanted})}, 5000);
+  const act = async (id, action) => { if (await attempt(() => callTool(tools.action, {action, id}))) state.reload(); };
+  const columns = {
+    "No.": "id", What: (row) => [row.artist, row.album].filter(Boolean).join(": ") || row.url || row.folder,
+    State: (row) => html`<${State} good=${row.state === "done"} bad=${row.state === "failed"}>${row.state}<//> ${row.error_message}`,
+    Received: (row) => `${bytes(row.received_bytes)}${row.total_bytes ? ` of ${bytes(row.total_bytes)}` : ""}`, By: "user",
+    "": (row) => {
+      const action = {queued: "cancel", running: "cancel", failed: "retry", cancelled: "retry"}[row.state];
+      return tools.action && action && html`<${Small} label=${`${inWords(action)} download ${row.id}`} onClick=${() => act(row.id, action)}>${inWords(action)}<//>`;
+    },
+  };
+  return html`<${Loaded} state=${counted}>${({stats}) => html`<${Tiles} tiles=${{...Object.fromEntries(Object.entries(stats.by_state).map(([name, count]) => [inWords(name), count])), Received: bytes(stats.received_bytes)}} />`}<//>
+    <div class="row"><label>State <select onChange=${(event) => change({state: event.target.value}, {replace: true})}>
+      ${["", ...tools.states].map((name) => html`<option key=${name} value=${name} selected=${name === wanted}>${name || "open"}</option>`)}</select></label>
+      ${tools.action && html`<a class="button plain" href=${`/tools/${encodeURIComponent(tools.action)}`}>Request something</a>`}</div>
+    <${Listing} label="Downloads" state=${state} rowsOf=${({downloads}) => downloads} columns=${columns} empty="Nothing is waiting." />`;
+}
+
+export function Changes({session}) {
+  const [older, setOlder] = useState([]);
+  const read = async (more, signal) => JSON.parse(await readResource("changelog://recent", {max_tokens: "6000", ...more}, signal));
+  const state = useLoad((signal) => {
+    setOlder([]);
+    return read({}, signal);
+  });
+  const undo = async (entry) => {
+    if (!await sure("All that was changed by the same call is taken back.", `Undo the change of ${entry.id}?`, "Undo")) return;
+    if (await attempt(() => undoCall(session, entry.call_id), "Undone; that is a change too, and can be undone")) state.reload();
+  };
+  return html`<${Loaded} state=${state}>${(first) => {
+    const pages = [first, ...older], {cursor, has_more: hasMore} = pages.at(-1), entries = pages.flatMap((page) => page.changes);
+    return html`${!entries.length && html`<${Empty} title="Nothing has changed yet" />`}
+      <ol class="stack">${entries.map((entry) => html`<li key=${`${entry.catalogue}:${entry.change_no}`} class="card"><${Entry} entry=${entry} undo=${undo} /></li>`)}</ol>
+      ${hasMore && html`<div><${Small} onClick=${() => attempt(async () => setOlder([...older, await read({cursor})]))}>Older changes<//></div>`}
+      <p class="quiet">${first.not_listed}</p>`;
+  }}<//>`;
+}
+
+// One of the tools knows the call; the others refuse it.
+async function undoCall(session, id) {
+  let refusal;
+  for (const name of undoTools(session)) {
+    try {
+      return await callTool(name, {action: "undo", id});
+    } catch (error) {
+      refusal ??= error;
+    }
+  }
+  throw refusal;
+}
+
+function Entry({entry, undo}) {
+  const {catalogue, op, id} = entry, who = html`<p class="quiet">${catalogue}, change ${number(entry.change_no)}, ${entry.principal}, <${When} isAgo at=${entry.at} /></p>`;
+  if (op === "import") return html`<h2>Import</h2><p>${Object.entries(entry.kinds).map(([kind, count]) => `${kind}: ${number(count)}`).join(", ")}</p>${who}`;
+  return html`<div class="row"><h2 class="grow"><a href=${`/c/${encodeURIComponent(catalogue)}?open=${encodeURIComponent(`${catalogue}/${id}`)}`}>${id}</a> <span class="quiet">${op} ${entry.kind}</span></h2>
+    ${entry.call_id && html`<${Small} label=${`Undo the change of ${id}`} onClick=${() => undo(entry)}>Undo<//>`}</div>
+    <dl class="facts">${Object.entries(entry.fields).map(([field, value]) => html`<dt key=${field}>${field}</dt><dd>${op === "update"
+      ? html`<del>${shown(value[0], field) || "nothing"}</del> → <ins>${shown(value[1], field) || "nothing"}</ins>` : shown(value, field)}</dd>`)}</dl>${who}`;
+}

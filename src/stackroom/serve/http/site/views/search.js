@@ -1,0 +1,36 @@
+// What all catalogues have for a query, merged by how well it answers.
+import {html} from "../core/html.js";
+import {link} from "../core/address.js";
+import {inWords, number, plural} from "../core/format.js";
+import {Empty, Problem, Spinner} from "../parts/basics.js";
+import {hitOf} from "../parts/found.js";
+import {Hits, useAnswer} from "./explore/shared.js";
+import {Actions, Call} from "./explore/tools.js";
+
+export default function Search({query, open, catalogues, session}) {
+  const {answer, error, isCurrent, retry} = useAnswer("search", {query, limit: 24, include: ["tiles", "counts"]});
+  if (error) return html`<${Problem} error=${error} retry=${retry} />`;
+  if (!answer) return html`<${Spinner} />`;
+  const totals = Object.entries(answer.by_catalogue).map(([name, total]) => ({name, title: titleOf(name, catalogues), total}));
+  const having = totals.filter(({total}) => total > 0).sort((one, other) => other.total - one.total);
+  return html`<section class="stack" aria-busy=${!isCurrent}>
+    <h2 class="unseen">Results</h2>
+    <p class="count" role="status">${having.length ? `${plural(answer.total, "good match", "good matches")} in ${plural(having.length, "catalogue")}` : "No good match"}</p>
+    ${having.length > 0 && html`<ul class="chips" aria-label="Catalogues with good matches">${having.map(({name, title, total}) => html`
+      <li key=${name}><a class="chip" href=${link(`/c/${encodeURIComponent(name)}`, {q: query})}>${title} <b>${number(total)}</b></a></li>`)}</ul>`}
+    ${answer.notes.map((note) => html`<p class="quiet">${note}</p>`)}
+    ${answer.evidence === "none" && html`<${Empty} title="Nothing here answers this"><p>No record of any catalogue is a good match for “${query}”.</p><//>`}
+    <${Hits} hits=${answer.results.map((one) => inCatalogue(hitOf(one), catalogues))} query=${query} open=${open} actions=${(hit) => html`<${Actions} hit=${hit} />`} />
+    ${session.tool("search") && html`<${Call} name="search" arguments=${{query, limit: 24}} />`}
+  </section>`;
+}
+
+// Among records of all catalogues, each says which it is from.
+function inCatalogue(hit, catalogues) {
+  return {...hit, subtitle: [titleOf(hit.catalogue, catalogues), hit.subtitle].filter(Boolean).join(" · ")};
+}
+
+function titleOf(name, catalogues) {
+  const {title} = catalogues.find((one) => one.name === name) ?? {};
+  return !title || catalogues.filter((one) => one.title === title).length > 1 ? inWords(name) : title;
+}

@@ -1,0 +1,90 @@
+// Every tool that one may call: a form from its schema, and its answer as things.
+import {html, useEffect, useRef, useState} from "../../core/html.js";
+import {change} from "../../core/address.js";
+import {inWords, plural} from "../../core/format.js";
+import {callTool} from "../../core/server.js";
+import {useStyle} from "../../core/store.js";
+import {Empty, Problem} from "../../parts/basics.js";
+import {Call} from "../../parts/code.js";
+import {SchemaForm} from "../../parts/form.js";
+import {confirm} from "../../parts/layers.js";
+import {Result} from "../../parts/result.js";
+
+export const title = "Tools";
+
+export default function Tools({address, session}) {
+  useStyle("views/run/run.css");
+  const {name} = address.params;
+  if (!name) return html`<${ToolList} tools=${session.tools} />`;
+  const tool = session.tool(name);
+  if (!tool) return html`<${Empty} title=${`There is no tool “${name}” for you`}><p><a href="/tools">The tools that there are</a></p><//>`;
+  return html`<${Tool} key=${name} tool=${tool} given=${argumentsOf(address.query)} />`;
+}
+
+function ToolList({tools}) {
+  const [words, setWords] = useState("");
+  const wanted = words.toLowerCase().split(/\s+/u).filter(Boolean);
+  const shown = tools.filter((tool) => wanted.every((word) => `${tool.name} ${tool.title ?? ""} ${tool.description}`.toLowerCase().includes(word)));
+  return html`<div class="stack">
+    <header class="row"><h1 class="grow">Tools</h1>
+      <label class="find"><span class="unseen">Find a tool</span><input type="search" placeholder="Find a tool" value=${words} onInput=${(event) => setWords(event.target.value)} /></label></header>
+    <p class="quiet" role="status">${plural(shown.length, "tool")} that you and your assistant may call.</p>
+    <ul class="grid">${shown.map((tool) => html`<li key=${tool.name} class="card tool">
+      <h2><a href=${`/tools/${encodeURIComponent(tool.name)}`}>${tool.title || inWords(tool.name)}</a></h2>
+      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">changes something</span>`}</p>
+      <p>${tool.description}</p></li>`)}</ul>
+  </div>`;
+}
+
+function Tool({tool, given}) {
+  const [outcome, setOutcome] = useState(null), place = useRef();
+  const run = async (args) => {
+    if (isWriting(tool) && !args.preview && !await confirm(`${inWords(tool.name)} changes something on the server.`, {title: "Run it?", yes: "Run it", no: "Not yet"})) return;
+    const started = performance.now();
+    const answer = await callTool(tool.name, args);
+    // Another page may be shown by now.
+    if (!place.current) return;
+    setOutcome({answer, args, ms: Math.max(1, Math.round(performance.now() - started))});
+    change({a: Object.keys(args).length ? JSON.stringify(args) : null}, {replace: true});
+    place.current.focus();
+  };
+  const show = (args) => run(args).catch((error) => setOutcome({error}));
+  const next = outcome?.answer && nextOf(outcome);
+  // An address with arguments shows their answer, unless the tool changes something.
+  useEffect(() => { if (Object.keys(given).length && !isWriting(tool)) show(given); }, []);
+  return html`<div class="stack">
+    <header><p class="quiet"><a href="/tools">Tools</a></p><h1>${tool.title || inWords(tool.name)}</h1>
+      <p class="quiet"><code>${tool.name}</code>${isWriting(tool) && html` <span class="chip">changes something</span>`}</p><p>${tool.description}</p></header>
+    <div class="halves wide-right">
+      <section class="card"><h2 class="unseen">Arguments</h2><${SchemaForm} schema=${tool.inputSchema} initial=${given} onSubmit=${run} /></section>
+      <section ref=${place} tabindex="-1" class="card" aria-label="Answer">
+        ${!outcome ? html`<p class="quiet">The answer comes here.</p>` : outcome.error ? html`<${Problem} error=${outcome.error} />` : html`
+          <p class="quiet" role="status">Answered in ${outcome.ms} ms.</p>
+          <${Result} answer=${outcome.answer} />
+          ${next && html`<p><button type="button" class="plain" onClick=${() => show(next)}>Next</button></p>`}
+          <${Call} name=${tool.name} arguments=${outcome.args} />`}
+      </section>
+    </div>
+  </div>`;
+}
+
+function isWriting(tool) {
+  return tool.annotations?.readOnlyHint !== true;
+}
+
+function argumentsOf(query) {
+  try {
+    const given = JSON.parse(query.get("a") ?? "{}");
+    return given && typeof given === "object" && !Array.isArray(given) ? given : {};
+  } catch {
+    return {};
+  }
+}
+
+// The arguments of the next page: the cursor of the answer, or an offset that is so much further.
+function nextOf({answer, args}) {
+  if (!answer.has_more && !answer.cursor) return null;
+  if (answer.cursor) return {...args, cursor: answer.cursor};
+  const rows = Object.values(answer).find(Array.isArray);
+  return rows?.length ? {...args, offset: (args.offset ?? 0) + rows.length} : null;
+}

@@ -1,0 +1,121 @@
+"""Connections that are told when their lists of tools and prompts change.
+
+They do when the rights of their caller change, and when catalogues are added to the library, replaced or removed.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
+
+from stackroom.model.principal import Identity
+from stackroom.serve.caller import Context
+
+logger = logging.getLogger(__name__)
+
+TELL_S = 5.0
+"""The time limit for telling one connection."""
+
+Tell = Callable[[], Coroutine[Any, Any, None]]
+
+
+@dataclass(eq=False, slots=True)
+class _Subscriber:
+    """A connection, as whom it was last known (None: without accounts), and the way to tell it."""
+
+    identity: Identity | None
+    tell: Tell
+
+
+class ListChanges:
+    """The connections to tell."""
+
+    def __init__(self) -> None:
+        self._open: set[_Subscriber] = set()
+
+    def identities(self) -> list[Identity]:
+        """Return the identity of each connection; safe to call from other threads."""
+        return [one.identity for one in list(self._open) if one.identity is not None]
+
+    def subscribe(self, identity: Identity | None, tell: Tell) -> Callable[[], None]:
+        """Add a connection; return the function that removes it."""
+        subscriber = _Subscriber(identity, tell)
+        self._open.add(subscriber)
+        return lambda: self._open.discard(subscriber)
+
+    def subscribe_session(self, identity: Identity | None, context: Context) -> None:
+        """Add the connection of a session that was initialized (up to 2025-11-25) until it closes."""
+        session = context.session
+
+        async def tell() -> None:
+            await session.send_tool_list_changed()
+            await session.send_prompt_list_changed()
+
+        # The SDK means cleanup to be pushed on this stack, and gives requests no other way to it.
+        session._connection.exit_stack.callback(self.subscribe(identity, tell))
+
+    async def listen(
+        self, identity: Identity | None, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of lists are sent."""
+        bus = InMemorySubscriptionBus()
+
+        async def tell() -> None:
+            await bus.publish(ToolsListChanged())
+            await bus.publish(PromptsListChanged())
+
+        with self._subscribed(identity, tell):
+            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
+
+    @contextmanager
+    def _subscribed(self, identity: Identity | None, tell: Tell) -> Iterator[None]:
+        unsubscribe = self.subscribe(identity, tell)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    def tell_all(self) -> list[Tell]:
+        """Return how to tell each connection, for a change that concerns every caller."""
+        return [partial(_tell, one) for one in list(self._open)]
+
+    def note_changed(self, changes: Mapping[Identity, Identity | None]) -> list[Tell]:
+        """Note who is connected now, and forget those whose credential is no longer valid.
+
+        Return how to tell each connection whose lists changed. That may take as long as the client does not read, so
+        nothing should wait for it.
+        """
+        told: list[Tell] = []
+        for one in list(self._open):
+            if one.identity is None or one.identity not in changes:
+                continue
+            now = changes[one.identity]
+            if now is None:
+                self._open.discard(one)
+            else:
+                one.identity = now
+                told.append(partial(_tell, one))
+        return told
+
+
+async def _tell(subscriber: _Subscriber) -> None:
+    """Tell a connection; one that is closing, or does not read, is left alone."""
+    try:
+        with anyio.move_on_after(TELL_S):
+            await subscriber.tell()
+    except Exception as error:  # the connection ended meanwhile, in one of many ways
+        logger.debug("a connection was not told that its lists changed: %s", error)
+
+
+def _served(params: types.SubscriptionsListenRequestParams) -> types.SubscriptionFilter:
+    """Return those of the requested kinds of changes that are sent."""
+    wanted = params.notifications
+    return types.SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed, prompts_list_changed=wanted.prompts_list_changed
+    )

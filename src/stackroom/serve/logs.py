@@ -1,0 +1,99 @@
+"""The server's log: text lines for people, or JSON lines for programs. One line per call, without its results."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.text.safe import safe_json, safe_line, safe_text
+from stackroom.tools.admin.logs import FIELDS, SAID_BY_FIELDS
+
+calls = logging.getLogger("stackroom.calls")
+
+
+class JSONLines(logging.Formatter):
+    """A log record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a log record."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        try:
+            return safe_json(orjson.dumps(line).decode())
+        except TypeError:  # half of a surrogate pair, as the name of a file may have
+            return json.dumps(line, default=str)  # ASCII alone
+
+
+class TextLines(logging.Formatter):
+    """A log record as one line of text; the lines of an exception follow, indented."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Format the line, so that no text in it can forge a second one or control a terminal."""
+        return safe_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Format an exception."""
+        return "\n".join(f"  {line}" for line in safe_text(super().formatException(ei)).splitlines())
+
+
+class CallLog:
+    """Implements `Observer`: logs one line per call."""
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
+        """Log a call; refusals are warnings, bugs are errors."""
+        level = _LEVELS.get(entry.outcome, logging.WARNING)
+        if not calls.isEnabledFor(level):
+            return
+        target = _on_one_line(entry.target)
+        fields = {
+            "call": entry.call_id,
+            "user": entry.principal,
+            "via": entry.via,
+            "operation": entry.operation,
+            "target": target,
+            "outcome": entry.outcome.value,
+            "code": entry.error_code,
+            "ms": round(entry.duration_ms, 1),
+            "bytes": entry.result_bytes,
+        }
+        calls.log(
+            level,
+            "%s %s by %s over %s: %s, %.1f ms",
+            entry.operation,
+            target,
+            entry.principal,
+            entry.via,
+            entry.error_code or entry.outcome.value,
+            entry.duration_ms,
+            extra={FIELDS: fields, SAID_BY_FIELDS: True},
+        )
+
+
+def _on_one_line(text: str) -> str:
+    """Replace unprintable characters, so that a client's text cannot forge or colour log lines."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+_LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}
+
+
+def set_up_logging(*, level: str, form: str) -> None:
+    """Log to standard error from this level on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JSONLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for noisy in ("mcp", "uvicorn", "sse_starlette", "httpx"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -1,0 +1,428 @@
+"""The MCP server over the gate: one `Server` for every transport and every revision of the protocol."""
+
+import base64
+import logging
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from mcp import types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from stackroom import __version__
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    NotFoundError,
+    OverloadedError,
+    RateLimitedError,
+    UnauthenticatedError,
+    UnknownResourceError,
+)
+from stackroom.gate.answer import Answer
+from stackroom.gate.gate import COMPLETIONS, CallContext, Gate
+from stackroom.model.flag import Flag
+from stackroom.model.principal import Principal
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.caller import Callers, Context
+from stackroom.serve.hits_view.extension import URI as VIEW_URI
+from stackroom.serve.hits_view.extension import answer_extension, declare_views, shows_views, view_contents, with_view
+from stackroom.serve.hits_view.view import build_view
+from stackroom.serve.icon import with_icon
+from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.progress import with_progress
+from stackroom.serve.sdk_words import invalid_params, say_plainly
+from stackroom.serve.skills import add_skills
+from stackroom.serve.tool_naming import ToolNaming
+from stackroom.serve.workers import Workers
+from stackroom.text.messages import safe_message
+from stackroom.text.safe import safe_text
+from stackroom.tools.instructions import GENERAL
+from stackroom.tools.plain_names import with_plain_names
+from stackroom.tools.prompt import PromptSpec
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.skill import Skill
+from stackroom.tools.spec import ToolSpec
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER = "io.stackroom/retryAfterS"
+"""The key in a refused call's `_meta` that says when to retry."""
+PAGE = "io.stackroom/page"
+"""The key in the `_meta` of a resource's content that says which part of the resource it is."""
+FLAGGED = "io.stackroom/flagged"
+"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
+ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
+"""Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
+
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""The requests that are audited."""
+LISTS = ("tools", "prompts")
+"""The lists that depend on the catalogues and the caller's rights, and whose changes are told."""
+DOTTED = ToolNaming()
+NO_NAMES: Mapping[str, str] = {}
+
+ResultT = TypeVar("ResultT")
+
+
+def build_server(gate: Callable[[], Gate], callers: Callers, *, naming: ToolNaming = DOTTED) -> Server[Any]:
+    """Return a server over the gate, which blocks while it loads; `callers` returns the caller of a request."""
+    return Handlers(AsyncGate(gate, Workers()), callers, naming=naming).build_server()
+
+
+class Handlers:
+    """Handlers of MCP requests."""
+
+    def __init__(
+        self, gate: AsyncGate, callers: Callers, *, naming: ToolNaming = DOTTED, lists: ListChanges | None = None
+    ) -> None:
+        """Answer by the gate; `lists` has the connections to tell when lists change, None where they never do."""
+        self._gate = gate
+        self._callers = callers
+        self._naming = naming
+        self._lists = lists
+
+    def build_server(self) -> Server[Any]:
+        """Return a server with these handlers."""
+        server = Server[Any](
+            "stackroom",
+            version=__version__,
+            title="Stackroom",
+            instructions=GENERAL,
+            get_tool_input_schema=_no_schema,
+            on_list_tools=self.list_tools,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+            on_subscriptions_listen=self.listen if self._lists else None,
+        )
+        server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
+        if "opentelemetry.sdk" not in sys.modules:
+            server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
+        server.middleware += [say_plainly, self.note_invalid, self.introduce]
+        add_skills(server, self.find_skill)
+        declare_views(server)
+        server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
+        return server
+
+    async def introduce(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Add what the caller is told at the beginning of a session (up to 2025-11-25) to its answer."""
+        result = await call_next(ctx)
+        if ctx.method == "initialize" and isinstance(result, dict):
+            result["instructions"] = await self._instructions(ctx)
+            result["serverInfo"] = with_icon(result["serverInfo"], result["protocolVersion"])
+            self._subscribe(ctx, result["capabilities"])
+            answer_extension(ctx, result["capabilities"])
+        return result
+
+    async def note_invalid(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer a request; audit a call whose parameters have not their form, which no handler sees."""
+        try:
+            return await call_next(ctx)
+        except ValidationError as error:
+            if ctx.method not in CALLS:
+                raise
+            refusal = invalid_params(ctx.method, error)
+            with _protocol_errors():
+                answered = await self._gate.refuse_invalid(self._invalid_call(ctx, refusal.message), refusal)
+                if isinstance(answered, RateLimitedError):
+                    raise answered from None
+            raise
+
+    def _invalid_call(self, context: Context, problem: str) -> CallContext:
+        caller, given = self._callers(context), context.params or {}
+        target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
+        return CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation=context.method,
+            target=target[:200],
+            parameters={"problem": problem},
+        )
+
+    def _subscribe(self, context: Context, capabilities: dict[str, Any]) -> None:
+        """Tell the client later when its lists change, and now that this will happen."""
+        if self._lists is not None:
+            self._lists.subscribe_session(self._callers(context).identity, context)
+            for kind in LISTS:
+                capabilities[kind] = {**capabilities.get(kind, {}), "listChanged": True}
+
+    async def discover(
+        self, server: Server[Any], context: Context, _params: types.RequestParams | None
+    ) -> types.DiscoverResult:
+        """Describe the server (from 2026-07-28)."""
+        capabilities = server.get_capabilities(protocol_version=context.protocol_version)
+        capabilities.resources = types.ResourcesCapability(subscribe=False, list_changed=False)
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=capabilities,
+            instructions=await self._instructions(context),
+            cache_scope="private",
+            _meta={types.SERVER_INFO_META_KEY: with_icon(server.server_info_stamp, context.protocol_version)},
+        )
+
+    async def _instructions(self, context: Context) -> str:
+        caller = self._callers(context)
+        is_plain = self._naming.is_plain_for(context, caller)
+        return await self._gate.introductions.text_for(caller.principal, is_plain=is_plain)
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell the client when its lists change, until it ends the request."""
+        if self._lists is None:
+            raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
+        return await self._lists.listen(self._callers(context).identity, context, params)
+
+    async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """List the tools that the caller may use."""
+        _require_no_cursor(params)
+        with _protocol_errors():
+            is_plain = self._naming.is_plain_for(context, self._callers(context))
+        has_views = shows_views(context)
+
+        def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
+            names = gate.guide.plain_names(principal) if is_plain else {}
+            listed = [(tool, tool_entry(tool, names)) for tool in gate.list_tools(principal)]
+            return [with_view(entry, tool) if has_views else entry for tool, entry in listed]
+
+        return types.ListToolsResult(tools=await self._list(context, entries), cache_scope="private")
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """Call a tool; the answer is passed to the SDK as plain JSON values."""
+        with _protocol_errors():
+            caller = self._callers(context)
+            work = self._gate.call(caller, params.name, params.arguments or {})
+            return _result(await with_progress(context, caller.via, work))
+
+    async def list_resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """List a page of the resources that the caller may read."""
+        cursor = params.cursor if params else None
+        page = await self._list(context, lambda gate, principal: gate.list_resources(principal, cursor))
+        return types.ListResourcesResult(
+            resources=[resource_entry(entry) for entry in page.entries],
+            next_cursor=page.next_cursor,
+            cache_scope="private",
+        )
+
+    async def list_templates(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """List the templates of addresses that the caller may read."""
+        _require_no_cursor(params)
+        templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
+        return types.ListResourceTemplatesResult(
+            resource_templates=[template_entry(resource) for resource in templates], cache_scope="private"
+        )
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Read a resource."""
+        if params.uri == VIEW_URI:
+            return await self._read_view(context)
+        with _protocol_errors():
+            content = await self._gate.read(self._callers(context), params.uri)
+        return types.ReadResourceResult(
+            contents=[_contents(params.uri, content)], cache_scope="private", _meta=_flagged(content.flags)
+        )
+
+    async def _read_view(self, context: Context) -> types.ReadResourceResult:
+        caller = self._callers(context)
+        asked = CallContext(
+            principal=caller.principal, via=caller.via, operation="resources/read", target=VIEW_URI, parameters={}
+        )
+        with _protocol_errors():
+            document = await self._gate.perform(asked, lambda _gate: build_view())
+        return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
+
+    async def list_prompts(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """List the prompts that fit the caller's tools."""
+        _require_no_cursor(params)
+        prompts = await self._list(context, lambda gate, principal: gate.guide.list_prompts(principal))
+        return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
+
+    async def find_skill(self, context: Context) -> Skill | None:
+        """Return the caller's agent skill."""
+        return await self._list(context, lambda gate, principal: gate.guide.find_skill(principal))
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return a prompt with its arguments filled in."""
+        caller, given = self._callers(context), params.arguments or {}
+        is_plain = self._naming.is_plain_for(context, caller)
+        asked = CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation="prompts/get",
+            target=params.name[:200],
+            parameters=given,
+        )
+        with _protocol_errors():
+            found = await self._gate.perform(
+                asked, lambda gate: gate.guide.render_prompt(caller.principal, params.name, given, is_plain=is_plain)
+            )
+        content = types.TextContent(type="text", text=safe_text(found.text))
+        return types.GetPromptResult(
+            description=found.description, messages=[types.PromptMessage(role="user", content=content)]
+        )
+
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Complete the value of a template's variable, or of a prompt's argument."""
+        others = (params.context.arguments if params.context else None) or {}
+        if not isinstance(params.ref, types.ResourceTemplateReference):
+            return await self._complete_prompt(context, params.ref.name, params.argument, others)
+        argument = params.argument
+        with _protocol_errors():
+            caller = self._callers(context)
+            found = await self._gate.complete(caller, params.ref.uri, argument.name, argument.value, others)
+        has_more = found.total > len(found.values)
+        return types.CompleteResult(
+            completion=types.Completion(values=found.values, total=found.total, has_more=has_more)
+        )
+
+    async def _complete_prompt(
+        self, context: Context, name: str, argument: types.CompletionArgument, others: Mapping[str, str]
+    ) -> types.CompleteResult:
+        caller = self._callers(context)
+        asked = CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation="completion/complete",
+            target=name[:200],
+            parameters={**others, "variable": argument.name, "typed": argument.value},
+        )
+
+        def find(gate: Gate) -> Sequence[str]:
+            return gate.guide.complete_prompt(caller.principal, name, argument.name, argument.value, others)
+
+        with _protocol_errors():
+            values = await self._gate.perform(asked, find)
+        shown = [safe_text(value) for value in values[:COMPLETIONS]]
+        return types.CompleteResult(
+            completion=types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
+        )
+
+    async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
+        with _protocol_errors():
+            principal = self._callers(context).principal
+            return await self._gate.run(principal, lambda gate: work(gate, principal))
+
+
+def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
+    """Refuse a cursor for a list without pages."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(
+            code=types.INVALID_PARAMS, message="'cursor' is not valid here: this list has no pages; leave it out"
+        )
+
+
+def _no_schema(_name: str) -> None:
+    """Return no input schema, so that the SDK does not list the tools before each call."""
+
+
+@contextmanager
+def _protocol_errors() -> Iterator[None]:
+    """Convert exceptions to protocol errors."""
+    try:
+        yield
+    except Exception as error:
+        raise _protocol_error(error) from error
+
+
+def _protocol_error(error: Exception) -> MCPError:
+    """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
+    if isinstance(error, UnknownResourceError):
+        return MCPError(
+            code=types.INVALID_PARAMS, message=safe_message(error.message), data={"uri": safe_text(error.uri)}
+        )
+    if isinstance(error, NotFoundError | InputError):
+        return MCPError(code=types.INVALID_PARAMS, message=safe_message(error.message))
+    if isinstance(error, ExpectedError):
+        data: dict[str, Any] = {"code": error.code}
+        if error.retry_after_s is not None:
+            data["retryAfterS"] = math.ceil(error.retry_after_s)
+        return MCPError(
+            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_message(error.message), data=data
+        )
+    logger.error("a request failed", exc_info=error)
+    return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
+
+
+def _result(answer: Answer) -> dict[str, Any]:
+    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the revision does not have."""
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": answer.text}],
+        "isError": answer.is_error,
+        "resultType": "complete",
+    }
+    if answer.structured is not None:
+        result["structuredContent"] = answer.structured
+    if answer.error is not None and answer.error.retry_after_s is not None:
+        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
+    if answer.flags:
+        result["_meta"] = _flagged(answer.flags)
+    return result
+
+
+def _flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
+    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
+
+
+def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
+    """Return a tool as MCP lists it; `names` has other names of tools."""
+    return types.Tool(
+        name=names.get(tool.name, tool.name),
+        title=tool.title or None,
+        description=with_plain_names(tool.description, names),
+        input_schema=tool.listed_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
+    )
+
+
+def prompt_entry(prompt: PromptSpec) -> types.Prompt:
+    """Return a prompt as MCP lists it."""
+    arguments = [
+        types.PromptArgument(name=one.name, description=one.description, required=one.required)
+        for one in prompt.arguments
+    ]
+    return types.Prompt(
+        name=prompt.name, title=prompt.title or None, description=prompt.description, arguments=arguments
+    )
+
+
+def resource_entry(entry: ResourceEntry) -> types.Resource:
+    """Return a resource as MCP lists it."""
+    return types.Resource(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
+
+
+def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
+    """Return a resource template as MCP lists it."""
+    return types.ResourceTemplate(
+        uri_template=resource.template,
+        name=resource.name,
+        description=resource.description,
+        mime_type=resource.template_mime_type,
+    )
+
+
+def _contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
+    if content.blob is None:
+        meta = {PAGE: content.page.plain()} if content.page else None
+        return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
+    blob = base64.b64encode(content.blob).decode()
+    return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob)

@@ -1,0 +1,115 @@
+"""MCP over standard input and output, for an assistant on the same machine."""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import BinaryIO
+
+import anyio
+import anyio.to_thread
+
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.caller import Caller, caller_of
+from stackroom.serve.frames import MAX_FRAME_BYTES
+from stackroom.serve.library_watch import watch_library
+from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.logs import TextLines
+from stackroom.serve.mcp_server import Handlers
+from stackroom.serve.message_loop import serve_messages
+from stackroom.serve.tool_naming import ToolNaming
+from stackroom.serve.workers import Workers
+
+FIRST_ANSWERS = 2
+"""A client first asks for an introduction and for the tools."""
+LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
+
+
+def serve_stdio(
+    gate: "Future[Gate]",
+    *,
+    log_level: str,
+    naming: ToolNaming,
+    at_end: Callable[[], None] = lambda: None,
+    on_introduced: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until the client closes standard input; the gate may still be loading.
+
+    `on_introduced` is called when the first two answers are sent: introduction and tools.
+    All other output goes to standard error.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextLines("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=log_level, handlers=[handler])
+
+    def leave(received: int, _frame: object) -> None:
+        at_end()
+        os._exit(128 + received)  # the thread that reads standard input cannot be interrupted
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
+    lines = _Lines(_take_standard_output(), on_introduced)
+    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), naming, lines)
+
+
+async def _serve(gate: AsyncGate, naming: ToolNaming, lines: "_Lines") -> None:
+    """Serve messages, and watch the library meanwhile."""
+    lists = ListChanges()
+    server = Handlers(gate, caller_of, naming=naming, lists=lists).build_server()
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch_library, gate, lists)
+        await serve_messages(server, lines.receive, lines.send, _local_caller)
+        group.cancel_scope.cancel()
+
+
+async def _local_caller() -> Caller:
+    return LOCAL_CALLER
+
+
+class _Lines:
+    """Messages as lines of standard input and output."""
+
+    def __init__(self, output: BinaryIO, on_introduced: Callable[[], None]) -> None:
+        self._output = output
+        self._sent = 0
+        self._on_introduced = on_introduced
+
+    async def receive(self) -> bytes | None:
+        """Return the next line that is not blank, or None at the end."""
+        while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
+            if line.strip():
+                return line
+        return None
+
+    async def send(self, message: str) -> None:
+        """Write a line."""
+        await anyio.to_thread.run_sync(_write_line, self._output, message)
+        self._sent += 1
+        if self._sent == FIRST_ANSWERS:
+            self._on_introduced()
+
+
+def _take_standard_output() -> BinaryIO:
+    """Reserve standard output for the protocol; redirect everything else that is printed to standard error."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return output
+
+
+def _read_line() -> bytes | None:
+    """Return the next line, or None at the end; an overlong line is cut just past the limit, and so refused later."""
+    line = sys.stdin.buffer.readline(MAX_FRAME_BYTES + 1)
+    while len(line) > MAX_FRAME_BYTES and not line.endswith(b"\n"):
+        rest = sys.stdin.buffer.readline(MAX_FRAME_BYTES)
+        if not rest or rest.endswith(b"\n"):
+            break
+    return line or None
+
+
+def _write_line(output: BinaryIO, message: str) -> None:
+    output.write(message.encode() + b"\n")
+    output.flush()

@@ -1,0 +1,479 @@
+"""Settings from the configuration file and the environment, which nothing else reads, as frozen values.
+
+Order, later wins: defaults, `STACKROOM_HOME/stackroom.toml`, environment variables, flags. Names:
+`docs/reference/settings.md`.
+
+A catalogue package may have a section of its own: it declares a `SettingsSection`, names it in the entry point group
+`stackroom.settings` (name of the section, or of a key outside any section = the class) and reads it with
+`read_section`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import platformdirs
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from stackroom.collection_settings import CollectionSettings
+from stackroom.errors import InputError, did_you_mean
+from stackroom.setting_types import (
+    Address,
+    LocalPath,
+    Number,
+    SettingsSection,
+    Texts,
+    Whole,
+    require_http,
+    require_origin,
+    setting,
+    split_list,
+)
+from stackroom.toml_text import TomlError, parse_toml
+
+CONFIG_FILE = "stackroom.toml"
+PACKAGE_SECTIONS = "stackroom.settings"
+"""The entry point group in which packages name their sections."""
+
+HUB_URL = "https://huggingface.co"
+ENDPOINT_DEFAULTS = {
+    "infinity": ("http://localhost:7997", "/embeddings"),
+    "ollama": ("http://localhost:11434", "/v1/embeddings"),
+    "tei": ("http://localhost:8080", "/v1/embeddings"),
+    "openai": ("https://api.openai.com", "/v1/embeddings"),
+}
+
+
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
+ToolNames = Literal["dotted", "plain"]
+Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
+WebOrigin = Annotated[str, AfterValidator(require_origin)]
+
+
+SectionT = TypeVar("SectionT", bound=SettingsSection)
+
+
+class EmbeddingSettings(SettingsSection):
+    """The embedder. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
+
+    kind: Literal["local", "infinity", "ollama", "tei", "openai"] = setting("local", "STACKROOM_EMBED_KIND")
+    """`local`, `infinity`, `ollama`, `tei` or `openai`."""
+    url: str = setting("", "STACKROOM_EMBED_URL")
+    """The address of the server; empty: the usual one of its kind. Not used by `local`."""
+    path: str = setting("", "STACKROOM_EMBED_PATH")
+    """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
+    model: str = setting("all-MiniLM-L6-v2", "STACKROOM_EMBED_MODEL")
+    """The server's name of the model; with `local`, the name of the local model, unless a catalogue has another."""
+    dimension: Whole = setting(384, "STACKROOM_EMBED_DIMENSION", ge=1)
+    """The dimension of the model's vectors. Not used by `local`."""
+    api_key: str = setting("", "STACKROOM_EMBED_API_KEY")
+    """Sent to the server as a bearer token, unless empty."""
+    query_prefix: str = setting("", "STACKROOM_EMBED_QUERY_PREFIX")
+    """Put before every query. Not used by `local`."""
+    document_prefix: str = setting("", "STACKROOM_EMBED_DOCUMENT_PREFIX")
+    """Put before every stored text. Not used by `local`."""
+    lower_case: bool = setting(True, "STACKROOM_EMBED_LOWER_CASE")
+    """Whether stored texts and queries are sent in lower case. Not used by `local`."""
+    timeout_s: Number = setting(2.0, "STACKROOM_EMBED_TIMEOUT_S", ge=0)
+    """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
+    batch_size: Whole = setting(32, "STACKROOM_EMBED_BATCH_SIZE", ge=1)
+    """How many texts one request embeds. Not used by `local`."""
+    folder: LocalPath = setting("", "STACKROOM_EMBED_FOLDER")
+    """Used by `local` only: the model's folder, if it is not in the library."""
+    models: LocalPath = setting("", "STACKROOM_MODELS")
+    """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
+    hub_url: Address = setting(HUB_URL, "STACKROOM_HUB_URL")
+    """Where weights are fetched if the package index does not have them; a mirror that is set here is asked first."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_address(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the usual address of a known kind of server."""
+        usual_url, usual_path = ENDPOINT_DEFAULTS.get(str(values.get("kind")), ("", ""))
+        url = values.get("url") or usual_url
+        path = values.get("path") or usual_path
+        return {**values, "url": url.rstrip("/") if isinstance(url, str) else url, "path": path}
+
+
+class RerankSettings(SettingsSection):
+    """The optional cross-encoder endpoint; off while `url` is empty."""
+
+    url: str = setting("", "STACKROOM_RERANK_URL")
+    """The URL of the endpoint, such as `http://localhost:7997/rerank`; empty: off."""
+    model: str = setting("", "STACKROOM_RERANK_MODEL")
+    """The server's name of the model."""
+    api_key: str = setting("", "STACKROOM_RERANK_API_KEY")
+    """Sent to the server as a bearer token, unless empty."""
+    timeout_s: Number = setting(0.5, "STACKROOM_RERANK_TIMEOUT_S", ge=0)
+    """Timeout in seconds; after that the order stays as it was."""
+    depth: Whole = setting(30, "STACKROOM_RERANK_DEPTH", ge=0)
+    """How many of the best results it reranks."""
+
+
+class ServerSettings(SettingsSection):
+    """`stackroom serve --http`: its address and limits."""
+
+    host: str = setting("127.0.0.1", "STACKROOM_HOST")
+    """The address it listens on; anything but loopback needs accounts."""
+    port: Whole = setting(8080, "PORT", ge=0, le=65_535)
+    """The port of MCP, REST, health, metrics and the web page."""
+    public_url: str = setting("", "STACKROOM_PUBLIC_URL")
+    """The URL that clients use behind a proxy, such as `https://catalogue.example.org`."""
+    allowed_hosts: Texts = setting((), "STACKROOM_ALLOWED_HOSTS")
+    """Further accepted values of the `Host` header, besides loopback, `host` and that of `public_url`."""
+    allowed_origins: Texts = setting((), "STACKROOM_ALLOWED_ORIGINS")
+    """Further accepted values of the `Origin` header, besides those of the allowed hosts."""
+    trusted_proxies: Texts = setting((), "STACKROOM_TRUSTED_PROXIES")
+    """Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted."""
+    accounts: bool = setting(True, "STACKROOM_ACCOUNTS")
+    """Whether callers must authenticate; if not, every caller on this machine is the local user."""
+    cache_size: Whole = setting(100, "CACHE_SIZE", ge=0)
+    """How many answers the cache holds; 0: no cache."""
+    threads: Whole = setting(4, "STACKROOM_THREADS", ge=1)
+    """How many calls run concurrently."""
+    queue: Whole = setting(1000, "STACKROOM_QUEUE", ge=1)
+    """How many calls may be queued; more are refused at once."""
+    streams: Whole = setting(4000, "STACKROOM_STREAMS", ge=1)
+    """How many streams (SSE, WebSocket, sessions) may be open."""
+    shutdown_s: Number = setting(5.0, "STACKROOM_SHUTDOWN_S", ge=0)
+    """How many seconds running calls may take to finish at shutdown."""
+    max_upload_mb: Whole = setting(200, "STACKROOM_MAX_UPLOAD_MB", ge=0)
+    """The largest table that can be added on the page, in megabytes; 0: none can."""
+    log_format: Literal["text", "json"] = setting("text", "STACKROOM_LOG_FORMAT")
+    """`text` or `json`: one line per call, on standard error."""
+
+    @field_validator("public_url")
+    @classmethod
+    def _require_address(cls, url: str) -> str:
+        return require_http(url).rstrip("/") if url else ""
+
+
+class ControlSettings(SettingsSection):
+    """The database of accounts, tokens and the audit."""
+
+    url: str = setting("", "STACKROOM_CONTROL_URL")
+    """`postgresql+psycopg://USER:PASSWORD@HOST/NAME`, or `sqlite:///PATH`; empty: `control.sqlite` in the library."""
+
+
+class McpSettings(SettingsSection):
+    """MCP."""
+
+    enabled: bool = setting(True, "STACKROOM_MCP_ENABLED")
+    """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
+    tool_names: ToolNames = setting("dotted", "STACKROOM_TOOL_NAMES")
+    """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
+    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(split_list)] = setting((), "STACKROOM_PLAIN_NAMES_FOR")
+    """Further clients, by the name that they give themselves, for which tools are listed with plain names."""
+
+
+class WebSettings(SettingsSection):
+    """The page for people that `stackroom serve --http` serves at `/`."""
+
+    page: bool = setting(True, "STACKROOM_WEB_PAGE")
+    """Whether there is a page; if not, browsers get JSON as programs do."""
+    chat: bool = setting(True, "STACKROOM_WEB_CHAT")
+    """Whether the page has a chat; if not, its browser may connect to nothing but this server."""
+    connect: Annotated[tuple[WebOrigin, ...], BeforeValidator(split_list)] = setting((), "STACKROOM_WEB_CONNECT")
+    """Further servers of models that the chat may call, such as `https://models.example.org`; a port `*` means any."""
+
+
+class RateLimitSettings(SettingsSection):
+    """Calls per minute of a user, over all connections; a role may have its own limits."""
+
+    read_per_minute: Whole = setting(120, "STACKROOM_READ_PER_MINUTE", ge=0)
+    """Searches, look-ups, resources, and recording plays."""
+    write_per_minute: Whole = setting(30, "STACKROOM_WRITE_PER_MINUTE", ge=0)
+    """Every other call that changes something."""
+    sql_per_minute: Whole = setting(10, "STACKROOM_SQL_PER_MINUTE", ge=0)
+    """`debug.sql`."""
+
+
+class AuthSettings(SettingsSection):
+    """Bearer tokens of an external issuer (JWT); off while `issuer` is empty."""
+
+    issuer: str = setting("", "STACKROOM_AUTH_ISSUER")
+    """The `iss` of its tokens, such as `https://login.example.org`; also where clients are sent to log in."""
+    audience: str = setting("", "STACKROOM_AUTH_AUDIENCE")
+    """The `aud` that a token must have."""
+    jwks_url: str = setting("", "STACKROOM_AUTH_JWKS_URL")
+    """The URL of its keys (JWKS); or use `public_key_file`."""
+    public_key_file: LocalPath = setting("", "STACKROOM_AUTH_PUBLIC_KEY_FILE")
+    """A PEM file with its key."""
+    algorithms: Annotated[tuple[Signature, ...], BeforeValidator(split_list)] = setting(
+        ("RS256", "ES256", "EdDSA"), "STACKROOM_AUTH_ALGORITHMS"
+    )
+    """The accepted signature algorithms."""
+    user_claim: str = setting("sub", "STACKROOM_AUTH_USER_CLAIM")
+    """The claim that names the user."""
+    default_role: str = setting("", "STACKROOM_AUTH_DEFAULT_ROLE")
+    """The role of a user who logs in for the first time; empty: none, until an administrator gives them one."""
+
+    @model_validator(mode="after")
+    def _require_keys(self) -> "AuthSettings":
+        if self.issuer and not self.audience:
+            raise ValueError("'audience' is missing: a token must be meant for this server")
+        if self.issuer and bool(self.jwks_url) is bool(self.public_key_file):
+            raise ValueError("an issuer needs either 'jwks_url' or 'public_key_file'")
+        if self.issuer and not self.algorithms:
+            raise ValueError("'algorithms' is empty: name at least one, such as RS256")
+        return self
+
+
+class SourcesSettings(SettingsSection):
+    """Files on the web (`stackroom add https://…`) that feed catalogues."""
+
+    allowed_hosts: Texts = setting((), "STACKROOM_SOURCE_HOSTS")
+    """Hosts that may be contacted although they are not public."""
+    allowed_networks: Texts = setting((), "STACKROOM_SOURCE_NETWORKS")
+    """Networks that may be contacted although they are not public, such as `10.0.0.0/8`."""
+    allowed_ports: Texts = setting((), "STACKROOM_SOURCE_PORTS")
+    """Ports that may be contacted besides 80 and 443."""
+    max_download_mb: Whole = setting(2_000, "STACKROOM_SOURCE_MAX_MB", ge=1)
+    """The largest file that is fetched, in megabytes."""
+
+
+class UpdatesSettings(SettingsSection):
+    """Newer releases of catalogues that were installed from a place; other catalogues are never asked about."""
+
+    check: bool = setting(True, "STACKROOM_UPDATES_CHECK")
+    """Whether a server asks, beside serving, if the places of its catalogues have newer releases."""
+    every_h: Number = setting(24.0, "STACKROOM_UPDATES_EVERY_H", ge=0.01)
+    """How many hours after a look the next follows, over all servers of a library."""
+
+
+class Settings(SettingsSection):
+    """All settings of a process."""
+
+    home: Path
+    """The library's folder; by default the platform's folder for a user's data."""
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    """The section `[embedding]`."""
+    rerank: RerankSettings = RerankSettings()
+    """The section `[rerank]`."""
+    server: ServerSettings = ServerSettings()
+    """The section `[server]`."""
+    control: ControlSettings = ControlSettings()
+    """The section `[control]`."""
+    mcp: McpSettings = McpSettings()
+    """The section `[mcp]`."""
+    rate_limit: RateLimitSettings = RateLimitSettings()
+    """The section `[mcp.rate_limit]`."""
+    web: WebSettings = WebSettings()
+    """The section `[web]`."""
+    auth: AuthSettings = AuthSettings()
+    """The section `[auth]`."""
+    sources: SourcesSettings = SourcesSettings()
+    """The section `[sources]`."""
+    updates: UpdatesSettings = UpdatesSettings()
+    """The section `[updates]`."""
+    collections: CollectionSettings = CollectionSettings()
+    """The section `[collections]`."""
+    offline: bool = setting(False, "RAG_STRICT_OFFLINE")
+    """Whether every operation that needs the network is refused."""
+    log_level: LogLevel = setting("INFO", "LOG_LEVEL")
+    """The log level of `stackroom serve`: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
+
+    sections: Mapping[str, Any] = {}
+    """Sections and keys of catalogue packages, as the file has them; `read_section` validates them."""
+    environment: Mapping[str, str] = Field(default={}, repr=False, exclude=True)
+    """Environment variables that are not settings of the engine: those of packages are among them."""
+
+    @property
+    def catalogues_folder(self) -> Path:
+        """The folder of the installed catalogues."""
+        return self.home / "catalogues"
+
+    @property
+    def web_files_folder(self) -> Path:
+        """The folder of copies of files on the web that catalogues were built from."""
+        return self.home / "cache" / "web"
+
+    @property
+    def models_folder(self) -> Path:
+        """The folder of embedding models."""
+        return Path(self.embedding.models).expanduser() if self.embedding.models else self.home / "models"
+
+
+SECTIONS: dict[str, type[SettingsSection]] = {
+    "embedding": EmbeddingSettings,
+    "rerank": RerankSettings,
+    "server": ServerSettings,
+    "control": ControlSettings,
+    "mcp": McpSettings,
+    "mcp.rate_limit": RateLimitSettings,
+    "web": WebSettings,
+    "auth": AuthSettings,
+    "sources": SourcesSettings,
+    "updates": UpdatesSettings,
+    "collections": CollectionSettings,
+}
+"""The sections of the file, each with its keys."""
+
+
+def iter_variables(model: type[SettingsSection]) -> Iterator[tuple[str, str]]:
+    """Yield the environment variables of a section, each with its key."""
+    for key, field in model.model_fields.items():
+        if isinstance(field.json_schema_extra, dict):
+            yield str(field.json_schema_extra["variable"]), key
+
+
+ENVIRONMENT = {
+    **{variable: (section, key) for section, model in SECTIONS.items() for variable, key in iter_variables(model)},
+    **{variable: ("", key) for variable, key in iter_variables(Settings)},
+}
+"""Environment variable → section and key; the same names work in the file."""
+
+
+TOP_KEYS = tuple(key for _variable, key in iter_variables(Settings))
+"""The keys of the file that are outside any section."""
+
+PROBLEMS = {
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+    "string": "is not a text; write one in quotes",
+    "bool": "is not true or false",
+    "int": "is not a whole number",
+    "finite": "is not a finite number",
+    "float": "is not a number",
+}
+"""Type of pydantic's error, or its first word → what is wrong with the value."""
+
+
+def find_package_sections() -> Collection[str]:
+    """Return the names of sections and keys that installed packages declare; no package is imported."""
+    return entry_points(group=PACKAGE_SECTIONS).names
+
+
+def load_settings(
+    environment: Mapping[str, str] | None = None,
+    *,
+    flags: Mapping[tuple[str, str], Any] | None = None,
+    find_sections: Callable[[], Collection[str]] = find_package_sections,
+) -> Settings:
+    """Read the settings of this process.
+
+    `flags` are those that its command line gave, by section and key; `find_sections` is only called when the file has
+    a section or key that the engine does not know.
+    """
+    env = os.environ if environment is None else environment
+    home = _home_of(env)
+    path = home / CONFIG_FILE
+    values = _load_file(path)
+    own = {name: values.pop(name, {}) for name in SECTIONS}
+    own[""] = {key: values.pop(key) for key in TOP_KEYS if key in values}
+    _require_known(path, values, find_sections)
+    for name, model in SECTIONS.items():
+        _require_flags(model, name, own[name])
+    given = {place: env[variable] for variable, place in ENVIRONMENT.items() if env.get(variable)}
+    for (section, key), value in {**given, **(flags or {})}.items():
+        own[section] = {**_require_table(section, own[section]), key: value}
+    sections = {name.rpartition(".")[2]: _validate(model, name, own[name]) for name, model in SECTIONS.items()}
+    left = {name: value for name, value in env.items() if name not in ENVIRONMENT and name != "STACKROOM_HOME"}
+    return _validate(Settings, "", {"home": home, **sections, **own[""], "sections": values, "environment": left})
+
+
+def _home_of(env: Mapping[str, str]) -> Path:
+    """Return the library's folder; refuse an address, with the way to keep catalogues there."""
+    home = env.get("STACKROOM_HOME") or platformdirs.user_data_dir("stackroom")
+    if "://" in home:
+        raise InputError(
+            f"STACKROOM_HOME: {home} is an address, but the library is a folder of this machine. To share a catalogue "
+            f"there, run: stackroom publish NAME {home}; to serve the collections that are there, set "
+            f"base_db_path={home}, or run: stackroom sync {home}"
+        )
+    return Path(home).expanduser().absolute()
+
+
+def read_section(settings: Settings, name: str, model: type[SectionT]) -> SectionT:
+    """Return a package's section; an empty name stands for its keys outside any section."""
+    outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
+    values = _require_table(name, settings.sections.get(name, {})) if name else outside
+    _require_flags(model, name, values)
+    variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
+    return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
+
+
+def read_package_sections(settings: Settings) -> dict[str, SettingsSection]:
+    """Return the sections of all installed packages by name; keys outside any section are under their own name."""
+    found = {}
+    for entry in entry_points(group=PACKAGE_SECTIONS):
+        model: type[SettingsSection] = entry.load()
+        found[entry.name] = read_section(settings, "" if entry.name in model.model_fields else entry.name, model)
+    return found
+
+
+def _load_file(path: Path) -> dict[str, Any]:
+    """Return the file's tables and keys; a table such as `[mcp.rate_limit]` is under its whole name."""
+    try:
+        document = parse_toml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except NotADirectoryError as error:
+        raise InputError(f"STACKROOM_HOME: {path.parent} is not a folder; the library must be one") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error
+    except TomlError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error}") from error
+    for outer, inner in (name.split(".") for name in SECTIONS if "." in name):
+        if isinstance(document.get(outer), dict) and inner in document[outer]:
+            document[f"{outer}.{inner}"] = document[outer].pop(inner)
+    return document
+
+
+def _require_known(path: Path, names: Collection[str], find_sections: Callable[[], Collection[str]]) -> None:
+    known = [*(name for name in SECTIONS if "." not in name), *TOP_KEYS, *(find_sections() if names else ())]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{path}: unknown key '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}")
+
+
+def _require_table(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"setting '{name}': {value!r} is not a section; write [{name}]")
+    return value
+
+
+def _require_flags(model: type[SettingsSection], section: str, values: Any) -> None:
+    """Refuse a text for a flag in the file, where true and false have a form of their own; variables are texts."""
+    for key, value in values.items() if isinstance(values, Mapping) else ():
+        if key in model.model_fields and model.model_fields[key].annotation is bool and not isinstance(value, bool):
+            raise InputError(f"setting '{section}.{key}': {value!r} is not true or false; write one, without quotes")
+
+
+def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:
+    """Return the section with these values; raise InputError for the first that is wrong."""
+    try:
+        return model.model_validate(_require_table(section, values))
+    except ValidationError as error:
+        raise InputError(_explain(model, section, error.errors()[0])) from error
+
+
+def _explain(model: type[SettingsSection], section: str, error: ErrorDetails) -> str:
+    """Return a message that says what is wrong with a value, and what would be right."""
+    path = [section, *(part for part in error["loc"] if isinstance(part, str))]
+    name = ".".join(filter(None, path))
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        known = list(model.model_fields)
+        return f"unknown setting '{name}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
+    if kind == "literal_error":
+        known = re.findall(r"'([^']+)'", context["expected"])
+        return f"setting '{name}': no '{value}'{did_you_mean(str(value), known)}; known: {', '.join(known)}"
+    if kind == "value_error" and isinstance(value, Mapping):
+        return f"setting '{name}': {context['error']}"
+    problem = PROBLEMS.get(kind) or PROBLEMS.get(kind.partition("_")[0]) or "{error}"
+    return f"setting '{name}': {value!r} {problem.format(**{'error': error['msg'], **context})}"

@@ -1,0 +1,157 @@
+"""Columns: a field's values over all rows of a segment, for filters, facets and counts.
+
+A term column is an inverted index (value → rows); a number column has one number per row. Both are arrays that can be
+memory-mapped from files.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.shelf.terms import Entry, asked_term
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermColumn:
+    """Posting lists: entry `i` occurs on `rows[ends[i-1]:ends[i]]`, in row order."""
+
+    entries: Sequence[Entry]
+    ends: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+    @cached_property
+    def _entries_by_term(self) -> Mapping[str, list[int]]:
+        indexes: dict[str, list[int]] = {}
+        for index, (term, _, _) in enumerate(self.entries):
+            indexes.setdefault(term, []).append(index)
+        return indexes
+
+    def rows_with(self, term: str) -> NDArray[np.int32]:
+        """Return the rows that have this term, in any category."""
+        slices = [self._slice(entry) for entry in self._entries_by_term.get(term, ())]
+        if len(slices) == 1:
+            return slices[0]
+        return np.concatenate(slices) if slices else np.empty(0, np.int32)
+
+    def counts(self, mask: Mask | None) -> NDArray[np.int64]:
+        """Return for each entry the number of rows in the mask that have it."""
+        if mask is None:
+            return np.diff(self.ends, prepend=0)
+        running = np.concatenate(([0], np.cumsum(mask[self.rows], dtype=np.int64)))
+        return np.diff(running[self.ends], prepend=0)
+
+    def occurrences(self, mask: Mask | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the entries and the rows in the mask that have them, side by side."""
+        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        if mask is None:
+            return entries, self.rows
+        kept = mask[self.rows]
+        return entries[kept], self.rows[kept]
+
+    def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
+        """Return the terms of each of these rows."""
+        sorted_rows, entries = self._by_row
+        starts = np.searchsorted(sorted_rows, rows, side="left").tolist()
+        ends = np.searchsorted(sorted_rows, rows, side="right").tolist()
+        term_of = self._terms.__getitem__
+        return [frozenset(map(term_of, entries[start:end].tolist())) for start, end in zip(starts, ends, strict=True)]
+
+    @cached_property
+    def _terms(self) -> list[str]:
+        return [entry[0] for entry in self.entries]
+
+    @cached_property
+    def _by_row(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The forward index: rows in order, and the entry on each."""
+        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        order = np.argsort(self.rows, kind="stable")
+        return self.rows[order], entries[order]
+
+    def _slice(self, entry: int) -> NDArray[np.int32]:
+        return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberColumn:
+    """One number per row, NaN for a missing one."""
+
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """All columns of a segment."""
+
+    size: int
+    terms: Mapping[str, TermColumn] = field(default_factory=dict)
+    numbers: Mapping[str, NumberColumn] = field(default_factory=dict)
+
+    def mask(self, conditions: Iterable[Condition]) -> Mask | None:
+        """Return the rows that meet every condition; None means all of them."""
+        mask: Mask | None = None
+        for condition in conditions:
+            one = self._mask_of(condition)
+            mask = one if mask is None else mask & one
+        return mask
+
+    def _mask_of(self, condition: Condition) -> Mask:
+        match condition:
+            case AnyOf():
+                return self._having(condition.field, condition.values)
+            case NoneOf():
+                return ~self._having(condition.field, condition.values)
+            case AllOf():
+                mask = np.ones(self.size, dtype=bool)
+                for value in condition.values:
+                    mask &= self._having(condition.field, (value,))
+                return mask
+            case Range():
+                return self._between(condition)
+
+    def _having(self, name: str, values: Iterable[str]) -> Mask:
+        mask = np.zeros(self.size, dtype=bool)
+        for value in values:
+            mask[self.terms[name].rows_with(asked_term(name, value))] = True
+        return mask
+
+    def _between(self, condition: Range) -> Mask:
+        # A missing number (NaN) fails every comparison, that with minus infinity too.
+        values = self.numbers[condition.field].values
+        mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
+        if condition.at_most is not None:
+            mask &= values <= condition.at_most
+        return mask
+
+
+class TermColumnBuilder:
+    """Builds a term column from rows that are added in row order."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Entry, array[int]] = {}
+        self._size = 0
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add the distinct values of the next row."""
+        for entry in entries:
+            rows = self._rows.get(entry)
+            if rows is None:
+                rows = self._rows[entry] = array("i")
+            rows.append(self._size)
+        self._size += 1
+
+    def build(self) -> TermColumn:
+        """Return the column of the rows added so far."""
+        entries = sorted(self._rows)
+        postings = [np.frombuffer(self._rows[entry], dtype=np.int32) for entry in entries]
+        return TermColumn(
+            entries=entries,
+            ends=np.cumsum([len(rows) for rows in postings], dtype=np.int64),
+            rows=np.concatenate(postings) if postings else np.empty(0, np.int32),
+        )

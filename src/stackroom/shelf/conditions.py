@@ -1,0 +1,178 @@
+"""Conditions of catalogues: which one fails, since when, why, and when it is tried again.
+
+The one place that knows it. Failing calls, the opening of catalogues and background checks report here; `/health`,
+`doctor`, `server.query` and the notes of answers read it. Reasons have no path of the server, since callers see them.
+
+There are two kinds. A catalogue that *cannot be read* is skipped, and tried again after a pause that grows with
+each failure, with some jitter; between two tries its calls fail at once. A catalogue in which a check found *damage*
+goes on being served as far as it can, until the check finds it whole.
+"""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.04
+GROWTH = 4.0
+"""The growth of a pause. The first two are short enough for the retries of the call that failed."""
+LONGEST_PAUSE_S = 5.0
+JITTER = 0.25
+"""A pause is up to this share longer, so that the catalogues of one disk are not all tried at once."""
+
+
+class Cause(StrEnum):
+    """The kind of a condition."""
+
+    UNREADABLE = "unreadable"
+    DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A catalogue that is not as it should be."""
+
+    catalogue: str
+    cause: Cause
+    reason: str
+    since: datetime
+    retry_in_s: float | None = None
+    """In how many seconds a catalogue that cannot be read is tried again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failing:
+    """A catalogue that cannot be read."""
+
+    reason: str
+    since: datetime
+    failures: int
+    retry_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Damaged:
+    """A catalogue in which a check found damage."""
+
+    reason: str
+    since: datetime
+
+
+class CatalogueConditions:
+    """The conditions of the catalogues of one library. Thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._monotonic = monotonic
+        self._now = now
+        self._jitter = jitter
+        self._failing: dict[str, _Failing] = {}
+        self._damaged: dict[str, _Damaged] = {}
+        self._guard = threading.Lock()
+
+    def report(self, name: str, reason: str) -> None:
+        """Note damage that a check found, until `clear`; the reason replaces an earlier one."""
+        with self._guard:
+            known = self._damaged.get(name)
+            self._damaged[name] = _Damaged(reason=reason, since=known.since if known else self._now())
+        if known is None or known.reason != reason:
+            logger.warning("catalogue '%s' is damaged: %s", name, reason)
+
+    def clear(self, name: str) -> None:
+        """Note that a check found a catalogue whole."""
+        with self._guard:
+            known = self._damaged.pop(name, None)
+        if known is not None:
+            logger.info("catalogue '%s' is whole again", name)
+
+    def note_failure(self, name: str, reason: str) -> float:
+        """Note that a catalogue cannot be read, and return in how many seconds it is tried again."""
+        with self._guard:
+            known = self._failing.get(name)
+            failures = known.failures + 1 if known else 1
+            pause_s = self._pause_after(failures)
+            self._failing[name] = _Failing(
+                reason=reason,
+                since=known.since if known else self._now(),
+                failures=failures,
+                retry_at=self._monotonic() + pause_s,
+            )
+        if known is None or known.reason != reason:
+            logger.warning("catalogue '%s' cannot be read and is skipped: %s", name, reason)
+        return pause_s
+
+    def note_success(self, name: str) -> None:
+        """Note that a catalogue can be read."""
+        if name not in self._failing:  # the usual case, at every call
+            return
+        with self._guard:
+            known = self._failing.pop(name, None)
+        if known is not None:
+            logger.info("catalogue '%s' can be read again, after %d failures", name, known.failures)
+
+    def forget(self, name: str) -> None:
+        """Forget a catalogue that was removed, or is opened anew."""
+        with self._guard:
+            self._failing.pop(name, None)
+            self._damaged.pop(name, None)
+
+    def begin_try(self, name: str) -> Condition | None:
+        """Return None where a catalogue may be read now, else its condition.
+
+        Of a failing one whose pause is over, one caller may try; the others wait for how that ends.
+        """
+        if name not in self._failing:  # the usual case, at every call
+            return None
+        with self._guard:
+            known = self._failing.get(name)
+            if known is None:
+                return None
+            if self._monotonic() >= known.retry_at:
+                self._failing[name] = replace(known, retry_at=self._monotonic() + LONGEST_PAUSE_S)
+                return None
+            return self._unreadable(name, known)
+
+    def is_failing(self, name: str) -> bool:
+        """Tell whether a catalogue could not be read when that was last tried."""
+        return name in self._failing
+
+    def list_due(self) -> list[str]:
+        """Return the failing catalogues whose pause is over."""
+        with self._guard:
+            now = self._monotonic()
+            return [name for name, known in self._failing.items() if now >= known.retry_at]
+
+    def list_conditions(self) -> list[Condition]:
+        """Return every condition, those that cannot be read first, sorted by name."""
+        with self._guard:
+            failing = [self._unreadable(name, known) for name, known in sorted(self._failing.items())]
+            damaged = [
+                Condition(catalogue=name, cause=Cause.DAMAGED, reason=known.reason, since=known.since)
+                for name, known in sorted(self._damaged.items())
+            ]
+        return [*failing, *damaged]
+
+    def _unreadable(self, name: str, known: _Failing) -> Condition:
+        retry_in_s = max(0.0, known.retry_at - self._monotonic())
+        return Condition(
+            catalogue=name,
+            cause=Cause.UNREADABLE,
+            reason=known.reason,
+            since=known.since,
+            retry_in_s=retry_in_s,
+        )
+
+    def _pause_after(self, failures: int) -> float:
+        pause_s = min(FIRST_PAUSE_S * GROWTH ** min(failures - 1, 10), LONGEST_PAUSE_S)
+        return pause_s * (1 + JITTER * self._jitter())

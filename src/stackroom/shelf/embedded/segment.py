@@ -1,0 +1,366 @@
+"""A segment: immutable rows with everything needed to filter, rank and name them.
+
+The base segment is a folder of memory-mapped arrays; the tail (the changes since) has the same form in memory.
+Format: `meta.json`, one `.npy` file per array, named by `_arrays`, and `checksums.json` with the checksum of each.
+"""
+
+import errno
+import os
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec
+from stackroom.checksums import FileSum, SummedFile, find_sums, measure_file, save_sums
+from stackroom.errors import StorageError
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.vectors import ModelId, Vector, centre, measure_mean
+from stackroom.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
+from stackroom.shelf.embedded.sketches import Sketches
+from stackroom.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
+from stackroom.shelf.terms import Entry, column_number, entries_of, number_fields, number_of, term_fields
+from stackroom.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
+
+META_FILE = "meta.json"
+SUMS_FILE = "checksums.json"
+VECTOR_ARRAYS = ("vectors", "codes", "scales", "sketch_", "mean", "awaiting")
+"""How the names of the arrays begin that change when vectors come."""
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+    TokenError,
+    MemoryError,
+    OverflowError,
+)
+"""The errors of reading a damaged array: its header is a Python literal, and may name any shape."""
+Array = NDArray[Any]
+
+
+class DamagedIndexError(StorageError):
+    """A derived file cannot be read. The shelf rebuilds the index, so that no caller sees this."""
+
+
+class UnwritableIndexError(StorageError):
+    """The index cannot be written now, as on a full disk: what it had reached can still be read."""
+
+
+def why_unwritable(error: Exception) -> str:
+    """Return why a file cannot be written, in words without a path; tantivy's own errors have paths in their text."""
+    text = str(error)
+    if "StorageFull" in text or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return "the disk is full"
+    if "LockBusy" in text:
+        return "another process is writing it"
+    return (error.strerror if isinstance(error, OSError) else None) or "the log has the details"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRow:
+    """A record to be indexed, with its key and vector."""
+
+    key: Key
+    record: Record
+    vector: Vector | None
+    awaits_vector: bool = False
+    """Whether its text has no vector yet."""
+    _entries: dict[str, list[Entry]] = field(default_factory=dict)
+    _numbers: dict[str, float] = field(default_factory=dict)
+
+    def entries_of(self, name: str) -> list[Entry]:
+        """Return the distinct values of a term field; the text index and the columns ask for the same."""
+        found = self._entries.get(name)
+        if found is None:
+            found = self._entries[name] = entries_of(self.record, name)
+        return found
+
+    def number_of(self, field: FieldSpec) -> float:
+        """Return the value of a number field, NaN for a missing one; asked for by both as well."""
+        found = self._numbers.get(field.name)
+        if found is None:
+            found = self._numbers[field.name] = number_of(self.record, field)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Rows in key order, as of the change `change_no`."""
+
+    change_no: int
+    keys: NDArray[np.int64]
+    id_letters: NDArray[np.uint8]
+    id_ends: NDArray[np.int64]
+    columns: Columns
+    titles: TitleIndex
+    vectors: VectorTable | None
+    mean: Vector | None = None
+    """The mean that was subtracted from the vectors, before they were scaled to unit length again."""
+    vector_no: int = 0
+    """The number of the store's last vectors that this segment has."""
+    awaiting: Mask | None = None
+    """The rows whose text has no vector yet; None means that there is none."""
+
+    @property
+    def name(self) -> str:
+        """The name of its folder; each state of the vectors has its own."""
+        return f"base-{self.change_no}-{self.vector_no}" if self.vector_no else f"base-{self.change_no}"
+
+    def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
+        """Return the row of each key, −1 for a key that is not in this segment."""
+        wanted = np.asarray(keys, dtype=np.int64)
+        if not len(self.keys):
+            return np.full(len(wanted), -1)
+        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[rows] == wanted, rows, -1)
+
+    def ids_of(self, rows: NDArray[np.int64]) -> list[RecordId]:
+        """Return the ids of the records at these rows."""
+        ends = self.id_ends[rows].tolist()
+        starts = np.where(rows > 0, self.id_ends[rows - 1], 0).tolist()
+        letters = self.id_letters.data
+        return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
+
+
+def build_segment(
+    rows: Iterable[SegmentRow],
+    spec: CatalogueSpec,
+    *,
+    change_no: int,
+    model: ModelId | None,
+    mean: Vector | None = None,
+    vector_no: int = 0,
+) -> Segment:
+    """Build a segment in memory; rows come in key order.
+
+    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
+    """
+    builder = SegmentBuilder(spec, model, mean)
+    for row in rows:
+        builder.add(row)
+    return builder.build(change_no, vector_no)
+
+
+class SegmentBuilder:
+    """Collects rows in flat buffers: a million records as objects would fill the memory."""
+
+    def __init__(self, spec: CatalogueSpec, model: ModelId | None, mean: Vector | None = None) -> None:
+        self._spec = spec
+        self._dimension = model.dimension if model else 0
+        self._is_centred = model is not None and model.is_centred
+        self._mean = mean
+        self._keys = array("q")
+        self._id_letters = bytearray()
+        self._id_ends = array("q")
+        self._titles = TitleArraysBuilder()
+        self._vectors = bytearray()
+        self._has_vectors = False
+        self._awaiting = bytearray()
+        self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
+        self._numbers = {name: array("d") for name in number_fields(spec)}
+
+    def add(self, row: SegmentRow) -> None:
+        """Add the next row."""
+        self._keys.append(row.key)
+        self._id_letters += row.record.id.encode()
+        self._id_ends.append(len(self._id_letters))
+        self._titles.add(self._spec.names_of(row.record))
+        self._add_vector(row.vector)
+        self._awaiting.append(row.awaits_vector)
+        for name, column in self._terms.items():
+            column.add(row.entries_of(name))
+        for name, values in self._numbers.items():
+            declared = self._spec.fields.get(name)
+            values.append(column_number(row.record, name, self._spec) if declared is None else row.number_of(declared))
+
+    def added(self, row: SegmentRow) -> SegmentRow:
+        """Add the next row, and return it."""
+        self.add(row)
+        return row
+
+    def _add_vector(self, vector: Vector | None) -> None:
+        """Add the vector of the row whose key was added last; nothing is kept before the first one."""
+        if vector is None and not self._has_vectors:
+            return
+        if not self._has_vectors:
+            self._has_vectors = True
+            self._vectors += bytes(4 * self._dimension * (len(self._keys) - 1))
+        self._vectors += bytes(4 * self._dimension) if vector is None else vector.tobytes()
+
+    def build(self, change_no: int, vector_no: int) -> Segment:
+        """Return the segment of the rows added so far."""
+        vectors, mean = self._vector_table()
+        awaiting = np.frombuffer(self._awaiting, dtype=bool)
+        return Segment(
+            change_no=change_no,
+            keys=np.frombuffer(self._keys, dtype=np.int64),
+            id_letters=np.frombuffer(self._id_letters, dtype=np.uint8),
+            id_ends=np.frombuffer(self._id_ends, dtype=np.int64),
+            columns=Columns(
+                size=len(self._keys),
+                terms={name: column.build() for name, column in self._terms.items()},
+                numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
+            ),
+            titles=TitleIndex(self._titles.build()),
+            vectors=vectors,
+            mean=mean,
+            vector_no=vector_no,
+            awaiting=awaiting if awaiting.any() else None,
+        )
+
+    def _vector_table(self) -> tuple[VectorTable | None, Vector | None]:
+        """Return the vectors, and the mean that was subtracted from them."""
+        if not self._has_vectors:
+            return None, self._mean
+        rows = np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension)
+        return _centred_table(rows, is_centred=self._is_centred, mean=self._mean)
+
+
+def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tuple[VectorTable, Vector | None]:
+    """Return the table of vectors, which are centred in place where their model asks for it, and their mean."""
+    if not is_centred:
+        return build_vector_table(rows), None
+    mean = measure_mean(rows) if mean is None else mean
+    for start in range(0, len(rows), BLOCK_ROWS):  # in place: a second array of a million rows would take 1.5 GB
+        block = slice(start, start + BLOCK_ROWS)
+        rows[block] = centre(rows[block], mean)
+    return build_vector_table(rows), mean
+
+
+def with_late_vectors(
+    segment: Segment, rows: Iterable[tuple[Key, Vector | None]], *, model: ModelId, vector_no: int
+) -> Segment:
+    """Return a segment with other vectors; rows have every record that has or awaits a vector, in any order."""
+    vectors = np.zeros((segment.columns.size, model.dimension), dtype=np.float32)
+    awaiting = np.zeros(segment.columns.size, dtype=bool)
+    places = {key: row for row, key in enumerate(segment.keys.tolist())}
+    for key, vector in rows:
+        row = places.get(key)
+        if row is None:
+            continue
+        if vector is None:
+            awaiting[row] = True
+        else:
+            vectors[row] = vector
+    table, mean = _centred_table(vectors, is_centred=model.is_centred, mean=None)
+    return replace(
+        segment, vectors=table, mean=mean, vector_no=vector_no, awaiting=awaiting if awaiting.any() else None
+    )
+
+
+def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:
+    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to those of `like`.
+
+    The checksums are of what was to be written, so that a disk that writes something else is noticed too.
+    """
+    folder.mkdir(parents=True)
+    sums: dict[str, FileSum] = {}
+    linked = {} if like is None else find_sums(like / SUMS_FILE) or {}
+    for name, values in _arrays(segment).items():
+        file_name = f"{name}.npy"
+        if like is not None and not name.startswith(VECTOR_ARRAYS):
+            os.link(like / file_name, folder / file_name)
+            sums[file_name] = linked.get(file_name) or measure_file(folder / file_name)
+            continue
+        with SummedFile(folder / file_name) as file:
+            np.save(file, values)
+        sums[file_name] = file.sum()
+    meta = {
+        "change_no": segment.change_no,
+        "rows": segment.columns.size,
+        "entries": {name: column.entries for name, column in segment.columns.terms.items()},
+        "numbers": list(segment.columns.numbers),
+        "has_vectors": segment.vectors is not None,
+        "has_sketches": segment.vectors is not None and segment.vectors.sketches is not None,
+        "has_mean": segment.mean is not None,
+        "vector_no": segment.vector_no,
+        "has_awaiting": segment.awaiting is not None,
+    }
+    with SummedFile(folder / META_FILE) as file:
+        file.write(orjson.dumps(meta))
+    save_sums(folder / SUMS_FILE, sums | {META_FILE: file.sum()})
+
+
+def open_segment(folder: Path) -> Segment:
+    """Return a saved segment, memory-mapped."""
+    try:
+        meta = orjson.loads((folder / META_FILE).read_bytes())
+        return _mapped(meta, folder)
+    except UNREADABLE as error:
+        raise DamagedIndexError(f"{folder.name}: not a readable segment: {error}") from error
+
+
+def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
+    def load(name: str) -> Array:
+        path = folder / f"{name}.npy"
+        # A plain array, since indexing a `memmap` is several times as slow.
+        return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > 4096 else None))
+
+    terms = {
+        name: TermColumn(
+            entries=[(term, category, label) for term, category, label in entries],
+            ends=load(f"term_{name}_ends"),
+            rows=load(f"term_{name}_rows"),
+        )
+        for name, entries in meta["entries"].items()
+    }
+    numbers = {name: NumberColumn(values=load(f"number_{name}")) for name in meta["numbers"]}
+    return Segment(
+        change_no=meta["change_no"],
+        keys=load("keys"),
+        id_letters=load("id_letters"),
+        id_ends=load("id_ends"),
+        columns=Columns(size=meta["rows"], terms=terms, numbers=numbers),
+        titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
+        vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
+        mean=load("mean") if meta.get("has_mean") else None,
+        vector_no=meta.get("vector_no", 0),
+        awaiting=_mapped_awaiting(meta, load),
+    )
+
+
+def _mapped_awaiting(meta: Mapping[str, Any], load: Any) -> Mask | None:
+    """Return the rows that await a vector: all, in a segment without vectors of a version that did not say which."""
+    if "has_awaiting" not in meta and not meta["has_vectors"]:
+        return np.ones(meta["rows"], dtype=bool)
+    return np.asarray(load("awaiting"), dtype=bool) if meta.get("has_awaiting") else None
+
+
+def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:
+    sketches = None
+    if meta["has_sketches"]:
+        sketches = Sketches(**{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__})
+    return VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches)
+
+
+def _arrays(segment: Segment) -> dict[str, Array]:
+    """Return every array of a segment by its file's name."""
+    arrays: dict[str, Array] = {
+        "keys": segment.keys,
+        "id_letters": segment.id_letters,
+        "id_ends": segment.id_ends,
+    }
+    arrays |= {f"title_{name}": getattr(segment.titles.arrays, name) for name in array_fields()}
+    for name, column in segment.columns.terms.items():
+        arrays |= {f"term_{name}_ends": column.ends, f"term_{name}_rows": column.rows}
+    arrays |= {f"number_{name}": column.values for name, column in segment.columns.numbers.items()}
+    if segment.mean is not None:
+        arrays["mean"] = segment.mean
+    if segment.awaiting is not None:
+        arrays["awaiting"] = segment.awaiting
+    if segment.vectors is not None:
+        table = segment.vectors
+        arrays |= {"vectors": table.exact, "codes": table.codes, "scales": table.scales}
+        if table.sketches is not None:
+            arrays |= {f"sketch_{name}": getattr(table.sketches, name) for name in Sketches.__dataclass_fields__}
+    return arrays

@@ -1,0 +1,562 @@
+"""The embedded shelf in a folder: opens the parts, updates the indexes to the store, returns snapshots.
+
+    FOLDER/records.sqlite     the truth
+    FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
+    FOLDER/lock               held while anything is written
+
+A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader that finds them stale
+updates them, so a process killed between the two loses nothing. Changes since the base segment was built are a small
+tail in memory; when the tail has grown, a new base is built beside the old one and swapped in.
+"""
+
+import dataclasses
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import BusyError, ExpectedError, StorageError
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.embedded.base_folder import BaseFolder, size_of
+from stackroom.shelf.embedded.index_check import REBUILD, check_index
+from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
+from stackroom.shelf.embedded.quarantine import quarantine
+from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, with_late_vectors
+from stackroom.shelf.embedded.shelf_index import BEHIND, ShelfIndex
+from stackroom.shelf.embedded.store import Store, Switch
+from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
+from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.view import EmbeddedView
+from stackroom.shelf.frozen_file import scratch_folder
+from stackroom.shelf.lock import CatalogueLock, EmbeddingElsewhereError
+from stackroom.shelf.port import (
+    INDEX_PART,
+    LOCAL,
+    RECORDS_PART,
+    Author,
+    Change,
+    Checkpoint,
+    Problem,
+    Put,
+    ShelfDescription,
+    ShelfReader,
+    accept_any,
+    never_stop,
+)
+
+STORE_FILE = "records.sqlite"
+INDEX_FOLDER = "index"
+WITHHELD_FILE = "update.lock"
+"""Exists while an update is being judged: readers stay with the state before it."""
+FORMER_INDEX_FOLDER = "index.former"
+"""The index before a rebuild, until the new one is accepted."""
+INDEX_FORMAT = 3
+
+READER_LOCK_TIMEOUT_S = 0.05
+"""A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
+SWAP_ATTEMPTS = 3
+UNWRITABLE_PAUSE_S = 1.0
+READER_WAIT_S = 0.25
+"""How long a reader without any snapshot waits for a writer before it is refused as busy."""
+EMBEDDING_LOCK_FILE = "vectors.lock"
+
+StepT = TypeVar("StepT")
+
+logger = logging.getLogger(__name__)
+
+
+SwapIn = Callable[[Path, str, str], bool]
+"""Makes a written segment of this name the base, if that of the second name still is it; tells whether it did."""
+
+
+WRITER_LOCK_TIMEOUT_S = 10.0
+
+
+class StoreWriter:
+    """Reads and writes a store for whoever changes it; writes are under the lock of the catalogue."""
+
+    def __init__(self, store: Store, lock: CatalogueLock, embedding: CatalogueLock) -> None:
+        self.store = store
+        self._lock = lock
+        self._embedding = embedding
+
+    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Return the digests without a stored vector."""
+        return {digest for digest in digests if not self.store.has_embedding(digest)}
+
+    def missing_vectors(self, digests: Iterable[bytes], model: ModelId) -> set[bytes]:
+        """Return the digests without a stored vector of a model, which need not be the present one."""
+        return {digest for digest in digests if not self.store.has_embedding(digest, model)}
+
+    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
+        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self.store.keep_vectors(model, vectors)
+
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
+        return self.store.unchanged(puts)
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts have no vector yet."""
+        return self.store.count_unembedded()
+
+    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records without a vector that follow a key, in key order; some may have no text."""
+        return self.store.list_unembedded(after=after, limit=limit)
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that text."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            return self.store.add_vectors(digests, vectors)
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to add vectors, which keeps no reader or writer waiting."""
+        return self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return the present record of each id, None for a deleted one."""
+        return self.store.current_or_deleted(ids)
+
+
+def publish_late(store: Store, bases: BaseFolder, swap_in: SwapIn) -> bool:
+    """Write the base again with the vectors of now; False where another process has replaced it meanwhile."""
+    vector_no, model, name = store.counter(STORED_VECTORS), store.model(), bases.name()
+    if name is None or model is None:
+        return False
+    try:
+        base = bases.open(name)
+    except DamagedIndexError:
+        return False
+    if base.vector_no < vector_no:
+        base = with_late_vectors(base, store.iter_vectors(), model=model, vector_no=vector_no)
+        fresh = bases.write_late(base, like=name)
+        if fresh is None or not swap_in(fresh, base.name, name):
+            return False
+    store.note_indexed(base.vector_no)
+    return True
+
+
+class EmbeddedShelf(StoreWriter):
+    """Implements `BuildableShelf` and `ShelfWriter` on a folder."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
+        self.folder = folder
+        self.spec = spec
+        super().__init__(
+            Store(folder / STORE_FILE, spec),
+            CatalogueLock(folder, spec.name),
+            CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE),
+        )
+        self._index = ShelfIndex(folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}", spec, self.store)
+        self._view: EmbeddedView | None = None
+        self._guard = threading.RLock()
+        self._is_withholding = False
+        self._spec_mark = ""
+        """The spec of the last release when the first snapshot was made."""
+        self.rebuilt = ""
+        """Why the index was rebuilt since it was last told."""
+        self._unwritable, self._unwritable_until = "", 0.0
+        """Why the index could not be written, and until when readers do not try again."""
+        self._exclusive = 0
+        self._indexing: IndexProcess | None = None
+
+    @classmethod
+    def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
+        """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
+        folder.mkdir(parents=True, exist_ok=True)
+        shelf = cls(folder, spec)
+        shelf._create(model)
+        return shelf
+
+    def switch_model(self, model: ModelId) -> None:
+        """Use the stored vectors of another model from now on."""
+        self._create(model)
+
+    def _create(self, model: ModelId | None) -> None:
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            if self.store.create(model):
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+                self._forget()
+
+    @classmethod
+    def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
+        """Open the shelf in this folder, or raise StorageError where its file is missing."""
+        if not (folder / STORE_FILE).is_file():
+            raise StorageError(
+                f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
+                "away and add it again"
+            )
+        shelf = cls(folder, spec)
+        shelf.store.require_tables()
+        return shelf
+
+    def close(self) -> None:
+        """Close files and connections."""
+        with self._guard:
+            if self.store.has_written and not self._lock.is_held():
+                with suppress(StorageError):
+                    seal_store(self.store, lambda: self._lock.held(READER_LOCK_TIMEOUT_S))
+            self.store.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._view = None
+        self._index.forget()
+
+    def writer(self) -> "EmbeddedShelf":
+        """Return the writing side: the shelf itself."""
+        return self
+
+    def reader(self) -> EmbeddedView:
+        """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
+        with self._guard:
+            if self._view is None or self._view.state != self.store.state() or self._index.has_failed():
+                self._view = self._refreshed_or_stale()
+            if self._view is not None:
+                return self._view
+        # Locks are taken in the order of `publish`, so that the two cannot deadlock.
+        with self._lock.held(READER_WAIT_S), self._guard:
+            self._view = self._rebuilding_if_damaged(self._caught_up)
+            return self._view
+
+    def find_reader(self) -> EmbeddedView | None:
+        """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
+        view = self._view
+        return view if view is not None and view.state == self.store.find_state() else None
+
+    def history(self) -> Store:
+        """Return the change log, which the store keeps."""
+        return self.store
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
+        """Commit the changes durably, all or none, and return the number of the last change."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            last = self.store.apply(changes, author, expected=expected)
+            self._index_meanwhile(last)
+            return last
+
+    def apply_release(self, changes: Sequence[Change], switch: Switch, *, author: Author) -> int:
+        """Commit the changes of a release with its model and spec, all or none, and return the last change number."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            if switch.model not in (None, self.store.model()):  # before the commit: a kill must leave no mix of vectors
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
+                self._forget()
+            return self.store.apply(changes, author, switch=switch)  # commit point of a release
+
+    def publish(self) -> None:
+        """Update every index to the store; build a new base segment if the tail has grown."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
+            self._end_indexing()
+            self._rebuilding_if_damaged(self._index.catch_up)
+
+    def publish_vectors(self) -> None:
+        """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
+        if self._index.bases.name() is None or self.store.model() is None:
+            self.publish()
+            return
+        if any(publish_late(self.store, self._index.bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
+            return
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            publish_late(self.store, self._index.bases, self._swap_in)
+
+    def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
+        """Replace the base, unless another process has done so since; tell whether it was replaced."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            if self._index.bases.name() != former:
+                return False
+            self._index.bases.swap_in(fresh, name)
+            return True
+
+    def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
+        """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
+        try:
+            if self._index.has_failed():
+                self._index.require_sound()
+            return step()
+        except DamagedIndexError:
+            self._index.forget()
+            self._require_own_spec()
+        with self._lock.held(READER_WAIT_S):
+            try:
+                return step()  # another process may have been swapping it
+            except DamagedIndexError as error:
+                self._put_aside(error.message)
+            return step()
+
+    def _put_aside(self, reason: str) -> None:
+        """Move the damaged index aside, so that the next step builds another. The lock is held."""
+        logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, reason)
+        self.rebuilt = reason
+        self._index.forget()
+        if self._index.folder.exists():
+            quarantine(self.folder, self._index.folder)
+        self.store.renumber_vectors()  # so that every process opens the new one
+
+    def _refreshed_or_stale(self) -> EmbeddedView | None:
+        """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
+        if self._is_of_former_spec(self._view) and self._view is not None:
+            return dataclasses.replace(self._view, stale=BEHIND)
+        if self.store.is_read_only:
+            return self._unwritable_view()
+        try:
+            return self._rebuilding_if_damaged(self._refreshed)
+        except BusyError:
+            if self._view is None:
+                raise
+            return dataclasses.replace(self._view, stale=BEHIND)
+
+    def _unwritable_view(self) -> EmbeddedView:
+        """Return a snapshot of a catalogue that cannot be written to; its index is built elsewhere where it must be."""
+        try:
+            view = self._index.find_view()
+        except DamagedIndexError as error:
+            logger.warning("the index of catalogue '%s' is not used: %s", self.spec.name, error.message)
+            view = None
+        if view is None:
+            self._index = ShelfIndex(scratch_folder(self) / INDEX_FOLDER, self.spec, self.store)
+            view = self._caught_up()
+        return view
+
+    def _require_own_spec(self) -> None:
+        """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
+        if self._view is not None and not self._index.bases.name() and any(self._index.folder.parent.glob("*/text")):
+            raise BusyError(f"catalogue '{self.spec.name}' was just built by another spec; ask again")
+
+    def _refreshed(self) -> EmbeddedView | None:
+        """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
+        if self._is_withheld():
+            return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
+        if self._view is None:
+            self._publish_left_vectors()
+        view = self._index.find_view()
+        if view is not None:
+            return view
+        if time.monotonic() < self._unwritable_until:
+            return self._reached_view(self._unwritable)
+        try:
+            with self._lock.held(READER_LOCK_TIMEOUT_S):
+                return self._caught_up()
+        except BusyError:
+            return self._reached_view(BEHIND)
+        except UnwritableIndexError as error:
+            self._unwritable, self._unwritable_until = error.message, time.monotonic() + UNWRITABLE_PAUSE_S
+            return self._reached_view(error.message)
+
+    def _reached_view(self, reason: str) -> EmbeddedView | None:
+        """Return a snapshot of what the indexes have reached, marked as stale; None where they have nothing."""
+        known = self._view
+        is_reached = known is not None and known.change_no == self.open_text().change_no()
+        view = (None if is_reached else self._index.find_view(may_be_behind=True)) or known
+        return None if view is None else dataclasses.replace(view, stale=reason)
+
+    def _publish_left_vectors(self) -> None:
+        """Publish the vectors that a process which was killed has stored, unless another one is embedding."""
+        if self.store.counter(STORED_VECTORS) == self.store.counter(INDEXED_VECTORS):
+            return
+        with suppress(BusyError), self.sole_embedder(wait_s=0):
+            self.publish_vectors()
+
+    def _is_withheld(self) -> bool:
+        """Tell whether another writer keeps its update from readers; a mark that was left behind is removed."""
+        mark = self.folder / WITHHELD_FILE
+        if self._is_withholding or not mark.exists():
+            return False
+        try:
+            with self._lock.held(READER_LOCK_TIMEOUT_S):
+                mark.unlink(missing_ok=True)
+        except BusyError:
+            return True
+        return False
+
+    def _is_of_former_spec(self, view: EmbeddedView | None) -> bool:
+        """Tell whether a release with another spec came since: the former view is right until that spec is opened."""
+        mark = self.store.spec_mark()
+        if view is None:
+            self._spec_mark = mark
+        return mark not in (self._spec_mark, self.spec.digest)
+
+    def _caught_up(self) -> EmbeddedView:
+        """Update every index and return a current snapshot. The lock is held."""
+        self._index.catch_up()
+        view = self._index.find_view()
+        if view is None:
+            raise DamagedIndexError(f"the index of '{self.folder.name}' is ahead of the store")
+        return view
+
+    def _index_meanwhile(self, records: int) -> None:
+        """Index the text of many new records while more are written. The lock is held until they are published."""
+        if not self._exclusive or self._index.bases.name() is not None:
+            return
+        if self._indexing is None and is_worthwhile(records) and not self.open_text().change_no():
+            self._indexing = start_indexing(self.folder, self.spec)
+        if self._indexing is not None:
+            self._indexing.note_written()
+
+    def _end_indexing(self) -> None:
+        """Build the base while the process that indexes text finishes, unless stored records were changed since."""
+        indexing, self._indexing = self._indexing, None
+        if indexing is None:
+            return
+        with closing(indexing):
+            if self.store.change_no() != self.store.count():
+                return
+            indexing.note_all()
+            self._index.renew_base()
+            if not indexing.finish():
+                logger.warning("the text index of catalogue '%s' is built again: its process failed", self.spec.name)
+
+    def open_text(self) -> TextIndex:
+        """Return the text index, opened once."""
+        return self._index.open_text()
+
+    def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
+        """Yield the faults of the file and its rows; then those of the indexes: their checksums, and what they have."""
+        is_readable = True
+        for problem in check_store(self.store, checkpoint, thorough=thorough):
+            is_readable = False
+            yield problem
+        try:
+            self._check_files(checkpoint)
+            if is_readable and thorough:
+                yield from check_index(self.reader(), checkpoint)
+        except DamagedIndexError as error:
+            yield Problem(part=INDEX_PART, message=error.message, advice=REBUILD)
+        except StorageError as error:
+            yield Problem.from_error(RECORDS_PART, error)
+
+    def _check_files(self, checkpoint: Checkpoint) -> None:
+        """Raise DamagedIndexError where a file of the index does not have its checksum."""
+        try:
+            self._index.require_sound(pace=checkpoint)
+        except DamagedIndexError:
+            if self.store.is_read_only:
+                raise
+            with suppress(BusyError), self._lock.held(READER_WAIT_S):
+                self._index.require_sound()  # another process may have been replacing it
+
+    def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+        """Replace what is damaged and can be derived, add the checksums that are missing, and return what was done."""
+        if self.store.is_read_only:
+            return []
+        done = []
+        if (reason := self._find_damage(checkpoint)) is not None:  # first, so that nothing reads what is damaged
+            self._rebuild_damaged(reason)
+            done.append(f"the index was rebuilt from the records: {reason}")
+        try:
+            self.reader()  # rebuilds an index that cannot be opened
+        except StorageError:
+            return done  # the check says why
+        if self.rebuilt:
+            done.append(f"the index was rebuilt from the records: {self.rebuilt}")
+            self.rebuilt = ""
+        return [*done, *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)]
+
+    def _find_damage(self, checkpoint: Checkpoint) -> str | None:
+        """Return why the index has to be built anew; give one that is sound the checksums that it lacks."""
+        try:
+            self._index.require_sound(pace=checkpoint)
+        except DamagedIndexError:
+            with suppress(BusyError), self._lock.held(WRITER_LOCK_TIMEOUT_S):
+                try:
+                    self._index.require_sound()  # another process may have been replacing it
+                except DamagedIndexError as error:
+                    return error.message
+        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
+            self._index.add_missing_sums()
+        return None
+
+    def _rebuild_damaged(self, reason: str) -> None:
+        """Build the index anew beside the view in use, whose answers say so meanwhile."""
+        with self._guard:
+            if self._view is not None:
+                self._view = dataclasses.replace(self._view, stale=f"its index is being rebuilt: {reason}")
+        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+            other._put_aside(reason)
+            other.publish()
+        with self._guard:
+            self._forget()
+
+    def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
+        """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
+        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+            other._replace_index(accept)
+            records = other.store.count()
+        with self._guard:
+            self._forget()
+        return records
+
+    def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
+        """Build a new index, and put the former one back where it is not accepted. The lock is held."""
+        index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER
+        shutil.rmtree(former, ignore_errors=True)
+        if index.is_dir():
+            os.replace(index, former)
+        try:
+            self.publish()  # stopped before this, the next reader does it
+            accept(self.reader())
+        except ExpectedError:
+            shutil.rmtree(index, ignore_errors=True)
+            if former.is_dir():
+                os.replace(former, index)
+            raise
+        shutil.rmtree(former, ignore_errors=True)
+
+    def describe(self) -> ShelfDescription:
+        """Return the state of the shelf."""
+        view = self.reader()
+        return ShelfDescription(
+            kind="embedded",
+            records=view.count(WHOLE),
+            change_no=view.change_no,
+            stale=view.stale,
+            is_read_only=self.store.is_read_only,
+            model=view.model,
+            index_bytes=size_of(self.folder / INDEX_FOLDER),
+            sqlite_file=self.store.path,
+            counters=view.counters(),
+        )
+
+    def is_empty(self) -> bool:
+        """Tell whether the shelf has no record."""
+        return not self.store.count()
+
+    @contextmanager
+    def withheld(self) -> Iterator[None]:
+        """Keep other readers at the state before until the block ends. The lock is held."""
+        mark = self.folder / WITHHELD_FILE
+        mark.touch()
+        self._is_withholding = True
+        try:
+            yield
+        finally:
+            self._is_withholding = False
+            mark.unlink(missing_ok=True)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the write lock over several steps."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self._exclusive += 1
+            try:
+                yield
+            finally:
+                self._exclusive -= 1
+                if self._indexing is not None and not self._exclusive:
+                    self._indexing.close()
+                    self._indexing = None

@@ -1,0 +1,179 @@
+"""The indexes of a shelf in one folder: the text index and the base segment, updated to the store, checked, replaced.
+
+    FOLDER/text/                   tantivy
+    FOLDER/text.checksums.json     the checksums of its files
+    FOLDER/base-N/                 a segment, with its checksums
+    FOLDER/CURRENT                 names the base
+
+Whoever updates or replaces them holds the lock of the catalogue.
+"""
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
+from stackroom.shelf.embedded.base_folder import BaseFolder
+from stackroom.shelf.embedded.segment import (
+    SUMS_FILE,
+    DamagedIndexError,
+    Segment,
+    SegmentBuilder,
+    SegmentRow,
+    UnwritableIndexError,
+    build_segment,
+    why_unwritable,
+)
+from stackroom.shelf.embedded.store import Store
+from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
+from stackroom.shelf.embedded.text_files import TextFiles
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
+
+TEXT_FOLDER = "text"
+TAIL_ROWS = 1_000
+TAIL_SHARE = 0.05
+"""The tail may hold this many rows, or this share of the base, before a new base is built."""
+BEHIND = "another process is writing"
+
+logger = logging.getLogger(__name__)
+
+
+class ShelfIndex:
+    """The text index and the base segment of a store."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec, store: Store) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.store = store
+        self.bases = BaseFolder(folder)
+        self._text: TextIndex | None = None
+        self._base: Segment | None = None
+
+    def forget(self) -> None:
+        """Forget what is open; it is opened again when it is asked for."""
+        self._text = self._base = None
+
+    def open_text(self) -> TextIndex:
+        """Return the text index, opened once."""
+        if self._text is None:
+            self._text = TextIndex(self.folder / TEXT_FOLDER, self.spec)
+        return self._text
+
+    def has_failed(self) -> bool:
+        """Tell whether a search has failed by something that only damage explains."""
+        return self._text is not None and self._text.has_failed
+
+    def find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
+        """Return a snapshot of the state that the indexes have reached, or None where they lag behind the store.
+
+        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit; but
+        for those that were acknowledged with the note that the index could not be written.
+        """
+        text = self.open_text()
+        text.reload()
+        with self.store.snapshot():
+            change_no, last = text.change_no(), self.store.change_no()
+            base = self._find_base()
+            if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
+                return None
+            model, vector_no = self.store.model(), self.store.state().vector_no
+            changed = self.store.changed_since(base.change_no, until=change_no)
+            tail = build_segment(
+                self.store.iter_rows_as_of(changed, change_no),
+                self.spec,
+                change_no=change_no,
+                model=model,
+                mean=base.mean,
+            )
+        return EmbeddedView(
+            spec=self.spec,
+            store=self.store,
+            text=text,
+            searcher=text.searcher,
+            base=base,
+            tail=tail,
+            base_alive=alive_rows(base, changed),
+            model=model,
+            change_no=change_no,
+            vector_no=vector_no,
+            stale=BEHIND if change_no < last else None,
+        )
+
+    def catch_up(self) -> None:
+        """Update every index to the store; raise UnwritableIndexError where that fails. The lock is held."""
+        try:
+            if self.bases.name() is None and not self.open_text().change_no() and self.store.change_no():
+                self._build_first(self.store.iter_rows())
+            else:
+                self._catch_up_text()
+                self.renew_base()
+        except OSError as error:
+            logger.warning("the index in %s cannot be written: %s", self.folder, error)
+            raise UnwritableIndexError(f"the index cannot be written: {why_unwritable(error)}") from error
+
+    def renew_base(self) -> None:
+        """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""
+        base = self._find_base()
+        if base is not None:
+            waiting = len(self.store.changed_since(base.change_no))
+            if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
+                return
+        model, change_no = self.store.model(), self.store.change_no()
+        vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
+        rows = self.store.iter_rows()
+        segment = build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no)
+        self.bases.swap(segment)
+        self.store.note_indexed(vector_no)
+
+    def _build_first(self, rows: Iterable[SegmentRow]) -> None:
+        """Build both indexes in one pass over all records. The lock is held."""
+        builder = SegmentBuilder(self.spec, self.store.model())
+        self.open_text().build(map(builder.added, rows), change_no=self.store.change_no)
+        vector_no = self.store.counter(STORED_VECTORS)
+        self.bases.swap(builder.build(self.store.change_no(), vector_no))
+        self.store.note_indexed(vector_no)
+
+    def _catch_up_text(self) -> None:
+        """Index the changes after the text index's marker. The lock is held."""
+        text = self.open_text()
+        text.reload()
+        reached, wanted = text.change_no(), self.store.change_no()
+        if reached < wanted:
+            touched = self.store.changed_since(reached)
+            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
+
+    def _find_base(self) -> Segment | None:
+        """Return the current base, mapped once for each generation, or None where none was built yet."""
+        name = self.bases.name()
+        if name is None:
+            return None
+        if self._base is None or self._base.name != name:
+            self._base = self.bases.open(name)
+        return self._base
+
+    def require_sound(self, *, pace: Pace = keep_going) -> None:
+        """Raise DamagedIndexError where a file does not have its checksum."""
+        name = self.bases.name()
+        if name is None:
+            return
+        try:
+            sums = find_sums(self.folder / name / SUMS_FILE)
+        except DamagedChecksumsError as error:
+            raise DamagedIndexError(f"{name}/{SUMS_FILE} is damaged") from error
+        if sums is None:
+            raise DamagedIndexError(f"{name} has no checksums")
+        damaged = [f"{name}/{one}" for one in find_changed(self.folder / name, sums, pace=pace)]
+        damaged += [f"{TEXT_FOLDER}/{one}" for one in self._text_files().list_damaged(pace=pace)]
+        if damaged:
+            raise DamagedIndexError(f"{', '.join(damaged)}: not what was written")
+
+    def add_missing_sums(self) -> None:
+        """Write the checksums of a text index that a killed writer left without. The lock is held."""
+        files = self._text_files()
+        if not files.manifest.exists() and files.folder.is_dir():
+            files.save_sums()
+
+    def _text_files(self) -> TextFiles:
+        return TextFiles(self.folder / TEXT_FOLDER)

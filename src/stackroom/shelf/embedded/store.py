@@ -1,0 +1,481 @@
+"""The store: a catalogue's records in one SQLite file, the truth that every index is derived from.
+
+Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. The row has the
+record before the change, so that earlier versions can be read. Embeddings are keyed by model and digest of their text,
+so that no text is embedded twice. Commit point: the end of `apply`'s transaction.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+
+from stackroom.catalogue.codec import decode_record, encode_record
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import StorageError
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.vectors import ModelId
+from stackroom.shelf.embedded.row_sums import row_sum
+from stackroom.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION
+from stackroom.shelf.embedded.segment import SegmentRow
+from stackroom.shelf.embedded.stored_vectors import (
+    HAS_NO_VECTOR,
+    INDEXED_VECTORS,
+    VECTOR_COLUMNS,
+    WITH_VECTORS,
+    StoredVectors,
+    sound_vector,
+)
+from stackroom.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
+from stackroom.shelf.port import (
+    LOCAL,
+    Author,
+    CalledChange,
+    Change,
+    Delete,
+    Op,
+    PastChange,
+    Put,
+)
+
+BULK_RECORDS = 100
+FIRST_KEY = Key(0)
+COLUMNS = "id, body, digest, sum"
+"""The columns that `_sound_body` takes."""
+SPEC_MARK = "spec"
+"""The row of `meta` with the digest of the spec that came with the last release."""
+MAX_CHANGE_NO = 2**63 - 1
+_STATE = f"""SELECT (SELECT max(change_no) FROM changes),
+                    (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
+
+logger = logging.getLogger(__name__)
+
+
+PAST_CHANGES = "SELECT {} FROM changes {} ORDER BY change_no DESC LIMIT :limit"
+LOGGED = "change_no, key, id, op, before, principal, call_id, at"
+CALLED_CHANGES = """SELECT change_no, id, op, principal, call_id, at FROM changes WHERE change_no IN (
+               SELECT change_no FROM changes WHERE call_id <> '' AND +change_no > ? ORDER BY +change_no LIMIT ?)
+           ORDER BY change_no"""
+"""The inner query reads the partial index by calls alone: a build may have made millions of other changes."""
+_NARROWED = {
+    "before": "change_no < :before",
+    "call_id": "call_id = :call_id",
+    "ids": "id IN (SELECT value FROM json_each(:ids))",
+}
+
+
+def conditions_of(asked: Mapping[str, Any]) -> str:
+    """Return the WHERE clause of the given filters; their values are bound."""
+    clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
+    if asked["call_id"]:
+        clauses.append("call_id <> ''")  # lets SQLite use the partial index
+    return f"WHERE {' AND '.join(clauses)}" if clauses else ""
+
+
+def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a row of the log, the columns `LOGGED` and its checksum; refuse one that is damaged."""
+    change_no, *values, told = row
+    if told != row_sum(*values):
+        raise StorageError(f"change {change_no} of the history is damaged; put the records back from a back-up")
+    return row
+
+
+def logged_change(row: tuple[Any, ...]) -> LoggedChange:
+    """Return a row of the log as a value."""
+    change_no, _key, record_id, op, before, principal, call_id, at, *_sum = row
+    return LoggedChange(
+        change_no=change_no,
+        id=RecordId(record_id),
+        op=Op(op),
+        before=before,
+        author=Author(principal=principal, call_id=call_id),
+        at=_moment(at),
+    )
+
+
+def called_change(row: tuple[Any, ...]) -> CalledChange:
+    """Return a row of the changes by calls as a value."""
+    change_no, record_id, op, principal, call_id, at = row
+    author = Author(principal=principal, call_id=call_id)
+    return CalledChange(change_no=change_no, id=RecordId(record_id), op=Op(op), author=author, at=_moment(at))
+
+
+def _moment(at: str) -> datetime:
+    return datetime.fromisoformat(at).replace(tzinfo=UTC)
+
+
+class StoreState(NamedTuple):
+    """The number of the last change, and that of the last vectors in the index that came apart from changes."""
+
+    change_no: int
+    vector_no: int
+
+
+class Switch(NamedTuple):
+    """The model and the spec, by its digest, that a catalogue follows from a transaction on.
+
+    Without a model, or with an empty digest, the present one stays.
+    """
+
+    model: ModelId | None
+    spec_digest: str
+
+
+class Store(StoredVectors):
+    """The records of one catalogue. Safe to use from several threads and processes.
+
+    A row that does not have its checksum is left out of what is read, and noted in `damaged`.
+    """
+
+    def __init__(self, path: Path, spec: CatalogueSpec) -> None:
+        super().__init__(path)
+        self.spec = spec
+        self.damaged: set[RecordId] = set()
+        """The records that were found damaged, until they are written anew."""
+        self._watch: apsw.Connection | None = None
+        """The connection of `find_state`, without a busy timeout."""
+        self._watch_guard = threading.Lock()
+
+    def create(self, model: ModelId | None) -> bool:
+        """Create missing tables, store the embedding model, and tell whether it replaced another one."""
+        with self._writing() as db:
+            if db.pragma("user_version") == 0:
+                db.execute(SCHEMA)
+                db.pragma("user_version", SCHEMA_VERSION)
+            before = self.model()
+            if model is None or model == before:
+                return False
+            self._switch_model(db, model, LOCAL)
+        return before is not None
+
+    def require_tables(self) -> None:
+        """Refuse a file without the tables of a store."""
+        if self._db().pragma("user_version") == 0:
+            raise StorageError(f"{self._label}: the file is empty; build the catalogue again (stackroom add)")
+
+    def close(self) -> None:
+        """Close every connection."""
+        super().close()
+        self._watch = None
+
+    def change_no(self) -> int:
+        """Return the number of the last change."""
+        with self._failing():
+            return _last_change(self._db())
+
+    def state(self) -> StoreState:
+        """Return what a view has to be up to."""
+        with self._failing():
+            return _state_of(self._db())
+
+    def find_state(self) -> StoreState | None:
+        """Return the same; None where reading it would wait."""
+        if not self._watch_guard.acquire(blocking=False):
+            return None
+        try:
+            if self._watch is None or self.is_outdated():
+                self._watch = self._connect(busy_timeout_ms=0)
+            return _state_of(self._watch)
+        except (apsw.Error, StorageError):
+            return None
+        finally:
+            self._watch_guard.release()
+
+    def count(self) -> int:
+        """Return the number of records."""
+        return int(self._find_row("SELECT count(*) FROM records")[0])
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read within one transaction, unaffected by concurrent writes."""
+        with self._transaction():
+            yield
+
+    def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
+        """Return the records of these keys as of the change with that number."""
+        written: dict[Key, tuple[RecordId, bytes | None]] = {}
+        for key, *row in self._select(f"SELECT key, {COLUMNS} FROM records WHERE key IN ({{}})", keys):
+            written[key] = row[0], self._sound_body(*row)
+        # Read after the records, so that a change made in between is among those that are undone.
+        for _, key, record_id, _, before, *_ in self._later(f"key {_LAST_FIRST}", keys, as_of):
+            written[key] = record_id, before
+        return {
+            key: decode_record(record_id, body, self.spec)
+            for key, (record_id, body) in written.items()
+            if body is not None
+        }
+
+    def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
+        """Return the keys of these ids as of the change with that number."""
+        wanted = keepable(ids)
+        found: dict[RecordId, Key] = dict(self._select("SELECT id, key FROM records WHERE id IN ({})", wanted))
+        for _, key, record_id, op, *_ in self._later(f"id {_LAST_FIRST}", wanted, as_of):
+            if op == "insert":
+                found.pop(record_id, None)
+            else:
+                found[record_id] = key
+        return found
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        author: Author,
+        *,
+        expected: Mapping[RecordId, int] | None = None,
+        switch: "Switch | None" = None,
+    ) -> int:
+        """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
+        with self._writing() as db:
+            require_unmoved(expected or {}, self.versions(list(expected or ())))
+            if switch is not None:
+                self._switch(db, switch, author)
+            for change in () if self._insert_all(db, changes, author) else changes:
+                if isinstance(change, Put):
+                    self._put(db, change, author)
+                else:
+                    self._delete(db, change, author)
+            return self.change_no()
+
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of the puts whose record is stored as it is, and whose vector is, where it is given."""
+        ids = keepable([put.record.id for put in puts])
+        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", ids)
+        stored = {row[0]: (self._sound_body(*row), row[2]) for row in rows}
+        return {put.record.id for put in puts if put.record.id in stored and self._is_same(put, *stored[put.record.id])}
+
+    def _sound_body(self, record_id: RecordId, body: bytes, digest: bytes | None, told: int | None) -> bytes | None:
+        """Return the body of a record that has its checksum; None where it is damaged, which is noted."""
+        if told == row_sum(record_id, body, digest):
+            return body
+        if record_id not in self.damaged:
+            self.damaged.add(record_id)
+            logger.warning("record '%s' of catalogue '%s' is damaged and left out", record_id, self.spec.name)
+        return None
+
+    def _is_same(self, put: Put, body: bytes | None, digest: bytes | None) -> bool:
+        if body != encode_record(put.record) or not _is_same_digest(digest, put):
+            return False
+        has_vector = put.embedding is not None and put.embedding.vector is not None
+        return not has_vector or (digest is not None and self.has_embedding(digest))
+
+    def list_unembedded(self, *, after: Key | None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records after a key that lack a vector of the present model, also those without a text."""
+        wanted = f"key > ? AND {HAS_NO_VECTOR} ORDER BY key LIMIT ?"
+        rows = self._rows(f"SELECT key, {COLUMNS} FROM records WHERE {wanted}", (after or 0, limit))
+        sound = ((key, row[0], self._sound_body(*row)) for key, *row in rows)
+        return [(Key(key), decode_record(one, body, self.spec)) for key, one, body in sound if body is not None]
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first, read in one transaction."""
+        asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
+        with self.snapshot():
+            query = PAST_CHANGES.format(f"{LOGGED}, sum", conditions_of(asked))
+            page = [logged_change(require_sound(row)) for row in self._rows(query, asked)]
+            touched = list({change.id for change in page})
+            oldest = page[-1].change_no if page else 0
+            later = [logged_change(row) for row in self._later("id IN ({})", touched, oldest)]
+            rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", touched)
+            present = {row[0]: body for row in rows if (body := self._sound_body(*row)) is not None}
+        return with_afters(page, ((one.id, one.change_no, one.before) for one in later), present, self.spec)
+
+    def _later(self, which: str, values: Sequence[Key] | Sequence[RecordId], change_no: int) -> Iterator[Any]:
+        """Yield the rows of the log after a change, with `LOGGED` columns."""
+        rows = self._select(f"SELECT {LOGGED}, sum FROM changes WHERE change_no > ? AND {which}", values, change_no)
+        return map(require_sound, rows)
+
+    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
+        """Return the changes that calls made after a change number, oldest first."""
+        return [called_change(row) for row in self._rows(CALLED_CHANGES, (after, limit))]
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
+        """Return the number of the last change of each id, no later than `as_of`."""
+        if not ids:
+            return {}
+        self._index_by_id()
+        wanted = keepable(ids)
+        query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
+        return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
+
+    def _index_by_id(self) -> None:
+        """Create the index of the log by ids, where there is none and the file can be written."""
+        if self._find_row("SELECT 1 FROM sqlite_schema WHERE name = 'changes_by_id'") or self.is_read_only:
+            return
+        self.seal.break_up()
+        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # queries are only slower without it
+            self._db().execute(CHANGES_BY_ID)
+
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
+        """Return the present record of each id, None for a deleted one."""
+        wanted = keepable(ids)
+        rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", wanted)
+        bodies = {row[0]: self._sound_body(*row) for row in rows}
+        found: dict[RecordId, Record | None] = {
+            record_id: decode_record(record_id, body, self.spec)
+            for record_id, body in bodies.items()
+            if body is not None
+        }
+        removed = self.versions([record_id for record_id in wanted if record_id not in bodies])
+        return {**found, **dict.fromkeys(removed)}
+
+    def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
+        """Return the keys changed after `change_no` and no later than `until`, in key order."""
+        query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
+        return [Key(key) for (key,) in self._rows(query, (change_no, until))]
+
+    def iter_rows(self, keys: Sequence[Key] | None = None, *, after: Key = FIRST_KEY) -> Iterator[SegmentRow]:
+        """Yield the records of these keys (all that follow `after` if None) with their vectors, in key order."""
+        query = f"SELECT key, id, body, records.sum, {VECTOR_COLUMNS} {WITH_VECTORS}"
+        if keys is None:
+            rows = self._rows(f"{query} WHERE key > ? ORDER BY key", (after,))
+        else:
+            wanted = ",".join(str(int(key)) for key in keys)
+            rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
+        for key, record_id, stored, told, model, digest, *vector_row in rows:
+            body = self._sound_body(record_id, stored, digest, told)
+            if body is None:
+                continue
+            vector = sound_vector(model, digest, *vector_row)
+            yield SegmentRow(
+                key=Key(key),
+                record=decode_record(RecordId(record_id), body, self.spec),
+                vector=vector,
+                awaits_vector=digest is not None and vector is None,
+            )
+
+    def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
+        """Yield the records of these keys as of a change, in key order.
+
+        Records that were changed since come without a vector: the former one is not stored.
+        """
+        if not keys:
+            return
+        moved = set(self.changed_since(change_no)).intersection(keys)
+        was = [
+            SegmentRow(key=key, record=record, vector=None)
+            for key, record in self.fetch(sorted(moved), as_of=change_no).items()
+        ]
+        unmoved = self.iter_rows([key for key in keys if key not in moved])
+        yield from sorted((*was, *unmoved), key=lambda row: row.key) if was else unmoved
+
+    def list_keys(self) -> list[Key]:
+        """Return the keys of all records."""
+        return [Key(key) for (key,) in self._rows("SELECT key FROM records")]
+
+    def _switch(self, db: apsw.Connection, switch: Switch, author: Author) -> None:
+        """Follow another model and another spec, in the transaction of the changes that come with them."""
+        if switch.model is not None and switch.model != self.model():
+            self._switch_model(db, switch.model, author)
+        if switch.spec_digest not in ("", self.spec_mark()):
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SPEC_MARK, switch.spec_digest))
+
+    def spec_mark(self) -> str:
+        """Return the digest of the spec that came with a release; empty where none did."""
+        row = self._find_row("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,))
+        return str(row[0]) if row else ""
+
+    def has_change_by(self, principal: str, *, after: int) -> bool:
+        """Tell whether there is a change by somebody after a change number."""
+        query = "SELECT 1 FROM changes WHERE change_no > ? AND principal = ? LIMIT 1"
+        return self._find_row(query, (after, principal)) is not None
+
+    def ids_last_changed_by_others(self, prefix: str) -> set[RecordId]:
+        """Return the ids whose last change is by a principal that does not begin with a prefix."""
+        query = "SELECT id, principal, max(change_no) FROM changes GROUP BY id"
+        with self._failing():
+            return {
+                record_id for record_id, principal, _ in self._db().execute(query) if not principal.startswith(prefix)
+            }
+
+    def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
+        """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
+        puts = [one for one in changes if isinstance(one, Put)]
+        ids = {put.record.id for put in puts}
+        if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(_KNOWN_IDS, keepable(list(ids)))):
+            return False
+        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
+        rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
+        self._insert_vectors(db, [put.embedding for put in puts if put.embedding is not None])
+        db.executemany(_INSERT_RECORD, rows)
+        db.execute(_LOG_INSERTS, (author.principal, author.call_id, last))
+        return True
+
+    def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
+        body = encode_record(put.record)
+        digest, is_new = self._keep_embedding(db, put)
+        old = db.execute("SELECT key, id, body, digest, sum FROM records WHERE id = ?", (put.record.id,)).fetchone()
+        if old is None:
+            key = db.execute(f"{_INSERT_RECORD} RETURNING key", (put.record.id, body, digest)).get
+            self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
+            return
+        before = self._sound_body(*old[1:])
+        if is_new or before != body or not _is_same_digest(old[3], put):
+            query = "UPDATE records SET body = ?1, digest = ?2, sum = row_sum(id, ?1, ?2) WHERE key = ?3"
+            db.execute(query, (body, digest, old[0]))
+            self.damaged.discard(put.record.id)
+            op = "insert" if before is None else "update"  # what is damaged must not be put back by an undo
+            self._log(db, author, key=old[0], id=put.record.id, op=op, before=before)
+
+    def _keep_embedding(self, db: apsw.Connection, put: Put) -> tuple[bytes | None, bool]:
+        """Store a given vector; return the digest that the record refers to, and whether the vector is new."""
+        embedding = put.embedding
+        if embedding is None:
+            return None, False
+        return embedding.digest, embedding.vector is not None and self._insert_vector(db, embedding)
+
+    def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
+        query = "DELETE FROM records WHERE id = ? RETURNING key, id, body, digest, sum"
+        old = db.execute(query, (change.id,)).fetchone()
+        if old is not None:
+            self._log(db, author, key=old[0], id=change.id, op="delete", before=self._sound_body(*old[1:]))
+            self.damaged.discard(change.id)
+
+    def _log(self, db: apsw.Connection, author: Author, **change: Any) -> None:
+        db.execute(
+            """INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
+               VALUES (:key, :id, :op, :before, :principal, :call_id, datetime('now'),
+                       row_sum(:key, :id, :op, :before, :principal, :call_id, datetime('now')))""",
+            {**change, "principal": author.principal, "call_id": author.call_id},
+        )
+
+
+_KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
+_LOG_INSERTS = """
+INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
+SELECT key, id, 'insert', NULL, ?1, ?2, datetime('now'), row_sum(key, id, 'insert', NULL, ?1, ?2, datetime('now'))
+FROM records WHERE key > ?3 ORDER BY key
+"""
+_INSERT_RECORD = "INSERT INTO records (id, body, digest, sum) VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
+_LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
+
+
+def _as_json(ids: Sequence[RecordId]) -> str:
+    return orjson.dumps(keepable(ids)).decode()
+
+
+def _last_change(db: apsw.Connection) -> int:
+    return int(db.execute("SELECT max(change_no) FROM changes").get or 0)
+
+
+def _state_of(db: apsw.Connection) -> StoreState:
+    row = db.execute(_STATE).fetchone() or (0, 0)
+    return StoreState(row[0] or 0, row[1] or 0)
+
+
+def _is_same_digest(stored: bytes | None, put: Put) -> bool:
+    """Tell whether a stored record refers to the text of a put; one without a digest gets it with its vector."""
+    if put.embedding is None:
+        return stored is None
+    return stored == put.embedding.digest or (stored is None and put.embedding.vector is None)

@@ -1,0 +1,334 @@
+"""The text index: tokens of every record in tantivy, ranked by BM25, filtered before ranking.
+
+One catch-all field holds all searched text; boosted fields add a small score of their own. Filterable fields are
+indexed as raw terms and numbers, so that conditions are part of the query. A marker document, replaced in each commit,
+has the number of the store's change that the index has reached.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import tantivy
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldType
+from stackroom.errors import StorageError
+from stackroom.model.hits import Ranking, build_ranking
+from stackroom.model.record import Key
+from stackroom.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
+from stackroom.shelf.embedded.text_files import META_FILE, TextFiles
+from stackroom.shelf.terms import asked_term, term_fields, text_tokens
+from stackroom.text.query import TextQuery
+
+ALL = "all"
+KEY = "key"
+MARKER = "marker"
+TOKENIZER = "tokens"
+EDIT_HEAP_BYTES = 32_000_000
+BULK_HEAP_BYTES = 256_000_000
+BULK_DOCUMENTS = 5_000
+
+SPARE_HITS = 16
+MAX_TIES = 10_000
+"""How many hits beyond the limit are read for ties with the last one: at first, and at most."""
+
+TERMS_EACH = 300
+"""Above this many values, a term set query is used."""
+
+PANIC = "PanicException"
+"""The error of code that met what cannot be, such as a damaged file; it is not an `Exception`."""
+
+Clause = tuple[tantivy.Occur, tantivy.Query]
+
+logger = logging.getLogger(__name__)
+
+
+class TextIndex:
+    """A tantivy index in a folder; `searcher` is of the commit at the last `reload`."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
+        self.spec = spec
+        self.schema = _schema(spec)
+        self.folder = folder
+        self.has_failed = False
+        """Whether a search has failed by something that only damage explains."""
+        self._term_fields = [(name, _filter_name(name)) for name in term_fields(spec)]
+        numeric = [field for field in spec.column_fields if field.is_numeric]
+        self._number_fields = [(field, _filter_name(field.name)) for field in numeric]
+        self.files = TextFiles(folder)
+        with self._failing_as(DamagedIndexError, "opened"):
+            self._index = tantivy.Index(self.schema, path=str(self.files.usable_folder()))
+            self._index.config_reader("manual")
+            self._index.register_tokenizer(TOKENIZER, _whitespace())
+            self.searcher = self._index.searcher()
+            self._read_every_field()
+
+    def reload(self) -> None:
+        """Open the searcher of the last commit."""
+        with self._failing_as(DamagedIndexError, "read"):
+            self._index.reload()
+            self.searcher = self._index.searcher()
+
+    def change_no(self) -> int:
+        """Return the number of the store's change that this index has reached; 0 for a new index."""
+        marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+        with self._failing_as(DamagedIndexError, "read"):
+            found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
+        return int(found[0][0]) if found else 0
+
+    def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
+        """Remove the touched keys, add the rows, and set the change number, in one commit."""
+        self._write(touched, rows, lambda: change_no, is_bulk=len(touched) > BULK_DOCUMENTS)
+
+    def build(self, rows: Iterable[SegmentRow], *, change_no: Callable[[], int]) -> None:
+        """Add many rows to a new index, and set the change number that there is after the last, in one commit."""
+        self._write((), rows, change_no, is_bulk=True)
+
+    def _write(
+        self, touched: Sequence[Key], rows: Iterable[SegmentRow], change_no: Callable[[], int], *, is_bulk: bool
+    ) -> None:
+        self._remove_leftovers()
+        self.files.forget_sums()
+        with self._failing_as(UnwritableIndexError, "written"):
+            writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
+            if touched and self.searcher.num_docs:
+                # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
+                writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
+            for row in rows:
+                writer.add_document(self._document(row))
+            writer.delete_documents_by_query(
+                tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+            )
+            marker = tantivy.Document()
+            marker.add_unsigned(MARKER, change_no())
+            writer.add_document(marker)
+            writer.commit()  # commit point: documents and marker become visible together
+            writer.wait_merging_threads()
+        self.files.save_sums()
+        self.reload()
+
+    def search(
+        self,
+        query: TextQuery,
+        conditions: Iterable[Condition],
+        *,
+        searcher: tantivy.Searcher,
+        limit: int,
+        in_names: bool = False,
+    ) -> Ranking:
+        """Rank the searcher's records that have any of the terms and meet every condition."""
+        fields = self._name_weights() if in_names else self._text_weights()
+        if not query.terms or not fields:
+            return build_ranking((), (), limit=0)
+        asked = self._any_term(query, fields)
+        clauses = [self._clause(condition) for condition in conditions]
+        if clauses:
+            asked = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
+        with self._failing_as(DamagedIndexError, "searched"):
+            found = _search_past_ties(searcher, asked, limit)
+            hits = found.hits
+            keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+        return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
+
+    def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
+        """Return how many of the searcher's documents have each token."""
+        with self._failing_as(DamagedIndexError, "searched"):
+            return [searcher.doc_freq(ALL, token) for token in tokens]
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> int:
+        """Return how many of these records have any of the terms."""
+        # Excluding every term takes a third of the time of matching any of them.
+        without = [(tantivy.Occur.MustNot, self._term(ALL, token, 1.0)) for token, _ in query.terms]
+        query_of_the_rest = tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, self._any_value(KEY, [int(key) for key in keys])), *without]
+        )
+        with self._failing_as(DamagedIndexError, "searched"):
+            return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
+
+    def term_scores(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> NDArray[np.float64]:
+        """Return the score of each term for each of these records, one row per key."""
+        scores = np.zeros((len(keys), len(query.terms)))
+        rows = {int(key): row for row, key in enumerate(keys)}
+        if not rows:
+            return scores
+        these = tantivy.Occur.Must, _unscored(self._any_value(KEY, list(rows)))
+        for column, term in enumerate(query.terms):
+            asked = self._any_term(TextQuery(terms=(term,)), self._text_weights())
+            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
+            with self._failing_as(DamagedIndexError, "searched"):
+                hits = searcher.search(both, limit=len(rows), count=False).hits
+                found = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+            scores[[rows[key] for key in found.tolist()], column] = [score for score, _ in hits]
+        return scores
+
+    def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
+        """Return the keys of all records that meet the conditions, unordered."""
+        every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]
+        asked, most = tantivy.Query.boolean_query(every), max(searcher.num_docs, 1)
+        with self._failing_as(DamagedIndexError, "searched"):
+            hits = searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits
+        return np.array([key for key, _ in hits if key], dtype=np.int64)
+
+    def _read_every_field(self) -> None:
+        """Search once in each field, so that a missing or truncated file is noticed now."""
+        for field in _text_fields(self.spec):
+            self.searcher.search(self._term(field, "", 1.0), limit=1)
+
+    def _remove_leftovers(self) -> None:
+        """Remove the lists of deleted documents of a writer that was killed before its commit.
+
+        The next commit uses the same numbers in their names, and tantivy does not overwrite a file.
+        """
+        try:
+            reached = int(orjson.loads((self.folder / META_FILE).read_bytes())["opstamp"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # nothing was committed yet, or the damage is found elsewhere
+        for path in self.folder.glob("*.del"):
+            number = path.suffixes[0].removeprefix(".") if len(path.suffixes) == 2 else ""
+            if number.isdecimal() and int(number) > reached:
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
+        """Raise tantivy's errors, which are built-in types, as the given type; also those that it did not foresee."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            logger.warning("the text index in %s cannot be %s: %s", self.folder, what, error)
+            raise error_type(f"the text index cannot be {what}: {why_unwritable(error)}") from error
+        except BaseException as error:
+            if type(error).__name__ != PANIC:
+                raise
+            self.has_failed = True
+            raise DamagedIndexError(f"the text index cannot be {what}: it is damaged") from error
+
+    def _any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
+        """Match any of the values; a few are faster as single terms than as a set, one value fifteen times."""
+        if len(values) > TERMS_EACH:
+            return tantivy.Query.term_set_query(self.schema, field, values)
+        each = [tantivy.Query.term_query(self.schema, field, value, index_option="basic") for value in values]
+        return each[0] if len(each) == 1 else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
+
+    def _text_weights(self) -> list[tuple[str, float]]:
+        return [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
+
+    def _name_weights(self) -> list[tuple[str, float]]:
+        return [(_boost_name(field.name), 1.0) for field in self.spec.fields_searched_as_names]
+
+    def _any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, self._term(field, token, boost * weight))
+                for token, weight in query.terms
+                for field, boost in weighted_fields
+            ]
+        )
+
+    def _term(self, field: str, token: str, weight: float) -> tantivy.Query:
+        query = tantivy.Query.term_query(self.schema, field, token, index_option="freq")
+        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+
+    def _clause(self, condition: Condition) -> Clause:
+        match condition:
+            case AnyOf():
+                return tantivy.Occur.Must, _unscored(self._one_of(condition.field, condition.values))
+            case NoneOf():
+                return tantivy.Occur.MustNot, self._one_of(condition.field, condition.values)
+            case AllOf():
+                each = [(tantivy.Occur.Must, self._one_of(condition.field, (value,))) for value in condition.values]
+                every = tantivy.Query.boolean_query(each) if each else tantivy.Query.all_query()
+                return tantivy.Occur.Must, _unscored(every)
+            case Range():
+                number = tantivy.Query.range_query(
+                    self.schema,
+                    _filter_name(condition.field),
+                    tantivy.FieldType.Float,
+                    lower_bound=-math.inf if condition.at_least is None else float(condition.at_least),
+                    upper_bound=math.inf if condition.at_most is None else float(condition.at_most),
+                    # Integers (years, counts) repeat: reading their postings takes half the time of a scan.
+                    use_inverted_index=self.spec.fields[condition.field].type is FieldType.INT,
+                )
+                return tantivy.Occur.Must, _unscored(number)
+
+    def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
+        terms = [asked_term(field, value) for value in values]
+        return self._any_value(ALL if field == WORDS_FIELD else _filter_name(field), terms)
+
+    def _document(self, row: SegmentRow) -> tantivy.Document:
+        document, record = tantivy.Document(), row.record
+        document.add_unsigned(KEY, int(row.key))
+        texts = {field.name: " ".join(text_tokens(record, (field,))) for field in self.spec.searched_fields}
+        document.add_text(ALL, " ".join(texts.values()))
+        for field in self.spec.boosted_fields:
+            document.add_text(_boost_name(field.name), texts[field.name])
+        for field in self.spec.fields_searched_as_names:
+            document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
+        for name, filter_name in self._term_fields:
+            for term in dict.fromkeys([entry[0] for entry in row.entries_of(name)]):
+                document.add_text(filter_name, term)
+        for field, filter_name in self._number_fields:
+            number = row.number_of(field)
+            if not math.isnan(number):
+                document.add_float(filter_name, number)
+        return document
+
+
+def _schema(spec: CatalogueSpec) -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field(KEY, indexed=True, fast=True)
+    builder.add_unsigned_field(MARKER, indexed=True, fast=True)
+    for name in _text_fields(spec):
+        builder.add_text_field(name, tokenizer_name=TOKENIZER, index_option="freq")
+    for name in term_fields(spec):
+        builder.add_text_field(_filter_name(name), tokenizer_name="raw", index_option="basic")
+    for field in spec.column_fields:
+        if field.is_numeric:
+            builder.add_float_field(_filter_name(field.name), indexed=True, fast=True)
+    return builder.build()
+
+
+def _text_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the index's fields of tokens."""
+    apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
+    return [ALL, *(_boost_name(field.name) for field in apart)]
+
+
+def _whitespace() -> tantivy.TextAnalyzer:
+    """Return the tokenizer of the index: texts are already analysed, and only split at spaces."""
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+
+
+def _boost_name(field: str) -> str:
+    return f"boost_{field}"
+
+
+def _filter_name(field: str) -> str:
+    return f"filter_{field}"
+
+
+def _search_past_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
+    """Search deep enough to find every hit that ties with the last one, so that ties can be broken by key."""
+    limit = max(limit, 1)
+    depth = limit + SPARE_HITS
+    while True:
+        found = searcher.search(query, limit=depth, count=True)
+        scores = [score for score, _ in found.hits]
+        if len(scores) < depth or scores[limit - 1] > scores[-1] or depth >= limit + MAX_TIES:
+            return found
+        depth = min(4 * depth, limit + MAX_TIES)
+
+
+def _count_of(found: Any) -> int:
+    """Return the number of matches; the attribute is missing from tantivy's type stub."""
+    return int(found.count)
+
+
+def _unscored(query: tantivy.Query) -> tantivy.Query:
+    return tantivy.Query.const_score_query(query, 0.0)

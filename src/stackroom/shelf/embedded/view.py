@@ -1,0 +1,359 @@
+"""A snapshot of the embedded shelf: the base segment, the tail of later changes, and the text index of that moment."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import tantivy
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import WORDS_FIELD, Condition, Scope
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.shelf.columns import Mask, TermColumn
+from stackroom.shelf.embedded.segment import Segment
+from stackroom.shelf.embedded.store import Store, StoreState
+from stackroom.shelf.embedded.text_index import TextIndex
+from stackroom.shelf.embedded.vectors import Rows, Scores
+from stackroom.shelf.port import Embedding
+from stackroom.shelf.terms import Entry, require_countable, require_filterable
+from stackroom.text.query import TextQuery
+
+CACHED_MASKS = 8
+CACHED_RECORDS = 256
+"""The steps of one search read some records twice, and searches often find the same ones."""
+MARKER_DOCUMENTS = 1
+"""Documents of the text index that are not records: the one that holds the change number."""
+
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EntryOccurrences:
+    """The occurrences in one segment: record `keys[i]` has the entry `names[entries[i]]`."""
+
+    names: Sequence[Entry]
+    entries: Integers
+    keys: Integers
+
+
+def join_occurrences(parts: Sequence[EntryOccurrences]) -> Occurrences:
+    """Join the occurrences of several segments, which have different records."""
+    spellings: dict[str, Counter[str]] = {}
+    for part in parts:
+        for (term, _, value), count in _counted(part):
+            spellings.setdefault(term, Counter())[value] += count
+    places = {term: place for place, term in enumerate(sorted(spellings))}
+    joined = [_of_terms(part, places) for part in parts]
+    return Occurrences(
+        values=[_usual(spellings[term]) for term in places],
+        indexes=np.concatenate([indexes for indexes, _ in joined] or [np.empty(0, np.int64)]),
+        keys=np.concatenate([keys for _, keys in joined] or [np.empty(0, np.int64)]),
+    )
+
+
+def _counted(part: EntryOccurrences) -> Iterable[tuple[Entry, int]]:
+    counts = np.bincount(part.entries, minlength=len(part.names)).tolist()
+    return ((name, count) for name, count in zip(part.names, counts, strict=True) if count)
+
+
+def _usual(spellings: Counter[str]) -> str:
+    return min(spellings, key=lambda value: (-spellings[value], value))
+
+
+def _of_terms(part: EntryOccurrences, places: Mapping[str, int]) -> tuple[Integers, Integers]:
+    """Return the occurrences by the places of terms, each once."""
+    of_entry = np.array([places.get(term, -1) for term, _, _ in part.names], dtype=np.int64)
+    indexes, keys = of_entry[part.entries], part.keys
+    shared = np.bincount(of_entry[of_entry >= 0], minlength=len(places)) > 1
+    doubtful = shared[indexes] if len(indexes) else np.zeros(0, dtype=bool)
+    if not doubtful.any():
+        return indexes, keys
+    once = np.unique(np.stack([indexes[doubtful], keys[doubtful]]), axis=1)
+    return np.concatenate([indexes[~doubtful], once[0]]), np.concatenate([keys[~doubtful], once[1]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedView:
+    """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces."""
+
+    spec: CatalogueSpec
+    base: Segment
+    tail: Segment
+    base_alive: Mask | None
+    store: Store
+    text: TextIndex
+    searcher: tantivy.Searcher
+    model: ModelId | None
+    change_no: int
+    vector_no: int = 0
+    stale: str | None = None
+    _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
+    _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _last_records: dict[Key, Record] = field(default_factory=dict, repr=False)
+
+    @property
+    def mean(self) -> Vector | None:
+        """The mean that was subtracted from the vectors, where their model asks for it."""
+        return self.tail.mean if self.base.mean is None else self.base.mean
+
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of."""
+        return StoreState(self.change_no, self.vector_no)
+
+    @cached_property
+    def awaiting_vectors(self) -> int:
+        """How many records have a text without a vector yet."""
+        if self.model is None:
+            return 0
+        alive = self._alive([None] * len(self._segments))
+        return sum(_count_awaiting(one, mask) for one, mask in zip(self._segments, alive, strict=True))
+
+    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
+        """Return the records of these keys that exist and are visible, in key order."""
+        known = {key: record for key in keys if (record := self._last_records.get(key)) is not None}
+        missing = [key for key in keys if key not in known]
+        if missing:
+            known |= self._fetch_missing(missing)
+        sees = scope.visibility.sees
+        return {key: known[key] for key in sorted(known) if sees(known[key].audiences)}
+
+    def _fetch_missing(self, keys: Sequence[Key]) -> Mapping[Key, Record]:
+        found = self.store.fetch(keys, as_of=self.change_no)
+        if len(self._last_records) + len(found) > CACHED_RECORDS:
+            self._last_records.clear()
+        self._last_records.update(found if len(found) <= CACHED_RECORDS else {})
+        return found
+
+    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
+        """Return the keys of these ids, where the records exist and are visible."""
+        found = self.store.find(ids, as_of=self.change_no)
+        if scope.visibility.audiences is None:
+            return found
+        visible = self.fetch(list(found.values()), scope=scope)
+        return {record_id: key for record_id, key in found.items() if key in visible}
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit)
+
+    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms in a field that is searched as a name."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True)
+
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each of these tokens."""
+        return self.text.frequencies(tokens, searcher=self.searcher)
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+        return self.text.count_with_terms(query, keys, searcher=self.searcher)
+
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record."""
+        return self.text.term_scores(query, keys, searcher=self.searcher)
+
+    def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
+        """Rank the records in scope by cosine to each of the vectors."""
+        found: list[list[tuple[Rows, Scores]]] = [[] for _ in vectors]
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            if segment.vectors is None:
+                continue
+            each = segment.vectors.nearest_each(vectors, mask=mask, limit=limit)
+            for parts, (rows, cosines) in zip(found, each, strict=True):
+                parts.append((segment.keys[rows], cosines))
+        return [_merged(parts, limit) for parts in found]
+
+    def vectors(self, keys: Sequence[Key]) -> Vector:
+        """Return the vectors of these keys as rows."""
+        rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
+        for segment in self._segments:
+            found = segment.rows_of(keys)
+            here = found >= 0
+            if segment.vectors is not None and here.any():
+                rows[here] = segment.vectors.exact[found[here]]
+        return rows
+
+    def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
+        """Return the vectors of records as the model made them, without those of records that were changed since."""
+        if self.model is None:
+            return {}
+        moved = set(self.store.changed_since(self.change_no))
+        return self.store.embeddings_of([key for key in keys if key not in moved], self.model)
+
+    def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return the vectors of texts as the model made them."""
+        return self.store.vectors_of(digests, self.model) if self.model else {}
+
+    def counters(self) -> dict[str, int]:
+        """Return the sizes and change numbers of the indexes."""
+        return {
+            "base_rows": self.base.columns.size,
+            "tail_rows": self.tail.columns.size,
+            "replaced_rows": 0 if self.base_alive is None else int(np.count_nonzero(~self.base_alive)),
+            "base_change_no": self.base.change_no,
+            "text_change_no": self.text.change_no(),
+            "text_documents": max(0, self.searcher.num_docs - MARKER_DOCUMENTS),
+            "text_segments": self.searcher.num_segments,
+        }
+
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that come from this snapshot."""
+        ids: dict[Key, RecordId] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            ids |= zip([keys[index] for index in here.tolist()], segment.ids_of(rows[here]), strict=True)
+        return [ids[key] for key in keys]
+
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return the terms of a column for each of these keys."""
+        found: dict[int, frozenset[str]] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
+        return [found.get(index, frozenset()) for index in range(len(keys))]
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return the number of a column for each of these keys."""
+        values = np.full(len(keys), np.nan)
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            values[rows >= 0] = segment.columns.numbers[field].values[rows[rows >= 0]]
+        return values
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+        found = [
+            TitleMatch(Key(int(segment.keys[row])), likeness)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+            for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
+        ]
+        return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
+
+    def has_name(self, text: str, *, scope: Scope) -> bool:
+        """Tell whether a record in scope has this name."""
+        return any(
+            segment.titles.has_name(text, allowed=mask)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        )
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a field over the records in scope, most frequent first."""
+        require_countable(field, self.spec)
+        totals: dict[tuple[str, str], int] = {}
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            column = segment.columns.terms[field]
+            for (_, category, value), count in zip(column.entries, column.counts(mask).tolist(), strict=True):
+                totals[category, value] = totals.get((category, value), 0) + count
+        counts = [FacetCount(category, value, count) for (category, value), count in totals.items() if count]
+        return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
+        """Return which records in scope have which values of a field."""
+        require_countable(field, self.spec)
+        parts = [
+            _part(segment.columns.terms[field], mask, segment.keys)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        ]
+        return join_occurrences(parts)
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope."""
+        return sum(
+            segment.columns.size if mask is None else int(np.count_nonzero(mask))
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        )
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+        keys = [
+            segment.keys if mask is None else segment.keys[mask]
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        ]
+        ordered = np.sort(np.concatenate(keys))
+        start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
+        return cast("list[Key]", ordered[start : start + limit].tolist())
+
+    @cached_property
+    def _segments(self) -> tuple[Segment, ...]:
+        """The base, then the tail, whose rows override those of the base."""
+        return (self.base, self.tail) if self.tail.columns.size else (self.base,)
+
+    def _masks(self, scope: Scope) -> list[Mask | None]:
+        """Return the rows of each segment that are alive and in scope; None means all.
+
+        The last few masks are cached: the reads of one search, and often of the next, have the same scope.
+        """
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        with self._mask_guard:
+            if conditions not in self._last_masks:
+                if len(self._last_masks) >= CACHED_MASKS:
+                    self._last_masks.clear()
+                self._last_masks[conditions] = self._alive(self._masks_of(conditions))
+            return self._last_masks[conditions]
+
+    def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
+        """Return the rows of each segment that meet the conditions, replaced rows included."""
+        of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]
+        of_columns = tuple(condition for condition in conditions if condition.field != WORDS_FIELD)
+        masks = [segment.columns.mask(of_columns) for segment in self._segments]
+        if not of_words:
+            return masks
+        keys = self.text.keys_meeting(of_words, searcher=self.searcher)
+        return [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
+
+    def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
+        if self.base_alive is not None:
+            masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
+        return masks
+
+
+def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> EntryOccurrences:
+    entries, rows = column.occurrences(mask)
+    return EntryOccurrences(names=column.entries, entries=entries, keys=keys[rows])
+
+
+def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
+    """Return the rows of the base that were not changed since; None means all."""
+    rows = base.rows_of(changed)
+    dead = rows[rows >= 0]
+    if not len(dead):
+        return None
+    alive = np.ones(base.columns.size, dtype=bool)
+    alive[dead] = False
+    return alive
+
+
+def _count_awaiting(segment: Segment, alive: Mask | None) -> int:
+    """Count the rows that await a vector."""
+    if segment.awaiting is None:
+        return 0
+    return int(np.count_nonzero(segment.awaiting if alive is None else segment.awaiting & alive))
+
+
+def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
+    """Return the rows of the mask that have one of the keys."""
+    having: Mask = np.isin(segment.keys, keys)
+    return having if mask is None else having & mask
+
+
+def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:
+    """Merge the rankings of the segments."""
+    keys = np.concatenate([keys for keys, _ in parts]) if parts else np.empty(0, np.int64)
+    scores = np.concatenate([scores for _, scores in parts]) if parts else np.empty(0)
+    return build_ranking(keys, scores, limit=limit)

@@ -1,0 +1,46 @@
+"""The write lock of a catalogue's folder: at most one writer among all processes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+from stackroom.errors import BusyError, StorageError
+
+LOCK_FILE = "lock"
+
+
+class EmbeddingElsewhereError(BusyError):
+    """Another process is embedding the texts of the same catalogue."""
+
+
+class CatalogueLock:
+    """A reentrant lock file in the folder of a catalogue."""
+
+    def __init__(self, folder: Path, name: str, *, file: str = LOCK_FILE) -> None:
+        self._lock = filelock.FileLock(folder / file)
+        self._name = name
+
+    def is_held(self) -> bool:
+        """Tell whether this object holds the lock."""
+        return self._lock.is_locked
+
+    @contextmanager
+    def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
+        """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""
+        try:
+            self._lock.acquire(timeout=timeout_s)
+        except filelock.Timeout as error:
+            raise error_type(
+                f"catalogue '{self._name}' is being written by another process (lock: {self._lock.lock_file})"
+            ) from error
+        except (OSError, NotImplementedError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise StorageError(
+                f"catalogue '{self._name}' cannot be written to: {reason}; nothing was changed"
+            ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()

@@ -1,0 +1,136 @@
+"""A record's values in the form in which shelves compare them: folded terms, numbers, audiences."""
+
+import math
+from collections.abc import Iterable
+from itertools import chain
+
+from stackroom.catalogue.known import known_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
+from stackroom.errors import InputError
+from stackroom.model.record import Record, Tag
+from stackroom.model.scope import (
+    AUDIENCE_FIELD,
+    KIND_FIELD,
+    KNOWN_FIELD,
+    PUBLIC,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+)
+from stackroom.text.analyser import index_tokens
+from stackroom.text.cells import first_day
+from stackroom.text.normalise import fold
+
+Entry = tuple[str, str, str]
+"""A value of a term column: its folded term, its category, and the value as written."""
+
+
+def term_of(value: str) -> str:
+    """Return the folded form in which values are compared."""
+    return fold(value).strip()
+
+
+def asked_term(field: str, value: str) -> str:
+    """Return the term of a condition's value; audiences and tokens are compared exactly."""
+    return value if field in (AUDIENCE_FIELD, WORDS_FIELD) else term_of(value)
+
+
+def entries_of(record: Record, field: str) -> list[Entry]:
+    """Return the distinct values of a term field."""
+    if field == KIND_FIELD:
+        return [_entry(record.kind)]
+    if field == AUDIENCE_FIELD:
+        return [(audience, "", audience) for audience in (record.audiences or (PUBLIC,))]
+    value = record.get(field)
+    if value is None:
+        return []
+    if isinstance(value, str):
+        entry = _entry(value)
+        return [entry] if entry[0] else []
+    if isinstance(value, tuple) and value and isinstance(value[0], Tag):
+        found = [(term_of(tag.value), tag.category, tag.value) for tag in value]
+    else:
+        found = [_entry(text) for text in texts_of(value)]
+    return list(dict.fromkeys(entry for entry in found if entry[0]))
+
+
+def _entry(text: str) -> Entry:
+    return term_of(text), "", text
+
+
+def number_of(record: Record, field: FieldSpec) -> float:
+    """Return a numeric field's value, dates as day numbers; NaN for a missing value, or one that is not a number."""
+    value = record.get(field.name)
+    if value is None:
+        return math.nan
+    try:
+        return float(first_day(value).toordinal()) if field.type is FieldType.DATE else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan  # written under another spec; one odd value must not stop the index from being built
+
+
+def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
+    """Return the tokens of these fields' texts."""
+    texts = chain.from_iterable(texts_of(record.get(field.name)) for field in fields)
+    return list(chain.from_iterable(map(index_tokens, texts)))
+
+
+def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
+    """Tell whether a record meets a condition."""
+    if isinstance(condition, Range):
+        number = number_of(record, spec.fields[condition.field])
+        above = condition.at_least is None or number >= condition.at_least
+        below = condition.at_most is None or number <= condition.at_most
+        return not math.isnan(number) and above and below
+    if condition.field == WORDS_FIELD:
+        here = set(text_tokens(record, spec.searched_fields))
+    else:
+        here = {term for term, _, _ in entries_of(record, condition.field)}
+    wanted = {asked_term(condition.field, value) for value in condition.values}
+    match condition:
+        case AnyOf():
+            return not here.isdisjoint(wanted)
+        case NoneOf():
+            return here.isdisjoint(wanted)
+        case AllOf():
+            return wanted <= here
+
+
+def term_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the term fields, the reserved ones first."""
+    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+
+
+def number_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the number fields; how much is known of a record is one where the spec declares it."""
+    declared = [field.name for field in spec.column_fields if field.is_numeric]
+    return [*declared, *([KNOWN_FIELD] if spec.known else ())]
+
+
+def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
+    """Return a record's number in a number column."""
+    return known_of(spec, record) if name == KNOWN_FIELD else number_of(record, spec.fields[name])
+
+
+def require_countable(field: str, spec: CatalogueSpec) -> None:
+    """Refuse a field whose values cannot be counted."""
+    countable = [name for name in term_fields(spec) if name != AUDIENCE_FIELD]
+    if field not in countable:
+        raise InputError(f"the values of field '{field}' are not counted; counted: {', '.join(countable)}")
+
+
+def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
+    """Refuse a condition on a field without a column, or of another form than the field's type takes."""
+    for condition in conditions:
+        if condition.field in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
+            continue
+        field = spec.fields.get(condition.field)
+        if field is None or not field.needs_column:
+            known = ", ".join(field.name for field in spec.column_fields)
+            raise InputError(f"field '{condition.field}' is not filterable; filterable: {known}")
+        if field.is_numeric != isinstance(condition, Range):
+            form = "a range" if field.is_numeric else "values"
+            raise InputError(f"field '{condition.field}' is filtered by {form}")

@@ -1,0 +1,115 @@
+"""Column names and cells, as all table formats share them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from itertools import compress, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from stackroom.model.vectors import ModelId
+from stackroom.sources.port import SourceRow, SourceVector
+
+COLUMN = "embedding"
+DTYPE = np.dtype("<f4")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorColumn:
+    """The column of a table that has the vectors of its rows, by a model."""
+
+    model: ModelId
+
+    @classmethod
+    def find(cls, table: Path) -> "VectorColumn | None":
+        """Return the column of the table in a file; None where no file beside it names a model."""
+        try:
+            stated = orjson.loads(table.with_suffix(".json").read_bytes())
+            name, dimension = stated["model"], stated["dimension"]
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+            return None
+        if not isinstance(name, str) or not isinstance(dimension, int) or "mean" in stated:
+            return None
+        return cls(model=ModelId(name=name, dimension=dimension))
+
+    def take_from(self, row: SourceRow, cells: Mapping[str, Any]) -> SourceRow:
+        """Return a row with the vector that its cells have; it has none where they have none of the right length."""
+        blob = cells.get(COLUMN)
+        if not isinstance(blob, bytes) or len(blob) != self.model.dimension * DTYPE.itemsize:
+            return row
+        vector = np.frombuffer(blob, dtype=DTYPE).astype(np.float32)
+        if not np.isfinite(vector).all():
+            return row
+        values = {name: value for name, value in row.values.items() if name != COLUMN}
+        return replace(row, values=values, vector=SourceVector(model=self.model, values=vector))
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Make the names unique: a second `x` becomes `x_2`, and an unnamed third column `column_3`."""
+    given = [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
+    taken: set[str] = set()
+    result = []
+    for name in given:
+        free, number = name, 2
+        while free in taken or (free != name and free in given):
+            free, number = f"{name}_{number}", number + 1
+        taken.add(free)
+        result.append(free)
+    return result
+
+
+def joined_names(headers: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns below several rows of headings; a heading spans the empty cells to its right."""
+    width = max(map(len, headers))
+    rows = [[*header, *[""] * (width - len(header))] for header in headers]
+    spanned = [*map(_spread, rows[:-1]), _telling(rows[-2], rows[-1])]
+    parts = ((part.strip() for part in column) for column in zip(*spanned, strict=True))
+    return unique_names(" ".join(dict.fromkeys(filter(None, column))) for column in parts)
+
+
+def _spread(headings: Sequence[str]) -> list[str]:
+    """Return the headings with each repeated over the empty cells after it."""
+    heading = ""
+    return [heading := one if one.strip() else heading for one in headings]
+
+
+def _telling(headings: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names without those that say nothing: the same one below several headings of one column each."""
+    lone = [bool(one.strip() and following.strip()) for one, following in pairwise([*headings, "end"])]
+    repeated = {name for name, count in Counter(compress(names, lone)).items() if count > 1}
+    return ["" if is_lone and name in repeated else name for name, is_lone in zip(names, lone, strict=True)]
+
+
+def text_in(cell: bytes) -> str | None:
+    """Decode bytes as UTF-8 text; None for binary content such as an image."""
+    try:
+        text = cell.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def plain_value(value: Any) -> Any:
+    """Return a cell as plain JSON values, dates and times; bytes that are not text become None."""
+    if isinstance(value, bytes):
+        return text_in(value)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
+    if isinstance(value, dict):
+        return {name: plain_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return _plain_list(value)
+    return str(value) if isinstance(value, timedelta) else value
+
+
+def _plain_list(items: list[Any]) -> Any:
+    """Return a list; a list of pairs becomes a mapping."""
+    if items and all(isinstance(item, tuple) for item in items):
+        return {str(key): plain_value(item) for key, item in items}
+    return [plain_value(item) for item in items]

@@ -1,0 +1,370 @@
+"""Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write them.
+
+The first non-blank line is the header, unless there are titles above it. Cells stay text; the mapping interprets them.
+"""
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+
+from stackroom.errors import InputError
+from stackroom.sources.columns import unique_names
+from stackroom.sources.compressed import is_compressed, open_decompressed, require_file, without_compression
+from stackroom.sources.grid_layout import (
+    NUMBER,
+    Footnotes,
+    Layout,
+    ReadingNotes,
+    column_names,
+    count_titles,
+    count_unnamed,
+    find_layout,
+    places,
+    shown,
+    usual_width,
+)
+from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.port import SourceRow
+from stackroom.sources.text_lines import iter_lines
+
+DELIMITERS = (",", "\t", ";", "|")
+SAMPLE_LINES = 200
+"""How many lines are sampled."""
+LEAST_EVEN = 0.5
+"""The share of rows like the first below which lines are looked for that are above the header."""
+LEAST_EVEN_BELOW = 0.9
+FEW_SHORT = 3
+"""As many rows must be cut short before it is taken as the file's way to leave out empty cells."""
+SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
+"""A line that a spreadsheet program may write before the header."""
+
+Rows = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvHead:
+    """The first rows of a file, without blank ones, and the delimiter that separates their cells."""
+
+    delimiter: str
+    rows: Rows
+    is_stated: bool = False
+    """Whether the first line states the delimiter."""
+
+
+def read_head(lines: Sequence[str], *, usual: str, may_have_titles: bool) -> CsvHead:
+    """Return the head with the delimiter that splits its lines most evenly; ties go to the usual one."""
+    if lines and (stated := SEPARATOR_LINE.fullmatch(lines[0])):
+        return CsvHead(delimiter=stated[1], rows=_rows(lines[1:], stated[1]), is_stated=True)
+    rows = {delimiter: _rows(lines, delimiter) for delimiter in DELIMITERS}
+    chosen, evenness = _most_even(rows, usual)
+    if may_have_titles and evenness[0] < LEAST_EVEN:
+        below = {delimiter: some[above:] for delimiter, some in rows.items() if (above := count_titles(some))}
+        found, evenness_below = _most_even(below, usual)
+        chosen = found if evenness_below[0] >= LEAST_EVEN_BELOW else chosen
+    return CsvHead(delimiter=chosen, rows=rows.get(chosen) or _rows(lines, chosen))
+
+
+def leaves_out_empty_cells(rows: Rows, width: int) -> bool:
+    """Return whether rows end with their last value, so that short ones are whole; not where a line break cut them."""
+    lengths = [len(row) for row in rows]
+    short = [length for length in lengths if length < width]
+    is_cut = any(one < width and other < width and one + other == width + 1 for one, other in pairwise(lengths))
+    has_empty_ends = any(len(row) == width and not row[-1].strip() for row in rows)
+    return len(short) >= FEW_SHORT and not is_cut and not has_empty_ends and width in lengths
+
+
+def _most_even(rows: dict[str, Rows], usual: str) -> tuple[str, tuple[float, int]]:
+    best = max(rows, key=lambda delimiter: (_evenness(rows[delimiter]), delimiter == usual), default=usual)
+    evenness = _evenness(rows.get(best, []))
+    return (best if evenness > (0, 0) else usual), evenness
+
+
+def _evenness(rows: Rows) -> tuple[float, int]:
+    """Return the share of rows with as many cells as the first, and that number; zeros where it is one."""
+    width = len(rows[0]) if rows else 0
+    if width < 2:
+        return 0, 0
+    even = sum(len(row) == width or (len(row) > width and not any(row[width:])) for row in rows[1:])
+    return even / max(len(rows) - 1, 1), width
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> Rows:
+    """Return the rows that are not blank; the last of a sample may be cut off, and is left out."""
+    rows = [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if any(row)]
+    return rows[:-1] if len(lines) >= SAMPLE_LINES else rows
+
+
+TAB_ENDINGS = (".tsv", ".tab")
+CELL_CHARACTERS = (1 << 31) - 1
+ROW_LINES = 100_000
+"""A row that spans more lines has an unclosed quote."""
+REREAD_LINES = 5_000_000
+"""How many lines may be reread because of unbalanced quotes before the file is refused."""
+COUNTED_PACKED_BYTES = 64 << 20
+"""A compressed file larger than this is not decompressed only to count its rows."""
+MANY_UNNAMED = 0.3
+"""The share of columns without a name above which the header may have a second line."""
+
+Row = tuple[int, list[str] | None]
+"""The line at which a row starts, and its cells; None where its quotes are unbalanced."""
+
+
+class CsvRows:
+    """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        skip: int | None = None,
+        header_rows: int | None = None,
+        max_unpacked_mb: int | None = None,
+    ) -> None:
+        self._path = require_file(path)
+        self._skip = skip
+        self._header_rows = header_rows
+        self._max_unpacked_mb = max_unpacked_mb
+        self._notes = ReadingNotes()
+
+    @property
+    def name(self) -> str:
+        """The file's whole path, with the options that were given."""
+        options = ReadOptions(skip=self._skip, header_rows=self._header_rows, max_unpacked_mb=self._max_unpacked_mb)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
+
+    @property
+    def is_whole(self) -> bool:
+        """A file has all its rows."""
+        return True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions about titles, headers, footnotes and encoding."""
+        return self._notes.texts
+
+    def count_rows(self) -> int | None:
+        """Return the number of rows without the header; None for a large compressed file."""
+        if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
+            return None
+        rows = quotes = 0
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
+            for line in iter_lines(file, self._path, ReadingNotes()):
+                quotes += line.count('"')
+                rows += not quotes % 2 and not line.isspace()
+        header_rows = 1 if self._header_rows is None else self._header_rows
+        return max(rows - header_rows - (self._skip or 0), 0)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; a row with another number of cells than the header has that as its problem."""
+        self._notes.clear()
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
+            lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
+            yield from islice(self._iter_table(lines), start, None)
+
+    def _iter_table(self, lines: "_Lines") -> Iterator[SourceRow]:
+        csv.field_size_limit(CELL_CHARACTERS)
+        lines.drop(self._skip or 0)
+        head = self._read_head(lines)
+        cells = _Cells(lines, head.delimiter)
+        layout = find_layout(head.rows, titles=0 if self._skip is not None else None, header_rows=self._header_rows)
+        self._skip_titles(cells, layout)
+        names = self._read_names(cells, layout, head)
+        cells.width = len(names)
+        is_trimmed = leaves_out_empty_cells(head.rows[layout.titles + layout.header_rows :], len(names))
+        yield from self._iter_below(cells, names, is_trimmed=is_trimmed)
+
+    def _iter_below(self, cells: "_Cells", names: list[str], *, is_trimmed: bool) -> Iterator[SourceRow]:
+        row, good = None, 0
+        footnotes = Footnotes(len(names))
+        for number, values in footnotes.without(cells):
+            if is_trimmed and values is not None and len(values) < len(names):
+                self._notes.count("short", f"line {number}", _say_short)
+                values.extend([""] * (len(names) - len(values)))
+            row = _row(number, values, names)
+            good += row.problem is None
+            yield row
+        if row is None:
+            raise InputError(f"{self._path}: the file has a header and no rows")
+        if not good:
+            raise InputError(
+                f"{self._path}: no row can be read with the header {shown(names)}; {row.place}: {row.problem}; "
+                "if there are lines above the header, give their number: --skip 1"
+            )
+        if footnotes.rows:
+            numbers = [number for number, _ in footnotes.rows]
+            text = shown(footnotes.rows[0][1])
+            self._notes.add(f"{places('line', numbers)}, below the table, left out: {text}")
+
+    def _read_head(self, lines: "_Lines") -> CsvHead:
+        usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
+        head = read_head(lines.peek(SAMPLE_LINES), usual=usual, may_have_titles=self._skip is None)
+        lines.drop(int(head.is_stated))
+        return head
+
+    def _skip_titles(self, cells: "_Cells", layout: Layout) -> None:
+        """Skip the rows above the header, and note it."""
+        titles = list(islice(cells, layout.titles))
+        if titles:
+            text = shown(titles[0][1] or [])
+            numbers = [number for number, _ in titles]
+            self._notes.add(f"{places('line', numbers)}, above the header, left out: {text}; --skip 0 reads all lines")
+
+    def _read_names(self, cells: "_Cells", layout: Layout, head: CsvHead) -> list[str]:
+        if not layout.header_rows:
+            return unique_names([""] * usual_width(head.rows))
+        headers = [self._require_header(*header) for header in islice(cells, layout.header_rows)]
+        if not headers:
+            raise InputError(f"{self._path}: the file is empty; expected column names and rows")
+        names = column_names(headers)
+        unnamed = count_unnamed(headers[0])
+        if layout.header_rows > 1 and self._header_rows is None:
+            self._notes.add(f"the header is read from two lines: '{names[-1]}'; --header-rows 1 reads one")
+        elif layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(names)):
+            self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
+        return names
+
+    def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
+        if header is None:
+            raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes")
+        if all(NUMBER.fullmatch(name) for name in header):
+            raise InputError(
+                f"{self._path}, line {number}: expected column names; these are numbers; "
+                "for a file without a header: --header-rows 0"
+            )
+        return header
+
+
+def _say_short(count: int, first: str) -> str:
+    return f"{count:,} row{'s' if count > 1 else ''} without the last cells completed with empty ones (first: {first})"
+
+
+class _Lines:
+    """The lines of a file, with pushback: the lines of the current row can be returned and are then read again."""
+
+    def __init__(self, path: Path, lines: Iterator[str]) -> None:
+        self._path = path
+        self._lines = lines
+        self._pushed_back: deque[str] = deque()
+        self._rereads = 0
+        self._read = 0
+        self._row_lines: list[str] = []
+        self._has_ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._find_next() if len(self._row_lines) < ROW_LINES else None
+        if line is None:
+            self._has_ended = True
+            raise StopIteration
+        self._read += 1
+        self._row_lines.append(line)
+        return line
+
+    def _find_next(self) -> str | None:
+        return self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
+
+    @property
+    def row_lines(self) -> Sequence[str]:
+        """The lines of the current row."""
+        return self._row_lines
+
+    @property
+    def is_one_whole_line(self) -> bool:
+        """Whether the current row ended with its first line."""
+        return len(self._row_lines) == 1 and not self._has_ended
+
+    def start_row(self) -> int:
+        """Return the number of the line at which the next row starts."""
+        self._row_lines.clear()
+        self._has_ended = False
+        return self._read + 1
+
+    def push_back(self, *, kept: int) -> None:
+        """Push back all lines of the current row after the first `kept` ones."""
+        again = self._row_lines[kept:]
+        self._rereads += len(again)
+        if self._rereads > REREAD_LINES:
+            raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes")
+        self._pushed_back.extendleft(reversed(again))
+        self._read -= len(again)
+
+    def drop(self, count: int) -> None:
+        """Skip the next lines."""
+        for _ in islice(self, count):
+            pass
+
+    def peek(self, count: int) -> list[str]:
+        """Return the next lines without consuming them."""
+        self.start_row()
+        head = list(islice(self, count))
+        self.push_back(kept=0)
+        return head
+
+
+class _Cells:
+    """Iterates over rows: the line where each starts, and its cells or None where its quotes are unbalanced.
+
+    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first line, and the next
+    line starts a new row.
+    """
+
+    def __init__(self, lines: _Lines, delimiter: str) -> None:
+        self._lines = lines
+        self._delimiter = delimiter
+        self._reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
+        self.width = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        while True:
+            number = self._lines.start_row()
+            cells = self._read_row()
+            if cells is None or any(cell.strip() for cell in cells):
+                return number, cells
+
+    def _read_row(self) -> list[str] | None:
+        try:
+            cells = next(self._reader)
+        except csv.Error:
+            return self._first_line_cells()
+        return self._first_line_cells() if self._has_joined_rows() else cells
+
+    def _has_joined_rows(self) -> bool:
+        """Return whether literal quotes have joined several rows: each line has as many tabs as a row."""
+        lines = self._lines.row_lines
+        if self._delimiter != "\t" or len(lines) == 1:
+            return False
+        return self.width > 1 and all(line.count("\t") == self.width - 1 for line in lines)
+
+    def _first_line_cells(self) -> list[str] | None:
+        """Return the cells of the row's first line, with quotes taken literally where that gives the right number."""
+        line = self._lines.row_lines[0]
+        is_one_line = self._lines.is_one_whole_line
+        self._lines.push_back(kept=1)
+        if is_one_line:
+            return _split(line, self._delimiter)
+        plain = line.rstrip("\r\n").split(self._delimiter)
+        return plain if self._delimiter == "\t" and len(plain) == self.width else None
+
+
+def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRow:
+    place = f"line {number}"
+    if cells is None:
+        return SourceRow(place=place, values={}, problem="unbalanced quote")
+    while len(cells) > len(names) and not cells[-1].strip():
+        cells.pop()
+    if len(cells) == len(names):
+        return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
+    return SourceRow(place=place, values={}, problem=f"{len(cells)} cells where the header has {len(names)}")
+
+
+def _split(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))

@@ -1,0 +1,308 @@
+"""Rows from JSON and JSON Lines files, plain or compressed."""
+
+import codecs
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from stackroom.errors import InputError, did_you_mean
+from stackroom.sources.compressed import open_decompressed, require_file, without_compression
+from stackroom.sources.grid_layout import ReadingNotes
+from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.port import SourceRow
+
+ROW_LISTS = ("data", "rows", "items", "records")
+"""Keys under which a JSON object usually has its rows."""
+KEY_COLUMN = "key"
+"""The column with the key under which a record was found."""
+DEEPEST = 8
+FEWEST_KEYED = 2
+LEAST_ALIKE = 0.5
+"""The share of its keys that each of several objects must have in common with the first for them to be records."""
+SAMPLE = 50
+FEATURE = "Feature"
+"""The type of a record of GeoJSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonTable:
+    """The rows found in a document, the path to them, and the paths of other lists of objects."""
+
+    rows: Sequence[Any]
+    path: str = ""
+    others: tuple[str, ...] = field(default=())
+
+
+def find_table(document: Any) -> JsonTable | None:
+    """Return the table of a document: the document itself, its usual list, or the longest list of objects in it."""
+    if isinstance(document, list):
+        return JsonTable(rows=_as_objects(document))
+    if not isinstance(document, dict):
+        return None
+    candidates = dict(_iter_candidates(document, (), 0))
+    usual = next((name for name in ROW_LISTS if isinstance(document.get(name), list)), None)
+    if usual is not None:
+        rows = _with_names(document.get("columns"), document[usual])
+        return JsonTable(rows=rows, path=usual, others=tuple(path for path in candidates if path != usual))
+    if not candidates:
+        return None
+    path = max(candidates, key=lambda path: (len(candidates[path]), -path.count(".")))
+    return JsonTable(rows=candidates[path], path=path, others=tuple(other for other in candidates if other != path))
+
+
+def get_table(document: Any, path: str) -> JsonTable | None:
+    """Return the table at a path such as `data.items`, through lists on the way; None where there is none."""
+    found = [document]
+    for step in filter(None, path.removesuffix("[]").replace("[]", "").split(".")):
+        found = [one[step] for one in _spread(found) if isinstance(one, dict) and step in one]
+    rows: list[Any] = []
+    for one in found:
+        if isinstance(one, list):
+            rows += _as_objects(one)
+        elif isinstance(one, dict):
+            rows += _keyed(one) or [one]
+    return JsonTable(rows=rows, path=path) if rows else None
+
+
+def list_paths(document: Any) -> list[str]:
+    """Return the paths of the lists of objects in a document."""
+    return [path for path, _ in _iter_candidates(document, (), 0) if path] if isinstance(document, dict) else []
+
+
+def as_row(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object as a row; the properties of a feature of GeoJSON are its columns, and a point has two more."""
+    if values.get("type") == FEATURE and isinstance(values.get("properties"), dict):
+        return _Feature(values)
+    return values
+
+
+class _Feature(dict[str, Any]):
+    """A row of GeoJSON; the parts of the feature itself can still be looked up by their names."""
+
+    def __init__(self, feature: Mapping[str, Any]) -> None:
+        super().__init__({"id": feature["id"]} if "id" in feature else {})
+        self.update(feature["properties"])
+        self._feature = feature
+        geometry = feature.get("geometry") or {}
+        place = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
+        if isinstance(place, list) and len(place) >= 2:
+            self.setdefault("longitude", place[0])
+            self.setdefault("latitude", place[1])
+
+    def __missing__(self, name: str) -> Any:
+        return self._feature[name]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self._feature
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a column, or a part of the feature."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def _iter_candidates(value: dict[str, Any], path: tuple[str, ...], depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the paths of lists of objects, and of objects whose values are records, outermost first."""
+    if (keyed := _keyed(value)) is not None:
+        yield ".".join(path), keyed
+        return
+    for name, inner in value.items():
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            yield ".".join((*path, name)), inner
+        elif isinstance(inner, dict) and depth < DEEPEST:
+            yield from _iter_candidates(inner, (*path, name), depth + 1)
+
+
+def _keyed(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the records of an object that has them under their keys, or as columns; None for any other object."""
+    if len(value) < FEWEST_KEYED or not all(isinstance(one, dict) for one in value.values()):
+        return None
+    if _are_columns(value):
+        places = next(iter(value.values()))
+        return [{name: column.get(place) for name, column in value.items()} for place in places]
+    expected = set(next(iter(value.values())))
+    sample = list(value.values())[:SAMPLE]
+    is_alike = all(len(expected & set(one)) >= LEAST_ALIKE * len(expected | set(one)) for one in sample)
+    if not expected or not is_alike:
+        return None
+    return [{**({} if KEY_COLUMN in one else {KEY_COLUMN: key}), **one} for key, one in value.items()]
+
+
+def _are_columns(value: dict[str, Any]) -> bool:
+    """Return whether an object has columns, each with its values by the number of the row, as pandas writes them."""
+    columns = iter(value.values())
+    numbers = [str(number) for number in range(len(next(columns)))]
+    return bool(numbers) and all(list(column) == numbers for column in value.values())
+
+
+def _as_objects(rows: list[Any]) -> Sequence[Any]:
+    """Return rows as objects where they are lists below a list of names."""
+    is_grid = len(rows) > 1 and all(isinstance(row, list) for row in rows)
+    if not is_grid or not rows[0] or not all(isinstance(name, str) for name in rows[0]):
+        return rows
+    return _with_names(rows[0], rows[1:])
+
+
+def _with_names(names: Any, rows: list[Any]) -> Sequence[Any]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return _as_objects(rows)
+    return [
+        dict(zip(names, row, strict=True)) if isinstance(row, list) and len(row) == len(names) else row for row in rows
+    ]
+
+
+def _spread(values: Sequence[Any]) -> list[Any]:
+    """Return the values, with lists replaced by their items."""
+    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+
+
+LINES_ENDINGS = (".jsonl", ".ndjson")
+LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
+"""The beginning of a JSON Lines file."""
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+SHOWN_PATHS = 8
+NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
+
+
+class JsonRows:
+    """Implements `RowSource` for a file of JSON (a list of objects anywhere in it) or JSON Lines."""
+
+    table_option = "--records"
+    """The option that chooses another list."""
+
+    def __init__(self, path: Path, *, records: str | None = None, max_unpacked_mb: int | None = None) -> None:
+        self._path = require_file(path)
+        self._records = records
+        self._max_unpacked_mb = max_unpacked_mb
+        self._notes = ReadingNotes()
+        self._others: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The absolute path, with the path of the records that was given."""
+        options = ReadOptions(records=self._records, max_unpacked_mb=self._max_unpacked_mb)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions about where the records are, once they were read."""
+        return self._notes.texts
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The paths of other lists of objects, once the file was read."""
+        return self._others[:SHOWN_PATHS]
+
+    def count_rows(self) -> int | None:
+        """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
+        with self._opened() as file:
+            return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Always true: a row that is missing was deleted."""
+        return True
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
+        self._notes.clear()
+        with self._opened() as file:
+            rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_table(file.read())
+            yield from islice(rows, start, None)
+
+    @contextmanager
+    def _opened(self) -> Iterator[io.BufferedReader]:
+        """Open the file and skip a UTF-8 BOM."""
+        by_lines = without_compression(self._path).suffix.lower() in LINES_ENDINGS
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=by_lines) as file:
+            if file.peek(1).startswith(codecs.BOM_UTF8):
+                file.read(len(codecs.BOM_UTF8))
+            yield file
+
+    def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
+        """Yield the rows of lines; with a path of records, each line may have several."""
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            row = _row(line, f"line {number}")
+            if self._records is None or row.problem:
+                yield row
+            else:
+                table = get_table(row.values, self._records)
+                yield from (_checked(one, row.place) for one in (table.rows if table else ()))
+
+    def _iter_table(self, content: bytes) -> Iterator[SourceRow]:
+        document = self._parse(content)
+        table = find_table(document) if self._records is None else get_table(document, self._records)
+        if table is None:
+            raise self._no_table(document)
+        self._note(table)
+        for number, values in enumerate(table.rows, start=1):
+            yield _checked(values, f"row {number}")
+
+    def _parse(self, content: bytes) -> Any:
+        try:
+            return _loads(_as_utf8(content))
+        except orjson.JSONDecodeError as error:
+            raise InputError(
+                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+            ) from error
+
+    def _note(self, table: JsonTable) -> None:
+        self._others = table.others
+        if self._records is None and (table.others or "." in table.path):
+            self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
+
+    def _no_table(self, document: Any) -> InputError:
+        if self._records is None:
+            return InputError(
+                f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}, or with a "
+                "list of objects anywhere in it"
+            )
+        paths = list_paths(document)
+        known = f"; lists of objects in it: {', '.join(paths[:SHOWN_PATHS])}" if paths else ""
+        return InputError(f"{self._path}: no records at '{self._records}'{did_you_mean(self._records, paths)}{known}")
+
+
+def _as_utf8(content: bytes) -> bytes:
+    return content.decode("utf-16", errors="replace").encode() if content[:2] in UTF16_MARKS else content
+
+
+def _loads(text: bytes) -> Any:
+    """Parse JSON; `NaN` and `Infinity`, which Python and pandas write, become null."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if NOT_A_NUMBER.search(text):
+            try:
+                return json.loads(text, parse_constant=lambda _constant: None)
+            except (ValueError, RecursionError):
+                pass
+        raise
+
+
+def _row(line: bytes, place: str) -> SourceRow:
+    try:
+        return _checked(_loads(line), place)
+    except orjson.JSONDecodeError as error:
+        return SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
+
+
+def _checked(values: Any, place: str) -> SourceRow:
+    if isinstance(values, dict):
+        return SourceRow(place=place, values=as_row(values))
+    return SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
+
+
+def _is_lines(path: Path, file: io.BufferedReader) -> bool:
+    return without_compression(path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)) is not None

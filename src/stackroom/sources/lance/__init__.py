@@ -1,0 +1,13 @@
+"""LanceDB: tables in a folder or a bucket that catalogues are published to and synced from.
+
+`database` opens databases and tables, `layout` says what a published table looks like, `publish` writes it, `rows`
+reads it and tables of others. LanceDB is an extra: this package is imported when such a table is named, and nowhere
+else.
+"""
+
+import importlib.util
+
+from stackroom.errors import StorageError
+
+if importlib.util.find_spec("lancedb") is None:
+    raise StorageError("LanceDB tables need the extra 'lance', which is not installed; run: pip install lancedb")

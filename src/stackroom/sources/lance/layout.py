@@ -1,0 +1,212 @@
+"""The layout of a published table, `NAME_documents`: columns that any LanceDB client can read and search.
+
+    id, kind, audiences    as the record has them; no audiences: everybody may see it
+    heading, text          its title (a passage's heading), and its running text
+    path, first_line, last_line
+                           the file and the lines that it is from; null where it is from none
+    one column per field   of texts, numbers and dates, under the field's name
+    vector                 its embedding, null where it has none; the column is missing without a model
+    metadata               all fields as one JSON object: the record itself
+
+The schema's metadata has under the key `stackroom` a JSON object: the layout's version, the name of the catalogue's
+spec
+and, where it is the user's own, its declaration, the model and dimension of the vectors, and a digest of the rows in
+any order. Version 1 had neither the columns of places nor the declaration, and a digest that only publishing compares.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from stackroom.catalogue.codec import encode_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
+from stackroom.errors import StorageError
+from stackroom.model.record import Record, Value
+from stackroom.model.scope import WHOLE
+from stackroom.model.vectors import Vector
+from stackroom.shelf.batches import iter_key_batches
+from stackroom.shelf.port import ShelfReader
+
+LAYOUT_VERSION = 2
+FIRST_WITH_ROW_SUMS = 2
+TABLE_ENDING = "_documents"
+STACKROOM_KEY = b"stackroom"
+TEXTS = pa.list_(pa.string())
+FIXED_COLUMNS = {
+    "id": pa.string(),
+    "kind": pa.string(),
+    "audiences": TEXTS,
+    "heading": pa.string(),
+    "text": pa.string(),
+    "path": pa.string(),
+    "first_line": pa.int64(),
+    "last_line": pa.int64(),
+    "metadata": pa.string(),
+}
+RECORD_COLUMNS = ("id", "kind", "audiences", "metadata")
+"""The columns that make a record. With the vectors, they are compared with what was published."""
+PLACE_COLUMNS: dict[str, type] = {"path": str, "first_line": int, "last_line": int}
+"""Columns of a record's place → the type that a field of the same name must have to fill it."""
+COLUMN_TYPES = {
+    FieldType.TEXT: pa.string(),
+    FieldType.ENUM: pa.string(),
+    FieldType.URL: pa.string(),
+    FieldType.DATE: pa.string(),
+    FieldType.INT: pa.int64(),
+    FieldType.FLOAT: pa.float64(),
+    FieldType.TEXTS: TEXTS,
+}
+LARGEST_INT = 2**63 - 1
+
+
+def table_name(name: str) -> str:
+    """Return the name of the table that a catalogue is published as."""
+    return f"{name}{TABLE_ENDING}"
+
+
+def find_description(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return what a published table says of itself, None for a table that others wrote."""
+    try:
+        described = orjson.loads((schema.metadata or {}).get(STACKROOM_KEY, b"null"))
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(described, dict) or not isinstance(described.get("layout"), int):
+        return None
+    if described["layout"] > LAYOUT_VERSION:
+        raise StorageError(f"the table was written by a newer version (layout {described['layout']}); update Stackroom")
+    return described
+
+
+def find_damage(schema: pa.Schema, description: Mapping[str, Any]) -> str | None:
+    """Return what a published table lacks to be read back, None where it has all."""
+    types = {"catalogue": str, "model": str | None}
+    types |= {"digest": str} if description["layout"] >= FIRST_WITH_ROW_SUMS else {}
+    for name, kind in types.items():
+        if not isinstance(description.get(name), kind):
+            return f"its description has no valid '{name}'"
+    return next((f"it has no column '{name}'" for name in RECORD_COLUMNS if name not in schema.names), None)
+
+
+def build_schema(reader: ShelfReader, spec: CatalogueSpec, *, declaration: str | None) -> pa.Schema:
+    """Return the columns of a catalogue's table, with its description and the digest of what the reader sees.
+
+    `declaration` is the text of a spec that no package has.
+    """
+    columns = {**FIXED_COLUMNS, **{field.name: COLUMN_TYPES[field.type] for field in _column_fields(spec)}}
+    if reader.model is not None:
+        columns["vector"] = pa.list_(pa.float32(), reader.model.dimension)
+    described = {
+        "layout": LAYOUT_VERSION,
+        "catalogue": spec.name,
+        "declaration": declaration,
+        "model": reader.model.name if reader.model else None,
+        "dimension": reader.model.dimension if reader.model else None,
+        "digest": _digest(reader, columns),
+    }
+    return pa.schema(list(columns.items()), metadata={STACKROOM_KEY: orjson.dumps(described)})
+
+
+def iter_batches(reader: ShelfReader, spec: CatalogueSpec, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield all records that the reader sees, as rows of the table."""
+    for records, vectors in _iter_content(reader):
+        columns: dict[str, list[Any]] = {
+            "id": [record.id for record in records],
+            "kind": [record.kind for record in records],
+            "audiences": [record.audiences for record in records],
+            "heading": [record.get("heading") or spec.title_of(record) for record in records],
+            "text": [_text_of(record, spec) for record in records],
+            "metadata": [_metadata_of(record) for record in records],
+            **{name: [_place_value(record, name) for record in records] for name in PLACE_COLUMNS},
+        }
+        for field in _column_fields(spec):
+            columns[field.name] = [_storable(record.get(field.name)) for record in records]
+        arrays = {name: pa.array(values, type=schema.field(name).type) for name, values in columns.items()}
+        if reader.model is not None:
+            arrays["vector"] = _vector_array(vectors)
+        yield pa.record_batch([arrays[name] for name in schema.names], schema=schema)
+
+
+def _iter_content(reader: ShelfReader) -> Iterator[tuple[list[Record], Vector]]:
+    for keys in iter_key_batches(reader):
+        records = reader.fetch(keys, scope=WHOLE)
+        yield [records[key] for key in keys], reader.vectors(keys)
+
+
+class RowSum:
+    """A digest of rows that is the same in whatever order they come."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, row: Mapping[str, Any], vector: Vector | None) -> None:
+        """Add a row by what makes its record, and its vector."""
+        known = [row["id"], row["kind"], list(row["audiences"] or ()), row["metadata"]]
+        values = b"" if vector is None else np.ascontiguousarray(vector, dtype=np.float32).tobytes()
+        self._sum += int.from_bytes(hashlib.sha256(orjson.dumps(known) + values).digest())
+
+    @property
+    def value(self) -> str:
+        """The digest of the rows so far."""
+        return f"{self._sum % 2**256:064x}"
+
+
+def _digest(reader: ShelfReader, columns: dict[str, pa.DataType]) -> str:
+    """Return a digest of all that would be published: of the columns, and of the rows."""
+    rows = RowSum()
+    for records, vectors in _iter_content(reader):
+        for record, vector in zip(records, vectors, strict=True):
+            known = {"id": record.id, "kind": record.kind, "audiences": record.audiences}
+            has_vector = reader.model is not None and bool(np.any(vector))
+            rows.add({**known, "metadata": _metadata_of(record)}, vector if has_vector else None)
+    form = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode()).hexdigest()
+    return f"{form[:16]}-{rows.value}"
+
+
+def find_row_sum(description: Mapping[str, Any]) -> str | None:
+    """Return the digest of the rows as they were published; None where the table has none."""
+    if description["layout"] < FIRST_WITH_ROW_SUMS:
+        return None
+    return str(description["digest"]).partition("-")[2]
+
+
+def _metadata_of(record: Record) -> str:
+    """Return all fields of a record as one JSON object."""
+    return orjson.dumps(orjson.loads(encode_record(record))["fields"]).decode()
+
+
+def _place_value(record: Record, name: str) -> Value:
+    """Return a record's path or line, where it has a field of that name and type."""
+    value = record.get(name)
+    return _storable(value) if type(value) is PLACE_COLUMNS[name] else None
+
+
+def _column_fields(spec: CatalogueSpec) -> Sequence[FieldSpec]:
+    """Return the fields with a column of their own; the body is in `text`."""
+    reserved = {*FIXED_COLUMNS, "vector"}
+    return [
+        field
+        for field in spec.fields.values()
+        if field.type in COLUMN_TYPES and field.role is not Role.BODY and field.name not in reserved
+    ]
+
+
+def _text_of(record: Record, spec: CatalogueSpec) -> str:
+    """Return a record's running text: its `text`, its body, or where it has neither its title."""
+    body = spec.field_with_role(Role.BODY)
+    found = record.get("text") or (record.get(body.name) if body else None)
+    return found if isinstance(found, str) else spec.title_of(record)
+
+
+def _storable(value: Value) -> Value:
+    """Return a value, or nothing for a whole number that no column can hold; `metadata` has it."""
+    return None if isinstance(value, int) and abs(value) > LARGEST_INT else value
+
+
+def _vector_array(vectors: Vector) -> pa.Array:
+    values = np.ascontiguousarray(vectors, dtype=np.float32)
+    missing = pa.array(~values.any(axis=1))
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1], mask=missing)

@@ -1,0 +1,277 @@
+"""Rows of a LanceDB table, published by Stackroom or written by others, with their vectors.
+
+A location is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`, and the table or the name of
+the catalogue that it holds. The table may be left out where there is one. `#TABLE?model=NAME` says which model made
+the vectors of a table that does not say so itself.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from lancedb.table import Table
+
+from stackroom.collection_settings import is_remote
+from stackroom.errors import InputError, StorageError
+from stackroom.model.vectors import ModelId
+from stackroom.settings import Settings
+from stackroom.sources.columns import plain_value
+from stackroom.sources.lance.database import LanceDatabase, require_allowed
+from stackroom.sources.lance.layout import (
+    RECORD_COLUMNS,
+    TABLE_ENDING,
+    RowSum,
+    find_damage,
+    find_description,
+    find_row_sum,
+    table_name,
+)
+from stackroom.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
+
+PREFIX = "lancedb"
+MODEL_MARK = "?model="
+EMBEDDING_FUNCTIONS = b"embedding_functions"
+"""The key of a schema's metadata under which LanceDB notes the models that it embeds with itself."""
+
+
+def open_table(location: str, settings: Settings) -> "LanceRows":
+    """Return the rows of the table at `DATABASE#TABLE`; refuse where there is no such database or table."""
+    uri, _, fragment = location.partition("#")
+    table, _, model = fragment.partition(MODEL_MARK)
+    require_allowed(uri, offline=settings.offline)
+    if "://" not in uri and not Path(uri).expanduser().is_dir():
+        raise InputError(
+            f"{uri}: no such folder; a LanceDB database is a folder or an address such as s3://bucket/path"
+        )
+    database = LanceDatabase(uri)
+    return LanceRows(database, _choose_table(database, table), model=model)
+
+
+def _choose_table(database: LanceDatabase, wanted: str) -> str:
+    """Return the table of this name, or of the catalogue of this name; without a name, the only one."""
+    names = database.list_tables()
+    published = [name for name in names if name.endswith(TABLE_ENDING)]
+    matching = [name for name in (wanted, table_name(wanted)) if name in names] if wanted else published or names
+    if matching and (wanted or len(matching) == 1):
+        return matching[0]
+    problem = f"has no table '{wanted}'" if wanted else "has several tables" if matching else "has no tables"
+    known = ", ".join(names) or "none"
+    raise InputError(f"{database.uri} {problem}; tables in it: {known}; name one: {PREFIX}:{database.uri}#TABLE")
+
+
+class LanceRows:
+    """Implements `RecallingSource` and `OneStepSource` for a table, at the version that is the newest when it opens.
+
+    All rows are copied to this machine and compared with what was published before the first is yielded: a database
+    that fails in between changes nothing.
+    """
+
+    is_whole = True
+    is_one_step = True
+
+    def __init__(self, database: LanceDatabase, table: str, *, model: str = "", default_model: str = "") -> None:
+        self._database = database
+        self._table = database.get_table(table)
+        self._stated_model = model
+        self._default_model = default_model
+        self._description = find_description(self._table.schema)
+        if self._description is not None and (damage := find_damage(self._table.schema, self._description)):
+            raise InputError(f"{self.name}: {damage}; publish the catalogue again")
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The location that opens this table again."""
+        stated = f"{MODEL_MARK}{self._stated_model}" if self._stated_model else ""
+        return f"{PREFIX}:{self._database.uri}#{self._table.name}{stated}"
+
+    @property
+    def version(self) -> int:
+        """The version of the table."""
+        return int(self._table.version)
+
+    def recall(self, _readings: Readings) -> str:
+        """Return the table's version with its time: a table that was made anew counts its versions from 1."""
+        with self._database.failing("read"):
+            written = {one["version"]: one["timestamp"] for one in self._table.list_versions()}
+        if self.version not in written:
+            raise StorageError(f"{self.name}: version {self.version} was removed while it was read; try again")
+        return f"{self.version} {written[self.version].isoformat()}"
+
+    def count_rows(self) -> int | None:
+        """Return how many rows the table has."""
+        with self._database.failing("read"):
+            return int(self._table.count_rows())
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows, with their vectors where it is known which model made them."""
+        model = self.find_model()
+        to_row = _foreign_row if self._description is None else _published_row
+        with self._copied() as batches:
+            numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
+            for number, values in islice(numbered, start, None):
+                vector = values.pop("vector", None)
+                known = None if vector is None or model is None else SourceVector(model=model, values=vector)
+                yield to_row(number, values, known, self._description or {})
+
+    @property
+    def description(self) -> Mapping[str, Any] | None:
+        """The description that Stackroom published with the table; None where another program wrote it."""
+        return self._description
+
+    def find_model(self) -> ModelId | None:
+        """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
+        if not _has_vectors(self._table.schema):
+            return None
+        name = self._stated_model or (self._description or {}).get("model") or _noted_model(self._table)
+        name = name or self._default_model
+        return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
+
+    @contextmanager
+    def _copied(self) -> Iterator[Iterator[pa.RecordBatch]]:
+        """Copy the table to a file of this machine, and give its batches."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.arrow"
+            self._copy(path)
+            self._require_whole(path)
+            with _batches_in(path) as batches:
+                yield batches
+
+    def _copy(self, path: Path) -> None:
+        """Write all rows to a file; refuse where they are not as many as the table says."""
+        copied = 0
+        with self._database.failing("read"):
+            expected = self._table.count_rows()
+            reader = self._table.search().to_batches()
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, reader.schema) as copy:
+                for batch in reader:
+                    copy.write_batch(batch)
+                    copied += batch.num_rows
+        if copied != expected:
+            raise StorageError(f"{self.name}: only {copied} of {expected} rows were read; nothing was changed")
+
+    def _require_whole(self, path: Path) -> None:
+        """Refuse a copy that is not what the table has.
+
+        Rows that are not those that were published may have been changed by another program since: then a second
+        reading gives the same again.
+        """
+        published = find_row_sum(self._description) if self._description else None
+        if published is None or (read := _sum_of(path)) == published:
+            return
+        self._copy(path)
+        if _sum_of(path) != read:
+            raise StorageError(f"{self.name}: it has other rows at each reading; nothing was changed")
+        self.notes = ("the table was changed by another program since it was published",)
+
+
+@contextmanager
+def _batches_in(path: Path) -> Iterator[Iterator[pa.RecordBatch]]:
+    with pa.memory_map(str(path)) as file:
+        copied = pa.ipc.open_file(file)
+        yield (copied.get_batch(number) for number in range(copied.num_record_batches))
+
+
+def _sum_of(path: Path) -> str:
+    """Return the digest of the rows in a copy."""
+    rows = RowSum()
+    with _batches_in(path) as batches:
+        for batch in batches:
+            vector = ["vector"] if "vector" in batch.schema.names else []
+            for row in _iter_values(batch.select([*RECORD_COLUMNS, *vector])):
+                rows.add({**dict.fromkeys(RECORD_COLUMNS), **row}, row.get("vector"))
+    return rows.value
+
+
+def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield each row's values, its vector as an array."""
+    vectors = batch.column("vector").to_numpy(zero_copy_only=False) if _has_vectors(batch.schema) else None
+    others = batch.drop_columns(["vector"]) if vectors is not None else batch
+    for number, row in enumerate(others.to_pylist()):
+        values = {name: plain_value(value) for name, value in row.items() if value is not None}
+        if vectors is not None and vectors[number] is not None:
+            values["vector"] = np.asarray(vectors[number], dtype=np.float32)
+        yield values
+
+
+def _published_row(
+    number: int, values: dict[str, Any], vector: SourceVector | None, description: Mapping[str, Any]
+) -> SourceRow:
+    """Return the row of a record as it was published; one that another program has damaged is a problem."""
+    fields = _metadata_of(values.get("metadata"))
+    if not fields or not {"id", "kind"} <= values.keys():
+        return SourceRow(place=f"row {number}", values={}, problem="its columns id, kind and metadata are not a record")
+    body = {"fields": fields, "kind": values["kind"], "audiences": values.get("audiences", ())}
+    record = EncodedRecord(catalogue=description["catalogue"], id=values["id"], body=orjson.dumps(body))
+    return SourceRow(place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector)
+
+
+def _foreign_row(
+    number: int, values: dict[str, Any], vector: SourceVector | None, _description: Mapping[str, Any]
+) -> SourceRow:
+    """Return a row of a table that others wrote, with the entries of its `metadata` merged into its columns."""
+    more = _metadata_of(values.get("metadata"))
+    place = str(values.get("id") or f"row {number}")
+    merged = {**more, **{name: value for name, value in values.items() if name != "metadata" or not more}}
+    return SourceRow(place=place, values=merged, vector=vector, is_chunk=True)
+
+
+def _metadata_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _noted_model(table: Table) -> str | None:
+    """Return the model by which LanceDB itself embeds the table's vectors."""
+    try:
+        noted = orjson.loads((table.schema.metadata or {}).get(EMBEDDING_FUNCTIONS, b"[]"))
+    except orjson.JSONDecodeError:
+        return None
+    for function in noted if isinstance(noted, list) else ():
+        if isinstance(function, dict) and function.get("vector_column", "vector") == "vector":
+            model = function.get("model")
+            return str(model.get("name") or "") if isinstance(model, dict) else None
+    return None
+
+
+def _has_vectors(schema: pa.Schema) -> bool:
+    """Tell whether the column `vector` is one of embeddings."""
+    if "vector" not in schema.names:
+        return False
+    kind = schema.field("vector").type
+    return bool(pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type))
+
+
+def open_place(place: str, settings: Settings) -> "LancePlace":
+    """Return the database at a place; refuse one that cannot be used, or a folder that is not there."""
+    require_allowed(place, offline=settings.offline)
+    if not is_remote(place) and not Path(place).is_dir():
+        raise StorageError(f"{place}: no such folder; to write a collection to it, run: stackroom publish NAME {place}")
+    return LancePlace(LanceDatabase(place), model=settings.collections.model)
+
+
+class LancePlace:
+    """The collections of a database."""
+
+    def __init__(self, database: LanceDatabase, *, model: str) -> None:
+        self._database = database
+        self._model = model
+
+    def list_collections(self) -> list[str]:
+        """Return the names of the collections that have a table, sorted."""
+        tables = self._database.list_tables()
+        return sorted(one.removesuffix(TABLE_ENDING) for one in tables if one.endswith(TABLE_ENDING))
+
+    def open(self, name: str) -> LanceRows:
+        """Return the rows of a collection's table, at its newest version."""
+        return LanceRows(self._database, table_name(name), default_model=self._model)

@@ -1,0 +1,276 @@
+"""Names of sources, taken apart: a location with the options of reading it, or a query to a provider with its limit.
+
+A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
+empty. A location is a file, a folder, a pattern of files (`*.csv`), an address (`https://…`), or several of them joined
+by ` + `. A name is enough to read its source again.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PurePath
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from stackroom.errors import InputError
+from stackroom.sources.compressed import without_compression
+
+TABLES = "SQLite files, databases and spreadsheets"
+GRIDS = "CSV files and spreadsheets"
+MEANT_FOR = {
+    "table": TABLES,
+    "query": "SQLite files and databases",
+    "sheet": "spreadsheets (.xlsx, .ods)",
+    "skip": GRIDS,
+    "header_rows": GRIDS,
+    "records": "JSON files",
+    "max_unpacked_mb": "files",
+}
+"""The sources that each option is for."""
+MOST_LINES = 1_000
+"""The most lines that can be skipped, or be a header."""
+
+ALL_SHEETS = "*"
+"""Stands for all sheets with the columns of the main one, read as one table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Options of reading a source, as a user gives them; None leaves the choice to the reader."""
+
+    table: str | None = None
+    """The table of a database, or the sheet of a spreadsheet."""
+    query: str | None = None
+    """A SELECT statement whose result is the table."""
+    sheet: str | None = None
+    skip: int | None = None
+    """The number of lines above the header."""
+    header_rows: int | None = None
+    """The number of lines that the header has; 0 where there is none."""
+    records: str | None = None
+    """The path of the list of records in a JSON document, such as `data.items`."""
+
+    max_unpacked_mb: int | None = None
+    """The most megabytes that a compressed file may unpack to."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of the options that are given."""
+        return tuple(field.name for field in fields(self) if getattr(self, field.name) is not None)
+
+    @property
+    def part(self) -> str | None:
+        """The table or sheet."""
+        return self.table if self.sheet is None else self.sheet
+
+    def over(self, other: "ReadOptions") -> "ReadOptions":
+        """Return these options, completed with those of another that are not given here."""
+        return replace(other, **{name: getattr(self, name) for name in self.given})
+
+    def require_only(self, allowed: Collection[str], *, location: str) -> None:
+        """Refuse an option that means nothing for a source, and a number of lines that is out of range."""
+        for name in self.given:
+            if name not in allowed:
+                raise InputError(f"{location}: {flag(name)} is for {MEANT_FOR[name]} only")
+        for name, lines in (("skip", self.skip), ("header_rows", self.header_rows)):
+            if lines is not None and not 0 <= lines <= MOST_LINES:
+                raise InputError(
+                    f"{location}: {flag(name)} is {lines}; a number of lines from 0 to {MOST_LINES:,} is right"
+                )
+        if self.max_unpacked_mb is not None and self.max_unpacked_mb < 1:
+            raise InputError(f"{location}: --max-unpacked-mb is {self.max_unpacked_mb}; a number from 1 is right")
+
+
+def flag(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+NO_OPTIONS = ReadOptions()
+
+
+LIMIT_MARK = "?limit="
+DEFAULT_LIMIT = 1_000
+SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
+JOINT = " + "
+"""Stands between the locations of a source of several files."""
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+PATTERN = re.compile(r"[*?\[]")
+CHOICES = ("table", "query", "records")
+"""The options that choose a table; the others say how it is laid out."""
+SIGNS = "*?[]-_. "
+SHORTEST_STEM = 3
+"""Files whose names have less in common are called by their folder."""
+NUMBERS = ("skip", "header_rows", "max_unpacked_mb")
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows|max_unpacked_mb)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
+"""The options at the end of a name, beside the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceLocation:
+    """The parts of a source's name, as `open_source` takes them."""
+
+    location: str
+    options: ReadOptions = NO_OPTIONS
+
+    @classmethod
+    def parse(cls, name: str) -> "SourceLocation":
+        """Return the parts of a name such as `FOLDER`, `FILE`, `FILE#TABLE` or `FILE#SELECT …`."""
+        location, part = _split(name)
+        return cls(location=location, options=_read_part(part) if part else NO_OPTIONS)
+
+    @property
+    def name(self) -> str:
+        """The name that is read as this location with these options."""
+        return f"{self.location}{_written_part(self.options)}"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, or was one."""
+        path = Path(self.location)
+        return not is_address(self.location) and (path.is_dir() or (not path.exists() and not path.suffix))
+
+
+def join_locations(locations: tuple[str, ...]) -> str:
+    """Return several locations as one, whose rows are one table."""
+    return JOINT.join(locations)
+
+
+def split_locations(location: str) -> tuple[str, ...]:
+    """Return the locations that a location joins; one alone where it joins none."""
+    return (location,) if JOINT not in location or _exists(location) else tuple(location.split(JOINT))
+
+
+def stem_of(location: str) -> str:
+    """Return the name of a location's file without suffixes, or what its files have in common, or their folder."""
+    parts = split_locations(location)
+    stems = [_stem(one).strip(SIGNS) for one in parts]
+    shared = stems[0] if len(stems) == 1 else common_beginning(stems).rstrip(f"0123456789{SIGNS}")
+    is_telling = len(shared) >= SHORTEST_STEM or (len(stems) == 1 and shared)
+    return shared if is_telling or is_address(parts[0]) else Path(parts[0]).expanduser().absolute().parent.name
+
+
+def common_beginning(texts: Sequence[str]) -> str:
+    """Return the longest text that all texts begin with."""
+    first, last = min(texts), max(texts)
+    differing = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return first[: next(differing, min(len(first), len(last)))]
+
+
+def _stem(location: str) -> str:
+    path = Path(location.partition("?")[0] if is_address(location) else location.rstrip("/"))
+    return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem
+
+
+def is_address(location: str) -> bool:
+    """Return whether a location is an address such as `https://…`."""
+    return ADDRESS.match(location) is not None
+
+
+def is_pattern(location: str) -> bool:
+    """Return whether a location is a pattern of file names such as `data/*.csv`."""
+    return PATTERN.search(location) is not None and not is_address(location) and not _exists(location)
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a source's file for people: no folders, options or query; empty where there are several files.
+
+    The disk is not looked at, so that it is quick and right for files that are gone.
+    """
+    if JOINT in name:
+        return ""
+    bare = without_settings(name)
+    if is_address(bare):
+        return PurePath(re.split(r"[?#]", bare, maxsplit=1)[0]).name
+    file, mark, _ = bare.partition("#")
+    shown = PurePath(file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare).name
+    return "" if PATTERN.search(shown) or not PurePath(shown).suffix else shown
+
+
+def is_same_location(one: str, other: str) -> bool:
+    """Return whether two locations lead to the same files or address."""
+    return _whole(one) == _whole(other)
+
+
+def is_same_table(one: str, other: str) -> bool:
+    """Return whether two names are of the same table, read with other options of its layout, or the same."""
+    first, second = SourceLocation.parse(one), SourceLocation.parse(other)
+    is_chosen_alike = all(getattr(first.options, name) == getattr(second.options, name) for name in CHOICES)
+    return is_chosen_alike and is_same_location(first.location, second.location)
+
+
+def _whole(location: str) -> tuple[str, ...]:
+    parts = split_locations(location)
+    return tuple(part if is_address(part) else str(Path(part).expanduser().resolve()) for part in parts)
+
+
+def without_settings(name: str) -> str:
+    """Return a name without the options that say how a file is laid out; the table stays."""
+    settings = SETTINGS.search(name)
+    return name[: settings.start()].removesuffix("#") if settings and "#" in name[: settings.start()] else name
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the location of a source, and the table, query and options in it; either may have a '#' of its own."""
+    if "#" not in name or _exists(name):
+        return name, ""
+    for found in re.finditer("#", name):
+        if _is_location(name[: found.start()]):
+            return name[: found.start()], name[found.end() :]
+    return name, ""
+
+
+def _is_location(text: str) -> bool:
+    return all(is_address(one) or is_pattern(one) or _exists(one) for one in split_locations(text))
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _read_part(part: str) -> ReadOptions:
+    if SELECTION.match(part):
+        return ReadOptions(query=part)
+    settings = SETTINGS.search(part)
+    table = part[: settings.start()] if settings else part
+    pairs = [one.partition("=") for one in settings[0][1:].split("&")] if settings else []
+    stated = {name: unquote(value) for name, _, value in pairs}
+    return ReadOptions(
+        table=table or None,
+        skip=_number(stated.get("skip")),
+        header_rows=_number(stated.get("header_rows")),
+        max_unpacked_mb=_number(stated.get("max_unpacked_mb")),
+        records=stated.get("records"),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _written_part(options: ReadOptions) -> str:
+    settings = [f"{name}={number}" for name in NUMBERS if (number := getattr(options, name)) is not None]
+    if options.records is not None:
+        settings.append(f"records={quote(options.records, safe='.[]/')}")
+    part = options.query if options.query is not None else options.part or ""
+    return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
+
+
+class ProviderQuery(NamedTuple):
+    """A query to a provider on the network, and how many results are wanted."""
+
+    query: str
+    limit: int
+
+
+def read_provider_query(text: str) -> ProviderQuery:
+    """Return the parts of `QUERY?limit=500`; without a limit, a thousand results are wanted."""
+    query, mark, limit = text.rpartition(LIMIT_MARK)
+    if not mark:
+        return ProviderQuery(text, DEFAULT_LIMIT)
+    if not limit.isdecimal() or len(limit) > 9:
+        raise InputError(f"'{limit}' after {LIMIT_MARK} is not a number of results; {query}{LIMIT_MARK}500 is right")
+    return ProviderQuery(query, int(limit))

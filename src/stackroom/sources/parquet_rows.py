@@ -1,0 +1,142 @@
+"""Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay dates."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from arro3.core import Array, RecordBatch
+from arro3.io import read_parquet
+
+from stackroom.errors import InputError
+from stackroom.sources.columns import plain_value, unique_names
+from stackroom.sources.compressed import is_compressed, open_decompressed, require_file
+from stackroom.sources.grid_layout import ReadingNotes
+from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.port import SourceRow
+
+BATCH_ROWS = 1024
+MAGIC = b"PAR1"
+"""The first and last bytes of a Parquet file."""
+LENGTH_BYTES = 4
+"""The size of the footer length, which precedes the magic at the end."""
+PANIC = "PanicException"
+"""The class name of a Rust panic; the class cannot be imported."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unreadable:
+    """A cell that Python cannot represent, such as a date after the year 9999."""
+
+    reason: str
+
+
+class ParquetRows:
+    """Implements `RowSource` for a Parquet file."""
+
+    def __init__(self, path: Path, *, max_unpacked_mb: int | None = None) -> None:
+        self._path = require_file(path)
+        self._max_unpacked_mb = max_unpacked_mb
+        self._notes = ReadingNotes()
+
+    @property
+    def name(self) -> str:
+        """The absolute path, with the limit that was given."""
+        options = ReadOptions(max_unpacked_mb=self._max_unpacked_mb)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
+
+    @property
+    def is_whole(self) -> bool:
+        """Always true: a row that is missing was deleted."""
+        return True
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The cells that could not be read."""
+        return self._notes.texts
+
+    def count_rows(self) -> int | None:
+        """Return the number of rows; None for a compressed file, which would have to be decompressed."""
+        return None if is_compressed(self._path) else sum(batch.num_rows for batch in self.iter_batches())
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; a cell that cannot be read is empty, and noted."""
+        self._notes.clear()
+        first = 1
+        for batch in self.iter_batches():
+            passed = min(max(start + 1 - first, 0), batch.num_rows)
+            if passed < batch.num_rows:
+                yield from self._iter_batch(batch.slice(passed), first + passed)
+            first += batch.num_rows
+
+    def _iter_batch(self, batch: RecordBatch, first: int) -> Iterator[SourceRow]:
+        names = unique_names(batch.column_names)
+        columns = [_cells(column) for column in batch.columns]
+        for number, cells in enumerate(zip(*columns, strict=True), start=first):
+            values = dict(zip(names, cells, strict=True))
+            for name, value in values.items():
+                if isinstance(value, _Unreadable):
+                    values[name] = None
+                    self._notes.count(name, f"row {number}: {value.reason}", partial(_say_unreadable, name))
+            yield SourceRow(place=f"row {number}", values=values)
+
+    def iter_batches(self) -> Iterator[RecordBatch]:
+        """Yield the columns in parts; a file that cannot be read is an `InputError`."""
+        content = self._content()
+        batches = self._guarded(lambda: iter(read_parquet(content, batch_size=BATCH_ROWS)))
+        while (batch := self._guarded(lambda: next(batches, None))) is not None:
+            yield batch
+
+    def _content(self) -> str | bytes:
+        """Return the input of the Parquet library: the file's path, or its decompressed content."""
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
+            if is_compressed(self._path):
+                content = file.read()
+                self._require_whole(io.BytesIO(content))
+                return content
+            self._require_whole(file)
+            return str(self._path)
+
+    def _require_whole(self, file: BinaryIO) -> None:
+        """Refuse a file that is not Parquet or is truncated: the library panics on some of them."""
+        if file.read(len(MAGIC)) != MAGIC:
+            raise InputError(f"{self._path}: not a Parquet file; one starts with {MAGIC.decode()}")
+        size_bytes = file.seek(0, io.SEEK_END)
+        before_end = size_bytes - len(MAGIC) - LENGTH_BYTES
+        file.seek(max(before_end, 0))
+        end = file.read()
+        described_bytes = int.from_bytes(end[:LENGTH_BYTES], "little")
+        if not end.endswith(MAGIC) or not 0 < described_bytes <= before_end - len(MAGIC):
+            raise InputError(f"{self._path}: cannot be read as Parquet: the file is damaged or truncated")
+
+    def _guarded(self, step: Callable[[], Result]) -> Result:
+        """Call the library; it has no exception class of its own, and a panic is not even an `Exception`."""
+        try:
+            return step()
+        except BaseException as error:
+            if isinstance(error, Exception) or type(error).__name__ == PANIC:
+                raise InputError(f"{self._path}: cannot be read as Parquet: {error}") from error
+            raise
+
+
+def _say_unreadable(name: str, count: int, first: str) -> str:
+    cells = "1 cell" if count == 1 else f"{count:,} cells"
+    return f"{cells} of '{name}' cannot be read, left empty (first: {first})"
+
+
+def _cells(column: Array) -> Sequence[Any]:
+    try:
+        return [plain_value(cell) for cell in column.to_pylist()]
+    except Exception:  # the library has no exception class for a value out of Python's range
+        return [_cell(column, place) for place in range(len(column))]
+
+
+def _cell(column: Array, place: int) -> Any:
+    try:
+        return plain_value(column[place].as_py())
+    except Exception as error:
+        return _Unreadable(reason=str(error))

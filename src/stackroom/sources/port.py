@@ -1,0 +1,174 @@
+"""The source port: rows with their positions, from files, folders, tables and providers."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from stackroom.model.vectors import ModelId, Vector
+from stackroom.settings import Settings
+
+KINDS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRecord:
+    """A record of a catalogue as shelves encode it."""
+
+    catalogue: str
+    """The name of the spec that it follows."""
+    id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceVector:
+    """The vector of a row's text, and the model that made it."""
+
+    model: ModelId
+    values: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """One row of a source, before mapping; `problem` is set where it could not be read."""
+
+    place: str
+    """Its position, for people: "line 12", "notes/bread.md"."""
+    values: Mapping[str, Any]
+    problem: str | None = None
+    digest: str = ""
+    """A digest of the row where it is cheaper than the values, or empty: a row with the place and digest of the last
+    ingest is skipped."""
+    record: EncodedRecord | None = None
+    """The record itself, from a source that a catalogue was published to; a catalogue of its spec takes it as it is."""
+    vector: SourceVector | None = None
+    is_chunk: bool = False
+    """Whether the row is a piece of a longer text that was cut before it was embedded, and is not cut again."""
+
+
+class RowSource(Protocol):
+    """An iterable of rows. An error of the whole source is an `InputError` that names the source and the position."""
+
+    @property
+    def name(self) -> str:
+        """The source's name in reports, unique among the sources of a catalogue."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the rows are complete, so that a record whose row is missing is deleted; False for query results."""
+
+    def count_rows(self) -> int | None:
+        """Return the number of rows, for progress; None where it is not known beforehand."""
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
+
+
+@runtime_checkable
+class SelectiveSource(RowSource, Protocol):
+    """A source that leaves out files of kinds that it does not read."""
+
+    def count_unread(self) -> Mapping[str, int]:
+        """Return the number of files left out of each kind, most frequent first."""
+
+
+@runtime_checkable
+class NotingSource(RowSource, Protocol):
+    """A source that decides how it is read, such as which lines are a heading, and says so."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions, one sentence each; they are known once rows have been read."""
+
+
+@runtime_checkable
+class TableSource(RowSource, Protocol):
+    """One table of a file or database that has several."""
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The other tables."""
+
+    @property
+    def table_option(self) -> str:
+        """The option that chooses another table."""
+
+
+@runtime_checkable
+class KeyedSource(RowSource, Protocol):
+    """A source that declares which column identifies its rows."""
+
+    @property
+    def id_column(self) -> str | None:
+        """The column; None where there is none."""
+
+
+def describe_unread(unread: Mapping[str, int]) -> str:
+    """Return a sentence about the files of kinds that are not read."""
+    files, shown = sum(unread.values()), list(unread.items())[:KINDS_SHOWN]
+    kinds = ", ".join(f"{kind} {count}" for kind, count in shown)
+    more = ", …" if len(unread) > KINDS_SHOWN else ""
+    return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
+
+
+@runtime_checkable
+class VectorSource(RowSource, Protocol):
+    """A source whose rows bring vectors."""
+
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model that made the vectors; None where there are none, or it is not known."""
+
+
+def notes_of(source: RowSource) -> tuple[str, ...]:
+    """Return the decisions that a source made in reading, as far as it was read."""
+    return source.notes if isinstance(source, NotingSource) else ()
+
+
+def id_column_of(source: RowSource) -> str | None:
+    """Return the column that a source declares as the key of its rows; None where it declares none."""
+    return source.id_column if isinstance(source, KeyedSource) else None
+
+
+@runtime_checkable
+class OneStepSource(RowSource, Protocol):
+    """A source whose changes are written in one step: readers, and a kill, leave the former records or the new ones."""
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether that is so; not where there are more records than one step can take."""
+
+
+Provider = Callable[[str, Settings], RowSource]
+"""Opens the rows that answer a query to a server on the network."""
+
+
+class Reading(NamedTuple):
+    """Content that was extracted from a file, and the file's stamp: a file with another stamp is stale."""
+
+    stamp: str
+    content: bytes
+
+
+class Readings(Protocol):
+    """A source's cache of extracted content, by place."""
+
+    def load(self) -> dict[str, Reading]:
+        """Return all cached readings, by place."""
+
+    def save(self, readings: Mapping[str, Reading]) -> None:
+        """Cache these readings, replacing those of the same places."""
+
+    def forget(self, places: Iterable[str]) -> None:
+        """Remove these places from the cache."""
+
+
+@runtime_checkable
+class RecallingSource(RowSource, Protocol):
+    """A source whose rows are slow to read. It is given its cache before it is asked for rows."""
+
+    def recall(self, readings: Readings) -> str:
+        """Use and maintain this cache; return a stamp of the whole source that differs whenever a row does.
+
+        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are found only by reading.
+        """

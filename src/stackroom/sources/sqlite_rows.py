@@ -1,0 +1,303 @@
+"""Rows from SQLite files, plain or compressed: a table joined with what its foreign keys lead to, or a query's result.
+
+The file is never written to: it is opened read-only, and a compressed one is read from a temporary copy.
+"""
+
+import os
+import re
+import shutil
+import struct
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+import apsw.ext
+
+from stackroom.errors import InputError
+from stackroom.model.vectors import ModelId
+from stackroom.sources.columns import COLUMN as VECTOR_COLUMN
+from stackroom.sources.columns import VectorColumn, text_in, unique_names
+from stackroom.sources.compressed import is_compressed, open_decompressed, require_file
+from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.port import SourceRow
+from stackroom.sources.relations import (
+    KINDS,
+    Dialect,
+    Table,
+    find_main,
+    get_named,
+    plan_joins,
+    read_list,
+    select_joined,
+    with_references,
+)
+
+SAMPLE_ROWS = 1000
+"""How many rows of a table are sampled to estimate the length of its texts."""
+BUSY_MS = 5_000
+MAGIC = b"SQLite format 3\0"
+WAL_VERSION = 2
+OTHER_KINDS = ("table", "view")
+"""The kinds listed as alternatives; a virtual table is mostly an index of another table."""
+COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
+"""The columns of a table, without hidden ones, which `SELECT *` leaves out."""
+DECLARED = """
+SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
+"""
+"""The single-column foreign keys of a table; `to` is empty where it is the primary key."""
+INDEXED = """
+SELECT columns.name FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
+WHERE columns.seqno = 0 AND NOT listed.partial AND columns.name IS NOT NULL
+"""
+"""The first columns of the indexes of a table."""
+TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
+COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """A statement to run, with the names of its result columns."""
+
+    chosen: str
+    statement: str
+    names: tuple[str, ...]
+    lists: int = 0
+    """How many of the last columns are lists."""
+    table: Table | None = None
+    others: tuple[str, ...] = ()
+
+
+class SqliteRows:
+    """Implements `RowSource` for a table of an SQLite file, or for a query; the main table where neither is named."""
+
+    def __init__(
+        self, path: Path, table: str | None = None, query: str | None = None, *, max_unpacked_mb: int | None = None
+    ) -> None:
+        if table is not None and query is not None:
+            raise InputError(f"{path}: give a table or a query, not both")
+        self._path = require_file(path)
+        self._max_unpacked_mb = max_unpacked_mb
+        self._plain = self._decompressed() if is_compressed(path) else path
+        with self._opened() as db:
+            self._reading = self._table_reading(db, table) if query is None else self._query_reading(db, query)
+
+    @property
+    def name(self) -> str:
+        """The absolute path, with the table or query."""
+        is_table = self._reading.table is not None
+        options = ReadOptions(table=self._reading.chosen, max_unpacked_mb=self._max_unpacked_mb if is_table else None)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
+
+    @property
+    def is_whole(self) -> bool:
+        """Always true: a row that is missing was deleted."""
+        return True
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The other tables and views of the file."""
+        return self._reading.others
+
+    @property
+    def table_option(self) -> str:
+        """The option that chooses another table."""
+        return "--table"
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that identifies rows, where there is one."""
+        return self._reading.table.key if self._reading.table else None
+
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model of the vectors in the table, as the file beside it names it."""
+        column = VectorColumn.find(self._path) if VECTOR_COLUMN in self._reading.names else None
+        return column.model if column else None
+
+    def count_rows(self) -> int | None:
+        """Return the number of rows of the table; None for a query, which would have to be run."""
+        if self._reading.table is None:
+            return None
+        with self._opened() as db:
+            return _count(db, self._reading.table)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
+        column = VectorColumn.find(self._path)
+        with self._opened() as db:
+            cursor = db.execute(self._reading.statement)
+            yield from islice(_iter_cursor(cursor, self._reading, column), start, None)
+
+    def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
+        tables = _list_tables(db)
+        table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
+        plan = plan_joins(table, tables)
+        names = unique_names([*table.columns, *plan.names])
+        others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
+        return _Reading(
+            chosen=table.name,
+            statement=select_joined(table, plan, DIALECT),
+            lists=len(plan.lists),
+            names=tuple(names),
+            table=table,
+            others=others,
+        )
+
+    def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
+        """Return the table with the most text."""
+        main = find_main(tables, partial(_weight, db))
+        if main is None:
+            raise InputError(f"{self._path}: no table in it")
+        return main
+
+    def _query_reading(self, db: apsw.Connection, query: str) -> _Reading:
+        try:
+            details = apsw.ext.query_info(db, query)
+        except apsw.SQLError as error:
+            raise InputError(f"{self._path}: the query cannot be run: {error}") from error
+        is_selection = SELECTION.match(COMMENT.sub(" ", query)) and details.is_readonly
+        if not is_selection or (details.query_remaining and COMMENT.sub(" ", details.query_remaining).strip()):
+            raise InputError(f"{self._path}: the query must be one SELECT statement")
+        names = unique_names(column[0] for column in details.description)
+        return _Reading(chosen=" ".join(query.split()), statement=query, names=tuple(names))
+
+    @contextmanager
+    def _opened(self) -> Iterator[apsw.Connection]:
+        self._require_whole()
+        try:
+            with closing(
+                apsw.Connection(self._address(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            ) as db:
+                db.set_busy_timeout(BUSY_MS)
+                db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                yield db
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}") from error
+
+    def _address(self) -> str:
+        """Return the file's URI; a file without a write-ahead log is opened immutable, so that none is created."""
+        is_unshared = self._plain != self._path or (
+            self._header()[18:19] == bytes([WAL_VERSION]) and not self._has_log()
+        )
+        return f"{self._plain.resolve().as_uri()}?mode=ro{'&immutable=1' if is_unshared else ''}"
+
+    def _require_whole(self) -> None:
+        """Refuse a file that is not a database or is truncated: SQLite may read the missing part as zeros."""
+        header, size_bytes = self._header(), self._plain.stat().st_size
+        if not size_bytes:
+            raise InputError(f"{self._path}: the file is empty; no table in it")
+        if len(header) < 100 or not header.startswith(MAGIC):
+            raise InputError(f"{self._path}: not an SQLite database, or an encrypted one")
+        page_bytes, changes, pages = struct.unpack(">16xH6xII", header[:32])
+        is_counted = changes == struct.unpack(">I", header[92:96])[0]
+        if is_counted and not self._has_log() and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
+            raise InputError(f"{self._path}: cannot be read: the file is truncated")
+
+    def _header(self) -> bytes:
+        try:
+            with self._plain.open("rb") as file:
+                return file.read(100)
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be read: {error}") from error
+
+    def _has_log(self) -> bool:
+        return self._plain.with_name(f"{self._plain.name}-wal").exists()
+
+    def _decompressed(self) -> Path:
+        """Decompress the file to a temporary copy, which is deleted with the source."""
+        descriptor, name = tempfile.mkstemp(prefix="stackroom-", suffix=".sqlite")
+        remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        try:
+            with (
+                os.fdopen(descriptor, "wb") as copy,
+                open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file,
+            ):
+                shutil.copyfileobj(file, copy)
+        except InputError:
+            remove()
+            raise
+        return Path(name)
+
+
+def _iter_cursor(cursor: apsw.Cursor, reading: _Reading, column: VectorColumn | None) -> Iterator[SourceRow]:
+    number = 0
+    plain = len(reading.names) - reading.lists
+    while True:
+        number += 1
+        try:
+            cells = next(cursor)
+        except StopIteration:
+            return
+        except UnicodeDecodeError as error:
+            yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
+            continue
+        values = (*map(_plain, cells[:plain]), *map(read_list, cells[plain:]))
+        row = SourceRow(place=f"row {number}", values=dict(zip(reading.names, values, strict=True)))
+        yield row if column is None else column.take_from(row, dict(zip(reading.names, cells, strict=True)))
+
+
+def _plain(cell: Any) -> Any:
+    return text_in(cell) if isinstance(cell, bytes) else cell
+
+
+def _list_tables(db: apsw.Connection) -> list[Table]:
+    """Return the readable tables and views by name, with their references."""
+    listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
+    shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
+    found = [table for name, kind in shown if (table := _find_table(db, name, kind))]
+    return with_references(found, partial(_declared, db))
+
+
+def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
+    """Return a table; None where SQLite cannot read it, such as a virtual table of a missing extension."""
+    try:
+        columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
+        keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
+        indexed = _texts(db, INDEXED, name)
+    except apsw.SQLError:
+        return None
+    return Table(
+        name=name,
+        kind=kind,
+        columns=tuple(column for column, _ in columns),
+        texts=tuple(column for column, declared in columns if TEXT_TYPE.search(declared)),
+        keys=tuple(column for (column,) in keys),
+        indexed=frozenset(column for (column,) in (*keys[:1], *indexed)),
+    )
+
+
+def _texts(db: apsw.Connection, sql: str, *values: str) -> list[tuple[str, ...]]:
+    return [tuple(str(cell) for cell in row) for row in db.execute(sql, values)]
+
+
+def _declared(db: apsw.Connection, table: Table) -> dict[str, tuple[str, str]]:
+    return {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
+
+
+def _weight(db: apsw.Connection, table: Table) -> tuple[float, int]:
+    """Return the estimated searchable text of a table, in characters, and the number of rows."""
+    rows = _count(db, table)
+    lengths = [f"iif(typeof({one}) = 'text', length({one}), 0)" for one in map(_quoted, table.texts)]
+    sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {_quoted(table.name)} LIMIT {SAMPLE_ROWS}"
+    average = db.execute(f"SELECT avg(size) FROM ({sample})").get
+    return rows * (average or 0), rows
+
+
+def _count(db: apsw.Connection, table: Table) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {_quoted(table.name)}").get)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+DIALECT = Dialect(quote=_quoted, quote_table=_quoted, collect="json_group_array(CAST({} AS TEXT))")

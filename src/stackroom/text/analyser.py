@@ -1,0 +1,119 @@
+"""The tokeniser: text → tokens, the same for every shelf, at build and at query.
+
+Words are folded and stemmed. Runs of scripts without spaces (Chinese, Japanese, Korean, Thai …) become unigrams and
+bigrams, so that any part of a title is found; a query uses the bigrams alone if it has any.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+
+import Stemmer
+
+from stackroom.text.normalise import fold
+from stackroom.text.patterns import pattern
+
+MAX_TOKEN_CHARS = 60
+STEMS_KEPT = 200_000
+DOTLESS_I = "ı"
+
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana and iteration marks
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Han
+    r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"  # Hangul
+)
+_INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are part of the word
+_LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
+_TOKEN = pattern(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
+_POSSESSIVE = re.compile(r"['’]s$")
+_SIGNS = "'+#"
+"""Signs of ASCII that may be part of a word. Without them, the words of an ASCII text are its letters and digits."""
+_BLANKED = "".join(chr(code) if chr(code).isalnum() or chr(code) in _SIGNS else " " for code in range(128))
+"""What each ASCII character of a text becomes: no token has a blank, so the pieces between them are analysed alone."""
+_APOSTROPHE = re.compile(r"['’]")
+
+_english = Stemmer.Stemmer("english")
+
+
+def index_tokens(text: str) -> list[str]:
+    """Return the tokens that a text is indexed under."""
+    folded = fold(text)
+    pieces = folded.translate(_BLANKED).split()
+    if folded.isascii() and "'" not in folded and "+" not in folded and "#" not in folded:  # `_SIGNS`
+        return list(map(_STEMS.__getitem__, pieces))
+    return list(chain.from_iterable(map(_PIECES.__getitem__, pieces)))
+
+
+def query_tokens(text: str) -> list[str]:
+    """Return the tokens of a query, in order, with repeats."""
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
+
+
+@lru_cache(maxsize=STEMS_KEPT)
+def stem(word: str) -> str:
+    """Return the stem of a folded word; words with letters other than ASCII are returned unchanged."""
+    return _english.stemWord(word) if word.isascii() and word.isalpha() else word
+
+
+class _Stems(dict[str, str]):
+    """The stems of the words seen so far; faster to look up than a cached function is to call."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= STEMS_KEPT:
+            self.clear()
+        self[word] = stemmed = stem(word[:MAX_TOKEN_CHARS])
+        return stemmed
+
+
+class _Pieces(dict[str, tuple[str, ...]]):
+    """The tokens of the pieces seen so far, which may have signs and any script."""
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        tokens = tuple(token for match in _TOKEN.finditer(piece) for token in _indexed(match))
+        if len(piece) > MAX_TOKEN_CHARS:  # hardly a word that comes again
+            return tokens
+        if len(self) >= STEMS_KEPT:
+            self.clear()
+        self[piece] = tokens
+        return tokens
+
+
+_STEMS = _Stems()
+_PIECES = _Pieces()
+
+
+def _indexed(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+        if DOTLESS_I in match["word"]:  # what is typed on a keyboard without it
+            yield stem(match["word"].replace(DOTLESS_I, "i")[:MAX_TOKEN_CHARS])
+        return
+    yield from run
+    yield from _pairs(run)
+
+
+def _asked(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+    elif len(run) == 1:
+        yield run
+    else:
+        yield from _pairs(run)
+
+
+def _word_tokens(match: re.Match[str]) -> Iterator[str]:
+    written = match["word"]
+    word = written
+    if not written.isalnum():  # it has an apostrophe, or vowel signs
+        word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", written))
+    yield stem(word[:MAX_TOKEN_CHARS])
+    if match["suffix"]:
+        yield word[:MAX_TOKEN_CHARS] + match["suffix"]
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[i : i + 2] for i in range(len(run) - 1))

@@ -1,0 +1,225 @@
+"""Numbers with thousands, currencies, magnitudes and units: `1,234`, `12,50 EUR`, `€105M`, `6.9 kg`, `40–46 %`.
+
+A range is its midpoint. A number after "about", "more than" or "<", or before "+", is that number.
+"""
+
+import re
+import sys
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from stackroom.text.cells.texts import unwrapped
+from stackroom.text.patterns import pattern
+
+GREATEST = sys.float_info.max
+"""The greatest number accepted; greater ones fit no column."""
+LONGEST = 60
+REMEMBERED = 8192
+"""The number of texts whose numbers are remembered: the cells of a column repeat."""
+
+PLAIN = re.compile(r"[-+]?[0-9]{1,300}(\.[0-9]+)?")
+SPACES = "\u00a0\u202f\u2009"
+NUMERIC = pattern(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,5}\s*[0-9]")
+"""The beginning of a text that may be a number: at most a few signs and one word before the first digit."""
+FIGURE = (
+    rf"(?:[0-9]{{1,3}}(?:[.{SPACES}' ][0-9]{{3}})+,[0-9]+"
+    rf"|[0-9]{{1,3}}(?:[,{SPACES}' ][0-9]{{3}})+(?:\.[0-9]*)?"
+    r"|[0-9]{1,3}(?:\.[0-9]{3}){2,}"
+    r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]*)?"
+    r"|[0-9]+,[0-9]{1,2}(?![0-9])"
+    r"|[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?"
+    r"|\.[0-9]+(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?)"
+)
+SIGN = "[-+\u2212]"
+CURRENCIES = (
+    "USD EUR GBP JPY CHF CAD AUD NZD CNY RMB INR SEK NOK DKK PLN BRL MXN ARS CLP COP RUB RUR UAH TRY ILS ZAR KRW HKD "
+    "SGD TWD THB IDR MYR PHP VND CZK HUF RON BGN ISK AED SAR EGP NGN KES GHS MAD TND PKR LKR BDT "
+    "KZT GEL PEN UYU RSD HRK TRL LTL LVL EEK SKK SIT FRF DEM ITL ESP NLG ATS BEF PTE IEP FIM GRD"
+)
+MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰]"
+CURRENCY = rf"(?:{CURRENCIES.replace(' ', '|')}|{MARKS})"
+MONEY = re.compile(CURRENCY)
+SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
+QUANTITY = pattern(
+    r"(?:(?i:[~≈≃<>≤≥]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?:more|less) than|over|under|up to)\s*)?"
+    rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
+    rf"(?:\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE}))?"
+    r"\+?(?P<after>.*)"
+)
+MAGNITUDE = pattern(
+    r"\s*((?i:thousand|tsd|millionen|millones|million|mio|mln|mn|milliarden|milliards?|billion|mrd|bln|bn|trillion)|[kKMB])"
+    r"(?![^\W\d_])\.?"
+)
+SMALL_MILLION = re.compile(r"\s*(m)(?![^\W\d_])")
+MULTIPLES = {
+    **dict.fromkeys(("thousand", "tsd", "k", "K"), 10**3),
+    **dict.fromkeys(("million", "millionen", "millones", "mio", "mln", "mn", "M", "m"), 10**6),
+    **dict.fromkeys(("billion", "milliarden", "milliard", "milliards", "mrd", "bln", "bn", "B"), 10**9),
+    "trillion": 10**12,
+}
+UNIT = pattern(r"[^\W\d_°µμ'\"″′]{1,20}[²³]?(?:[ /·.][^\W\d_]{1,15}[²³]?\.?)?|°[CFKcfk]?|[µμ][^\W\d_]{1,4}|['\"″′]|%|‰")
+GROUPING = re.compile(rf"[{SPACES}' ]")
+THOUSANDS = re.compile(r"^[-+]?[0-9]{1,3},[0-9]{3}$")
+DECIMAL = re.compile(r"[.eE]")
+
+SPELLINGS = {
+    "min": "minute minutes mins minuten minuti minutos",
+    "h": "hour hours hr hrs std stunde stunden heure heures hora horas",
+    "s": "sec secs second seconds sekunde sekunden seconde secondes segundos",
+    "d": "day days tag tage jour jours",
+    "y": "year years yr yrs jahr jahre ans",
+    "kg": "kgs kilo kilos kilogram kilograms kilogramm",
+    "g": "gram grams gramm gr",
+    "m": "meter meters metre metres mètres",
+    "cm": "centimeter centimeters centimetre centimetres",
+    "km": "kilometer kilometers kilometre kilometres kms",
+    "ft": "foot feet",
+    "in": "inch inches",
+    "lb": "lbs pound pounds",
+    "l": "liter liters litre litres",
+    "%": "percent pct prozent",
+}
+"""Unit → other spellings of it; singular and plural are one unit anyway."""
+UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.split()}
+
+
+class Quantity(NamedTuple):
+    """A number, and the unit or currency that it is written with; the unit is empty if there is none."""
+
+    number: int | float
+    unit: str
+    is_range: bool = False
+
+    @property
+    def is_money(self) -> bool:
+        """Tell whether the unit is a currency or a percentage, which any number may be written with."""
+        return bool(MONEY.fullmatch(self.unit))
+
+
+def read_number(raw: Any) -> int | float | None:
+    """Return a cell as a number, or None: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`, `4.2M`."""
+    if not isinstance(raw, str):
+        return _figure(raw)
+    text = unwrapped(raw)
+    if PLAIN.fullmatch(text):
+        return _parsed(text)
+    found = number_and_unit(text) if NUMERIC.match(text) else None
+    if found is None or (found.unit and not found.is_money) or (found.is_range and not found.unit):
+        return None
+    return found.number
+
+
+def read_quantity(raw: Any, unit: str) -> int | float | None:
+    """Return a cell as a number in this unit, or None; a number without a unit is in it, one in another is None."""
+    if not isinstance(raw, str):
+        return _figure(raw)
+    text = unwrapped(raw)
+    found = number_and_unit(text)
+    if found is None and unit and text.startswith(unit):  # a unit before the number, as in `SR 175`
+        found = number_and_unit(text[len(unit) :])
+    return found.number if found and (not found.unit or same_unit(found.unit, unit)) else None
+
+
+def number_and_unit(text: str) -> Quantity | None:
+    """Return the number in a text and its unit, or None; a text with anything else in it is None."""
+    if len(text) > LONGEST or not NUMERIC.match(text):
+        return None
+    return _found_quantity(text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _found_quantity(text: str) -> Quantity | None:
+    bare = text.strip()
+    if PLAIN.fullmatch(bare):
+        return _quantity(_parsed(bare), "")
+    found = QUANTITY.fullmatch(bare)
+    if found is None:
+        return None
+    before = found["before"] or ""
+    multiple, unit = _magnitude(found["after"], has_currency=bool(before))
+    if unit is None or (before and unit and not same_unit(before, unit)):
+        return None
+    is_negative = "+" not in (found["sign"] or found["inner"] or "+")
+    return _quantity(_value(found, multiple, is_negative=is_negative), before or unit, is_range=bool(found["second"]))
+
+
+def in_unit(number: str, unit: str) -> str:
+    """Return a number with its unit, as in `91 min`, `45 %`, `$30`."""
+    return f"{unit}{number}" if SIGN_BEFORE.fullmatch(unit) else f"{number} {unit}"
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Tell whether two units are the same: `min` and `Minutes`, `season` and `Seasons`."""
+    return one == other or _unit_key(one) == _unit_key(other)
+
+
+def spellings_of(unit: str) -> list[str]:
+    """Return the words for a unit, in lower case: `min`, `minute`, `minutes`, …; none for a sign such as `$`."""
+    known = canonical_unit(unit).casefold()
+    words = (known, *SPELLINGS.get(known, "").split(), known.removesuffix("s"), f"{known.removesuffix('s')}s")
+    return list(dict.fromkeys(word for word in words if word.isalpha()))
+
+
+def canonical_unit(unit: str) -> str:
+    """Return the usual spelling of a unit: `min` for `Minutes`; others as they are."""
+    return UNITS.get(unit.casefold().rstrip("."), unit)
+
+
+def _unit_key(unit: str) -> str:
+    folded = unit.casefold().rstrip(".")
+    known = UNITS.get(folded, folded)
+    return known[:-1] if len(known) > 3 and known.endswith("s") else known
+
+
+def _figure(raw: Any) -> int | float | None:
+    """Return a number that is no text, or None."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        return read_number(str(raw)) if not isinstance(raw, bool | list | tuple | dict) else None
+    return raw if abs(raw) <= GREATEST else None
+
+
+def _magnitude(after: str, *, has_currency: bool) -> tuple[int, str | None]:
+    """Return what the text after a number multiplies it by, and its unit; None where it is no unit."""
+    found = MAGNITUDE.match(after) or (SMALL_MILLION.match(after) if has_currency else None)
+    name = found[1] if found else ""
+    multiple = MULTIPLES[name if len(name) == 1 else name.casefold()] if name else 1
+    rest = after[found.end() :].strip() if found else after.strip()
+    if not rest or MONEY.fullmatch(rest):
+        return multiple, rest
+    return multiple, rest if UNIT.fullmatch(rest) else None
+
+
+def _value(found: re.Match[str], multiple: int, *, is_negative: bool) -> int | float | None:
+    """Return the number that was matched; the midpoint of a range."""
+    first = _parsed(found["number"])
+    second = _parsed(found["second"]) if found["second"] else None
+    if first is None or (found["second"] and (second is None or second < first)):
+        return None
+    number = first if second is None else (first + second) / 2
+    product = number * multiple
+    exact = round(product) if multiple > 1 and abs(product - round(product)) < 1e-6 * multiple else product
+    return -exact if is_negative else exact
+
+
+def _parsed(text: str) -> int | float | None:
+    """Return the number that a figure writes."""
+    digits = text if PLAIN.fullmatch(text) else _with_point(GROUPING.sub("", text))
+    try:
+        number = float(digits) if DECIMAL.search(digits) else int(digits)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) <= GREATEST else None
+
+
+def _with_point(figure: str) -> str:
+    """Return a figure without marks between thousands, and with a decimal point."""
+    if figure.count(".") > 1 or figure.rfind(",") > figure.rfind("."):
+        figure = figure.replace(".", "")
+    if figure.count(",") == 1 and "." not in figure and not THOUSANDS.search(figure):
+        return figure.replace(",", ".")
+    return figure.replace(",", "")
+
+
+def _quantity(number: int | float | None, unit: str, *, is_range: bool = False) -> Quantity | None:
+    is_fit = number is not None and abs(number) <= GREATEST
+    return Quantity(number, unit, is_range) if number is not None and is_fit else None

@@ -1,0 +1,431 @@
+"""Chunking of documents into passages of about two hundred tokens, with their headings and lines.
+
+Headings are those of Markdown. A passage is a contiguous part of the text; within a section it overlaps the previous
+one by a sentence or two. Its length is measured in estimated tokens, so that an embedding model reads all of it, be it
+prose, a table, code, or a script without spaces.
+
+text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches (sections that a passage
+may span) → pieces (never split) → passages
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from stackroom.text.plain import plain_text
+from stackroom.text.tokens import MeasuredText, estimate_tokens
+
+READ_TOKENS = 256
+"""The limit on the length of a passage with its headings: what common embedding models read of a text."""
+
+LEAST_LIMIT = 120
+"""The limit on the length of a passage with very long headings, without them."""
+
+ENOUGH_TOKENS = 100
+"""The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
+
+MOST_CHARS = 2_400
+"""The limit on the length of a passage in characters, whatever they are."""
+
+TINY_TOKENS = 30
+"""A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
+
+REST_TOKENS = 20
+"""The room that is left in a passage for a short rest of its section."""
+
+LONGEST_OVERLAP_TOKENS = 60
+SHORT_SENTENCE_TOKENS = 15
+DEEPEST_BOUNDARY = 2
+"""A passage does not cross headings of this level or higher."""
+
+LONGEST_HEADING_CHARS = 200
+
+_ATX = re.compile(r"[\f ]{0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?\s*")
+_SETEXT = re.compile(r" {0,3}(={2,}|-{3,})\s*")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_NO_HEADING = re.compile(r"\s*(?:[-*+>|]|\d+[.)]\s|(?:[-*_]\s*){3,}$| {4})")
+_SENTENCE_END = re.compile(
+    r"[.!?…]+[\"'”’)\]*_]*\s+"
+    r"|[。！？]+[」』）]*\s*"
+    r"|\n\s*\n"
+    r"|\n(?=\s*(?:[-*+]|\d+[.)])\s)"  # the next item of a list
+)
+_LINE_END = re.compile("\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A part of a text, with its headings (outermost first) and its lines (from 1)."""
+
+    headings: tuple[str, ...]
+    first_line: int
+    last_line: int
+    text: str
+
+    @property
+    def title(self) -> str:
+        """The nearest heading, or nothing."""
+        return self.headings[-1] if self.headings else ""
+
+
+class _Kind(Enum):
+    HEADING = "heading"
+    PROSE = "prose"
+    WHOLE = "code or table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """Lines that belong together, as offsets in the text."""
+
+    start: int
+    end: int
+    kind: _Kind = _Kind.PROSE
+    level: int = 0
+    title: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Section:
+    """A heading and the blocks under it, up to the next heading of any level; level 0 is before the first."""
+
+    level: int = 0
+    headings: tuple[str, ...] = ()
+    heading: _Block | None = None
+    body: list[_Block] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """A part that passages never split; the first of a section includes its heading."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    limit: int
+    """The limit on the length of a passage with these headings."""
+    is_prose: bool
+    block_end: int
+    """The end of the block that it is a part of."""
+    opens: bool = False
+    """Whether it begins with a heading."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    """The pieces of a passage. It may start before them, with the last sentences of the passage before it."""
+
+    start: int
+    pieces: list[_Piece]
+
+    @property
+    def end(self) -> int:
+        return self.pieces[-1].end
+
+    @property
+    def limit(self) -> int:
+        return min(piece.limit for piece in self.pieces)
+
+
+def split_passages(text: str) -> list[Passage]:
+    """Return the passages of a text, in order; none for blank text."""
+    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    measured = MeasuredText(text)
+    return [
+        _passage(measured, group, line_starts)
+        for stretch in _stretches(measured, _sections(_blocks(text, line_starts)))
+        for group in _groups(measured, _pieces(measured, stretch))
+    ]
+
+
+def first_heading(text: str) -> str:
+    """Return the first heading of level 1, or nothing."""
+    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    return next((block.title for block in _blocks(text, line_starts) if block.level == 1), "")
+
+
+def _passage(text: MeasuredText, group: "_Group", line_starts: Sequence[int]) -> Passage:
+    tokens: dict[tuple[str, ...], int] = {}
+    for piece in group.pieces:
+        tokens[piece.headings] = tokens.get(piece.headings, 0) + text.tokens(piece.start, piece.end)
+    return Passage(
+        headings=max(tokens, key=lambda headings: tokens[headings]),
+        first_line=bisect_right(line_starts, group.start),
+        last_line=bisect_right(line_starts, group.end - 1),
+        text=text.text[group.start : group.end].lstrip("\f\r\n"),
+    )
+
+
+def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        count, kind, level, title = _block_at(lines, at)
+        start = line_starts[at]
+        end = line_starts[at + count - 1] + len(lines[at + count - 1].rstrip())
+        yield _Block(start=start, end=end, kind=kind, level=level, title=title)
+        at += count
+
+
+def _block_at(lines: Sequence[str], at: int) -> tuple[int, _Kind, int, str]:
+    """Return the number of lines and the kind of the block at a line, and the level and title of a heading."""
+    if heading := _heading_at(lines, at):
+        count, level, title = heading
+        return count, _Kind.HEADING, level, title
+    if _opens_fence(lines[at]):
+        return _fence_lines(lines, at), _Kind.WHOLE, 0, ""
+    if _is_table(lines[at]):
+        return _table_lines(lines, at), _Kind.WHOLE, 0, ""
+    return _prose_lines(lines, at), _Kind.PROSE, 0, ""
+
+
+def _heading_at(lines: Sequence[str], at: int) -> tuple[int, int, str] | None:
+    """Return the number of lines, the level and the title of the heading at a line."""
+    line = lines[at]
+    atx = _ATX.fullmatch(line)
+    if atx and atx[2].strip():
+        return 1, len(atx[1]), atx[2].strip()[:LONGEST_HEADING_CHARS]
+    under = _SETEXT.fullmatch(lines[at + 1]) if at + 1 < len(lines) else None
+    title = line.strip()
+    if under is None or not title or len(title) > LONGEST_HEADING_CHARS or _NO_HEADING.match(line):
+        return None
+    return 2, 1 if under[1].startswith("=") else 2, title
+
+
+def _opens_fence(line: str) -> bool:
+    fence = _FENCE.fullmatch(line)
+    return fence is not None and not (fence[1].startswith("`") and "`" in fence[2])
+
+
+def _fence_lines(lines: Sequence[str], at: int) -> int:
+    """Return the number of lines of a fenced block; an unclosed one extends to the end."""
+    opened = _FENCE.fullmatch(lines[at])
+    mark = opened[1] if opened else ""
+    for place in range(at + 1, len(lines)):
+        closed = _FENCE.fullmatch(lines[place])
+        if closed and closed[1].startswith(mark) and not closed[2].strip():
+            return place - at + 1
+    last = max(place for place in range(at, len(lines)) if lines[place].strip())
+    return last - at + 1
+
+
+def _is_table(line: str) -> bool:
+    return line.lstrip().startswith("|")
+
+
+def _table_lines(lines: Sequence[str], at: int) -> int:
+    end = at
+    while end < len(lines) and _is_table(lines[end]):
+        end += 1
+    return end - at
+
+
+def _prose_lines(lines: Sequence[str], at: int) -> int:
+    end = at + 1
+    while end < len(lines) and not _ends_prose(lines, end):
+        end += 1
+    return end - at
+
+
+def _ends_prose(lines: Sequence[str], at: int) -> bool:
+    line = lines[at]
+    if not line.strip() or line.startswith("\f") or _is_table(line):
+        return True
+    return _opens_fence(line) or _heading_at(lines, at) is not None
+
+
+def _sections(blocks: Iterable[_Block]) -> list[_Section]:
+    sections = [_Section()]
+    path: list[_Block] = []
+    for block in blocks:
+        if block.kind is not _Kind.HEADING:
+            sections[-1].body.append(block)
+            continue
+        path = [*(one for one in path if one.level < block.level), block]
+        headings = tuple(one.title for one in path)
+        sections.append(_Section(level=block.level, headings=headings, heading=block))
+    return sections if sections[0].body else sections[1:]
+
+
+def _stretches(text: MeasuredText, sections: Iterable[_Section]) -> list[list[_Section]]:
+    """Return runs of sections that a passage may span; a heading without text joins the next section."""
+    stretches: list[list[_Section]] = []
+    for section in sections:
+        if stretches and (section.level > DEEPEST_BOUNDARY or _goes_on(text, stretches[-1], section)):
+            stretches[-1].append(section)
+        else:
+            stretches.append([section])
+    if len(stretches) > 1 and not _body_size(text, stretches[-1]):
+        last = stretches.pop()
+        stretches[-1] += last
+    return stretches
+
+
+def _goes_on(text: MeasuredText, stretch: Sequence[_Section], section: _Section) -> bool:
+    tokens = _body_size(text, stretch)
+    return not tokens or (tokens < TINY_TOKENS and section.level > stretch[-1].level)
+
+
+def _body_size(text: MeasuredText, stretch: Iterable[_Section]) -> int:
+    return sum(text.tokens(block.start, block.end) for section in stretch for block in section.body)
+
+
+def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
+    """Return the pieces of a stretch; a heading joins the piece after it, or the last one, where there is room."""
+    pieces: list[_Piece] = []
+    pending: _Piece | None = None
+    for section in stretch:
+        limit = _limit(section.headings)
+        if section.heading is not None:
+            pending = _with_heading(text, pieces, pending, section)
+        for block in section.body:
+            for start, end in _parts(text, block, limit=limit):
+                piece = _Piece(
+                    start=start,
+                    end=end,
+                    headings=section.headings,
+                    limit=limit,
+                    is_prose=block.kind is _Kind.PROSE,
+                    block_end=block.end,
+                )
+                pieces += [piece] if pending is None else _joined(text, pending, piece)
+                pending = None
+    if pending is None:
+        return pieces
+    if pieces and _fits(text, pieces[-1].start, pending.end, most=pending.limit):
+        return [*pieces[:-1], replace(pieces[-1], end=pending.end)]
+    return [*pieces, pending]
+
+
+def _with_heading(text: MeasuredText, pieces: list[_Piece], pending: _Piece | None, section: _Section) -> _Piece | None:
+    """Return the headings that wait for a text, with this one; a long run of headings is a piece by itself."""
+    heading = section.heading
+    if heading is None:
+        return pending
+    start = heading.start
+    if pending is not None and text.tokens(pending.start, heading.end) <= ENOUGH_TOKENS:
+        start = pending.start
+    elif pending is not None:
+        pieces.append(pending)
+    return _Piece(
+        start=start,
+        end=heading.end,
+        headings=section.headings,
+        limit=_limit(section.headings),
+        is_prose=False,
+        block_end=heading.end,
+        opens=True,
+    )
+
+
+def _limit(headings: Sequence[str]) -> int:
+    """Return the limit on the length of a passage: its headings are embedded with it, the nearest one twice."""
+    return max(READ_TOKENS - estimate_tokens(plain_text(" ".join((*headings, *headings[-1:])))), LEAST_LIMIT)
+
+
+def _joined(text: MeasuredText, heading: _Piece, piece: _Piece) -> list[_Piece]:
+    """Return a piece with the headings before it, or both where they are too long for one passage."""
+    if _fits(text, heading.start, piece.end, most=piece.limit):
+        return [replace(piece, start=heading.start, opens=True)]
+    return [heading, piece]
+
+
+def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
+    is_prose = block.kind is _Kind.PROSE
+    if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else limit):
+        yield from _hard_cut(text, block.start, block.end, limit=limit)
+        return
+    for start, end in (_sentences if is_prose else _lines)(text.text, block.start, block.end):
+        yield from _hard_cut(text, start, end, limit=limit)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return _split(_SENTENCE_END, text, start, end)
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return _split(_LINE_END, text, start, end)
+
+
+def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = start
+    for match in mark.finditer(text, start, end):
+        yield from _trimmed(text, at, match.end())
+        at = match.end()
+    yield from _trimmed(text, at, end)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the part without trailing space, unless it is blank."""
+    written = text[start:end].rstrip()
+    if written.strip():
+        yield start, start + len(written)
+
+
+def _hard_cut(text: MeasuredText, start: int, end: int, *, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield a part, cut at spaces, or anywhere, where it is longer than a passage."""
+    while end - start > MOST_CHARS or text.tokens(start, end) > limit:
+        furthest = start + MOST_CHARS
+        if text.tokens(start, furthest) > limit:
+            furthest = text.reach(start, limit)
+        space = max(text.text.rfind(mark, start + 1, furthest) for mark in " \n\t")
+        cut = space if space > start else furthest
+        yield from _trimmed(text.text, start, cut)
+        start = cut
+    yield from _trimmed(text.text, start, end)
+
+
+def _groups(text: MeasuredText, pieces: Iterable[_Piece]) -> list[_Group]:
+    """Return the pieces of each passage; a short rest of a section joins the passage before it."""
+    groups: list[_Group] = []
+    for piece in pieces:
+        if groups and not _ends(text, groups[-1], piece):
+            groups[-1].pieces.append(piece)
+        else:
+            start = _overlap_start(text, groups[-1].pieces, piece) if groups else piece.start
+            groups.append(_Group(start=start, pieces=[piece]))
+    if len(groups) > 1 and _is_rest(text, groups[-2], groups[-1]):
+        rest = groups.pop()
+        groups[-1].pieces += rest.pieces
+    return groups
+
+
+def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
+    """Tell whether a passage ends before a piece: at a heading, or before a block that does not fit in it."""
+    has_enough = text.tokens(group.start, group.end) >= ENOUGH_TOKENS
+    if piece.opens and has_enough:
+        return True
+    begins_block = group.pieces[-1].block_end != piece.block_end
+    limit = min(group.limit, piece.limit)
+    fits = _fits(text, group.start, piece.block_end if begins_block else piece.end, most=limit - REST_TOKENS)
+    return not fits and (has_enough or not _fits(text, group.start, piece.end, most=limit))
+
+
+def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
+    return end - start <= MOST_CHARS and text.tokens(start, end) <= most
+
+
+def _is_rest(text: MeasuredText, group: _Group, last: _Group) -> bool:
+    own = last.pieces[0]
+    is_small = text.tokens(own.start, last.end) < TINY_TOKENS
+    return is_small and not own.opens and _fits(text, group.start, last.end, most=min(group.limit, last.limit))
+
+
+def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) -> int:
+    """Return the start of a passage: a sentence or two back if it continues the prose of the one before."""
+    if piece.opens or not before[-1].is_prose:
+        return piece.start
+    prose = [one for one in before[-2:] if one.is_prose]
+    sentences = [one for part in prose for one in _sentences(text.text, part.start, part.end)]
+    last = sentences[-2:]
+    if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
+        last = last[1:]
+    start = last[0][0]
+    is_part = start > before[0].start and text.tokens(start, piece.start) <= LONGEST_OVERLAP_TOKENS
+    return start if is_part and _fits(text, start, piece.end, most=piece.limit) else piece.start

@@ -1,0 +1,119 @@
+"""Spans of text that are sure to speak to an assistant: a pose as a role, or a call of a tool that changes something.
+
+A record that says "System: you are now …" is still data. The spans are reported beside an answer, so that a client can
+warn or refuse; the text itself is not changed. Two signs are looked for, in text that is safe to show already:
+
+- `role`: text that poses as a message of a chat (its special tokens, tags and headings, a line that begins with
+  "System: you are …");
+- `tool_call`: the name of a served tool that is not a read, beside an imperative or in a call that is written as JSON.
+
+No list of phrases can tell an instruction from text that quotes one, so there is none (decision 33).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+ROLE = "role"
+TOOL_CALL = "tool_call"
+MOST_SPANS = 50
+"""The most spans that are reported of one answer."""
+CHARS_BEFORE_NAME = 60
+"""How far before the name of a tool its imperative may be."""
+NO_TOOLS: frozenset[str] = frozenset()
+
+_ROLES = "system|assistant|developer|human"
+_MESSAGES = "prompt|message|instruction|override|reminder|notice"
+_POSES = (
+    r"<\|\w{2,20}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|\[/?system\](?=\(#)",  # tokens of chat templates
+    rf"</?(?:{_ROLES}|tool|function)(?:[-_ ](?:{_MESSAGES}|call|result)s?)?(?:\s[^<>\n]{{0,80}})?/?>",
+    r"</?(?:invoke|antml:\w+)\b[^<>\n]{0,80}>|</(?:document|context|search_results|untrusted\w*)>",
+    rf"^[ \t]*#{{1,3}} (?:(?:{_ROLES})(?: (?:{_MESSAGES}))?|instruction)[ \t]*:",
+    rf"\b(?:system|developer|admin) (?:{_MESSAGES})s?[ \t]*[:!\]]",
+    rf"\b(?:begin|end|start)(?: of)? (?:system|developer|hidden) (?:{_MESSAGES})s?\b",
+    r"(?:^|(?<=[.!?\"'] ))(?:system|developer|assistant):[ \t]*"
+    r"(?:you (?:are|must|will|have)|your (?:new|task)|ignore|disregard|forget|the (?:user|assistant) |from (?:now|here)"
+    r"|all (?:previous|prior)|do not (?:tell|mention|reveal)|re(?:ply|spond) )",
+)
+_POSE = re.compile("|".join(_POSES), re.IGNORECASE | re.MULTILINE)
+_POSE_SIGNS = (
+    *("<|", "inst]", "<<", "_of_turn>", "system]", "</", "<tool", "<function", "<invoke", "<antml", "instruction:"),
+    *(f"{before}{role}{after}" for role in _ROLES.split("|") for before, after in (("<", ""), ("", ":"))),
+    *(f"{role} {message}" for role in (*_ROLES.split("|"), "admin", "hidden") for message in _MESSAGES.split("|")),
+)
+"""Every pose has one of these, in lower case; most texts have none, and substrings are fast to look for."""
+_IMPERATIVE = re.compile(
+    r"(?:\b(?:call|invoke|use|run|execute|trigger|rufe?|nutze|benutze|verwende|appelle[rz]?|utilise[rz]?|usa|llama|ejecuta"
+    r"|вызови|используй)\b|调用|使用|呼び出)(?!.*[.!?](?:\s|$))|\"(?:name|tool|tool_name|function|recipient_name)\"\s?:\s?\"$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Span(NamedTuple):
+    """A span that speaks to an assistant, in characters of a text, and its kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def has_instructions(text: str, tools: Set[str] = NO_TOOLS) -> bool:
+    """Tell whether a text speaks to an assistant; `tools` are the names of served tools that are not reads."""
+    return next(_iter_spans(text, tools), None) is not None
+
+
+def find_instructions(text: str, tools: Set[str] = NO_TOOLS) -> list[Span]:
+    """Return the spans of a text that speak to an assistant, in their order."""
+    return list(islice(_without_overlaps(_iter_spans(text, tools)), MOST_SPANS))
+
+
+def find_in_texts(texts: Sequence[str], tools: Set[str] = NO_TOOLS) -> list[tuple[int, Span]]:
+    """Return the spans of several texts that speak to an assistant, each with the index of its text.
+
+    Most answers have no sign in any text, which is seen at once in all of them together.
+    """
+    joined = "\n".join(texts)
+    if not _has_sign(joined.lower()) and not (tools and _names(frozenset(tools)).search(joined)):
+        return []
+    spans = ((index, span) for index, text in enumerate(texts) for span in find_instructions(text, tools))
+    return list(islice(spans, MOST_SPANS))
+
+
+def _without_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans in their order; of two that overlap, the first or longer."""
+    end = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.start >= end:
+            end = span.end
+            yield span
+
+
+def _iter_spans(text: str, tools: Set[str]) -> Iterator[Span]:
+    if _has_sign(text.lower()):
+        yield from (Span(*match.span(), ROLE) for match in _POSE.finditer(text))
+    if tools:
+        yield from _iter_tool_calls(text, tools)
+
+
+def _has_sign(lowered: str) -> bool:
+    for sign in _POSE_SIGNS:  # noqa: SIM110  a generator is resumed for each of them, at ten times the cost
+        if sign in lowered:
+            return True
+    return False
+
+
+def _iter_tool_calls(text: str, tools: Set[str]) -> Iterator[Span]:
+    for name in _names(frozenset(tools)).finditer(text):
+        first = max(0, name.start() - CHARS_BEFORE_NAME)
+        imperative = _IMPERATIVE.search(text[first : name.start()])
+        if imperative:
+            yield Span(first + imperative.start(), name.end(), TOOL_CALL)
+
+
+@lru_cache(maxsize=64)
+def _names(tools: frozenset[str]) -> re.Pattern[str]:
+    """Return an expression for the names; a client may show a dot as an underscore. One plain word is no sure sign."""
+    compound = sorted(re.escape(name).replace(r"\.", "[._]") for name in tools if "." in name or "_" in name)
+    return re.compile(rf"(?<![\w.])(?:{'|'.join(compound)})(?!\w)" if compound else r"(?!)")

@@ -1,0 +1,417 @@
+"""Parsing of preference sentences into conditions to filter by and descriptions that move the taste vector.
+
+The parser is rule-based. It splits the sentence into pieces with one meaning each (a bound on a number, a kind, a tag,
+a tone, a title, a negation, padding); cues before a thing set its mood. The catalogue's words (fields, kinds, tags and
+units) come in the vocabulary; the English is in `preference_words`. The result lists the words that were understood and
+those that were not. Nothing here searches, embeds or resolves a title.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import takewhile, zip_longest
+from typing import Final
+
+from stackroom.model.scope import Condition
+from stackroom.text import preference_words as words
+from stackroom.text.preference_effects import (
+    Effect,
+    Indifference,
+    Mention,
+    Novelty,
+    Nudge,
+    describe_effect,
+    effects_of,
+    merge_conditions,
+    phrases,
+    wishes_of,
+)
+from stackroom.text.preference_numbers import RULES, Rule, checked, in_days, read_adjective
+from stackroom.text.preference_pieces import (
+    Bounds,
+    Choice,
+    Cue,
+    Join,
+    Lead,
+    Leaning,
+    Mood,
+    Piece,
+    Plain,
+    Tag,
+    Thing,
+    Title,
+    Tone,
+    What,
+    combined,
+    is_listed,
+)
+from stackroom.text.preference_vocabulary import PreferenceVocabulary
+
+LONGEST_SENTENCE: Final = 2_000
+LONGEST_RUN: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """Words of the sentence, as written, and their interpretation."""
+
+    text: str
+    meaning: str
+    by_vector: bool = field(default=False, compare=False)
+    """Whether only the embedded description can honour it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """The parsed sentence, with the words that were and were not understood."""
+
+    conditions: tuple[Condition, ...] = ()
+    towards: tuple[str, ...] = ()
+    away_from: tuple[str, ...] = ()
+    wishes: tuple[Nudge, ...] = field(default=(), compare=False)
+    """The descriptions to move towards and away from, with what the catalogue can check of them."""
+    like: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    is_novel: bool = False
+    understood: tuple[Understood, ...] = ()
+    not_understood: tuple[str, ...] = ()
+
+
+Meaning = Callable[[str], What | None]
+"""The meaning of a phrase, or None where it has none."""
+WORDS: Final = (Plain.FILLER, Plain.WORD)
+
+
+def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
+    """Parse a sentence; any text has a result, if only that nothing was understood."""
+    text = sentence[:LONGEST_SENTENCE]
+    pieces = pieces_of(text, vocabulary)
+    mentions = list(iter_mentions(pieces))
+    judged = [(one, effects_of(one) if one.mood is not Mood.ANY else [Indifference()]) for one in mentions]
+    refused = [(one.start, one.end) for one, effects in judged if not effects]
+    effects = [effect for _, some in judged for effect in some]
+    return Preferences(
+        conditions=tuple(
+            in_days(one, vocabulary)
+            for one in merge_conditions(effect for effect in effects if isinstance(effect, Condition))
+        ),
+        towards=phrases(effects, "towards"),
+        away_from=phrases(effects, "away from"),
+        wishes=wishes_of(effects),
+        like=phrases(effects, "like"),
+        unlike=phrases(effects, "unlike"),
+        is_novel=Novelty() in effects,
+        understood=tuple(
+            understood(text[one.start : one.end], some, tag_field=vocabulary.tag_field) for one, some in judged if some
+        ),
+        not_understood=join_spans([*refused, *find_unknown_spans(pieces, mentions)], text),
+    )
+
+
+def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> Understood:
+    """Return the interpretation of some words by their effects."""
+    meaning = "; ".join(describe_effect(one, tag_field=tag_field) for one in effects)
+    by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
+    return Understood(said, meaning, by_vector)
+
+
+def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+    """Return the pieces of a sentence, each cue before what it is about."""
+    ordered = with_demands_first(with_comparisons(read(text, vocabulary), text), text)
+    return with_descriptions(with_repeated_cues(ordered), text)
+
+
+def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+    """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
+    left = text.translate(words.STRAIGHT)
+    pieces = list(words.title_pieces(left))
+    left = blanked(left, pieces)
+    lowered = left.lower()
+    for rule in RULES:
+        found = list(matched(rule, left, vocabulary)) if rule.may_match(lowered) else []
+        left = blanked(left, found)
+        pieces += found
+    named = (*vocabulary.choices, *vocabulary.tags, *vocabulary.names, *vocabulary.moods, *vocabulary.unchecked)
+    longest = words.longest_by_first((*words.KNOWN, *named))
+    for gap in re.finditer(r"[^\0]+", left):
+        tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
+        pieces += phrase_pieces(tokens, longest, cache(partial(read_phrase, vocabulary=vocabulary)))
+    return sorted(pieces, key=lambda piece: piece.start)
+
+
+def blanked(text: str, pieces: Iterable[Piece]) -> str:
+    """Return the text with the pieces blanked out, so that later rules skip them."""
+    for piece in pieces:
+        text = text[: piece.start] + "\0" * (piece.end - piece.start) + text[piece.end :]
+    return text
+
+
+def matched(rule: Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
+    """Yield the matches of a rule that its reading accepts, left to right."""
+    position = 0
+    while found := rule.pattern.search(text, position):
+        what = rule.reading(found, vocabulary)
+        position = found.end() if what else found.start() + 1
+        if what:
+            yield Piece(*found.span(), what)
+
+
+def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning: Meaning) -> Iterator[Piece]:
+    """Yield the longest known phrases, left to right; an unknown word is a piece of its own."""
+    lowered = [token[0].lower() for token in tokens]
+    index = 0
+    while index < len(tokens):
+        most = longest.get(lowered[index].partition("-")[0], 1)
+        size, what = longest_phrase(lowered[index : index + most], meaning)
+        following = index + size
+        if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
+            following += 1
+        yield Piece(tokens[index].start(), tokens[following - 1].end(), what)
+        index = following
+
+
+def longest_phrase(tokens: Sequence[str], meaning: Meaning) -> tuple[int, What]:
+    """Return the length in tokens of the longest known phrase, and its meaning."""
+    for size in range(len(tokens), 0, -1):
+        what = meaning(" ".join(tokens[:size]))
+        if what is not None:
+            return size, what
+    return 1, Plain.WORD if tokens[0][0].isalnum() else Plain.FILLER
+
+
+def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
+    """Return the meaning of a phrase: by grammar, by the catalogue's vocabulary, or by the English tables."""
+    if phrase in words.STRUCTURE:
+        return words.STRUCTURE[phrase]
+    for spelling in words.spellings(phrase):
+        what = read_spelling(spelling, vocabulary)
+        if what is not None:
+            return what
+    if phrase in words.FILLER or phrase in vocabulary.fillers:
+        return Plain.FILLER
+    bounds = read_adjective(phrase, vocabulary)
+    return checked(bounds, vocabulary) if bounds else None
+
+
+def read_spelling(spelling: str, vocabulary: PreferenceVocabulary) -> What | None:
+    """Return the meaning of a phrase in one of its spellings, the catalogue's own words first."""
+    if spelling in vocabulary.unchecked or spelling in words.UNCHECKED:
+        return Plain.UNCHECKED
+    if spelling in vocabulary.choices:
+        return Choice(*vocabulary.choices[spelling])
+    if spelling in vocabulary.moods:
+        return vocabulary.moods[spelling]
+    if spelling in vocabulary.tags:
+        return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
+    if spelling in vocabulary.names:
+        name_field, name = vocabulary.names[spelling]
+        return Tag(name, name_field, is_name=True)
+    return Tone(words.TONES[spelling]) if spelling in words.TONES else None
+
+
+def with_comparisons(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Mark the lesser side of a comparison: in 'prefer fantasy over sci-fi', sci-fi makes no difference."""
+    marked = list(pieces)
+    is_preferring = False
+    for index, piece in enumerate(marked):
+        said = text[piece.start : piece.end].lower()
+        is_preferring = (is_preferring or said in words.PREFERRING) and piece.what is not Plain.STOP
+        is_between = 0 < index < len(marked) - 1 and isinstance(marked[index - 1].what, Thing)
+        if is_preferring and is_between and said in words.COMPARING and begins_thing(marked[index + 1 :], text):
+            marked[index] = replace(piece, what=Cue(Mood.ANY, takes_unknown=True))
+    return marked
+
+
+def begins_thing(pieces: Sequence[Piece], text: str) -> bool:
+    """Tell whether a thing follows, after articles."""
+    following = (one for one in pieces if text[one.start : one.end].lower() not in words.EDGES)
+    return isinstance(next(following, Piece(0, 0, Plain.STOP)).what, Thing)
+
+
+def with_demands_first(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Move a cue that follows its object before it: 'movies only', 'romance and drama are a must'."""
+    ordered = list(pieces)
+    for index in range(1, len(ordered)):
+        piece = ordered[index]
+        after = ordered[index + 1].what if index + 1 < len(ordered) else None
+        said = text[piece.start : piece.end].lower()
+        if said in words.HOISTED_CUES and isinstance(ordered[index - 1].what, Thing):
+            is_sentence = said not in ("only", "exclusively", "required")
+            if is_sentence or not isinstance(after, Thing | Lead):
+                first = object_start(ordered, index, is_list=said.startswith("are "))
+                ordered[first : index + 1] = [piece, *ordered[first:index]]
+    return ordered
+
+
+def object_start(pieces: Sequence[Piece], index: int, *, is_list: bool) -> int:
+    """Return the place of the first thing that a cue after it is about."""
+    first = index - 1
+    while (
+        first > 1
+        and is_list
+        and pieces[first - 1].what in (Join.AND, Join.OR)
+        and isinstance(pieces[first - 2].what, Thing)
+    ):
+        first -= 2
+    return first
+
+
+def with_repeated_cues(pieces: Sequence[Piece]) -> list[Piece]:
+    """Repeat a lead or cue after 'and' or 'or' before unknown words: 'with zombies and (with) robots'."""
+    result: list[Piece] = []
+    opener: Lead | Cue | None = None
+    for piece, following in zip_longest(pieces, pieces[1:]):
+        result.append(piece)
+        if isinstance(piece.what, Lead | Cue):
+            opener = piece.what if isinstance(piece.what, Lead) or piece.what.takes_unknown else None
+        elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, Join.COMMA):
+            opener = None
+        elif opener and following and piece.what in (Join.AND, Join.OR) and following.what is Plain.WORD:
+            result.append(Piece(following.start, following.start, opener))
+    return result
+
+
+def with_descriptions(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Attach to leads and cues the words that follow them, known or not."""
+    result: list[Piece] = []
+    index = 0
+    while index < len(pieces):
+        opener, run = pieces[index], run_after(pieces, index)
+        index += 1 + len(run)
+        following = pieces[index].what if index < len(pieces) else Plain.STOP
+        if isinstance(opener.what, Cue):
+            result += cue_pieces(opener, opener.what, trimmed(run, text), following, text)
+        elif isinstance(opener.what, Lead):
+            result += [opener, *lead_pieces(opener.what, trimmed(run, text), text)]
+        else:
+            result.append(opener)
+    return result
+
+
+def run_after(pieces: Sequence[Piece], index: int) -> list[Piece]:
+    """Return the words after a lead or cue that may be its description, up to the end of the clause."""
+    opener = pieces[index].what
+    if not isinstance(opener, Lead | Cue):
+        return []
+    takes_adjectives = isinstance(opener, Lead) or opener.takes_unknown
+    run: list[Piece] = []
+    for piece in pieces[index + 1 : index + 1 + LONGEST_RUN]:
+        is_adjective = isinstance(piece.what, Bounds) and piece.what.adjective and takes_adjectives
+        if not is_adjective and not isinstance(piece.what, Tag | Tone | Choice) and piece.what not in WORDS:
+            break
+        run.append(piece)
+    return run
+
+
+def trimmed(run: Sequence[Piece], text: str) -> list[Piece]:
+    """Return the run without the articles, amounts and courtesies around it."""
+    inner = [i for i, piece in enumerate(run) if text[piece.start : piece.end].lower() not in words.EDGES]
+    return list(run[inner[0] : inner[-1] + 1]) if inner else []
+
+
+def described(run: Sequence[Piece], text: str, form: str = "{}") -> list[Piece]:
+    """Join a run of words into one description, which leans to the tags among them."""
+    phrase = " ".join(text[run[0].start : run[-1].end].split())
+    return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase), leaning_of(run)))]
+
+
+def leaning_of(run: Sequence[Piece]) -> Leaning:
+    """Return the tags that a run of words names: as its meaning if it has no other words, else as near to it."""
+    tags = [piece.what for piece in run if isinstance(piece.what, Tag) and piece.what.field]
+    if not tags:
+        return Leaning()
+    names = tuple(dict.fromkeys(tag.name for tag in tags if tag.field == tags[0].field))
+    is_whole = all(isinstance(piece.what, Tag) or piece.what is Plain.FILLER for piece in run)
+    return Leaning(tags[0].field or "", meant=names if is_whole else (), near=() if is_whole else names)
+
+
+def lead_pieces(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
+    """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the things named."""
+    if all(piece.what is Plain.FILLER for piece in run):
+        return []
+    moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
+    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1):
+        return described(run, text, "set in {}")
+    is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
+    if is_subject or any(piece.what is Plain.WORD for piece in run):
+        return described(run, text)
+    return run
+
+
+def cue_pieces(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) -> list[Piece]:
+    """Return the pieces of a cue and its run. 'No cheap horror' is not 'no horror', so such words stay together."""
+    things = [piece for piece in run if isinstance(piece.what, Thing)]
+    is_unknown = any(piece.what is Plain.WORD for piece in run)
+    if is_unknown and not things and not cue.takes_unknown:
+        return [replace(opener, what=Plain.WORD), *run]
+    if is_unknown and (not things or (cue.mood is not Mood.MUST and not isinstance(run[0].what, Thing))):
+        return [opener, *described(run, text)]
+    if cue.mood is Mood.MUST:
+        return [opener, *run]
+    # A kind next to another refused thing is not refused itself: 'no horror movies', 'no movies before 2000'.
+    is_qualified = isinstance(following, Bounds) or not all(isinstance(piece.what, Choice) for piece in things)
+    kept = [piece for piece in run if not (is_qualified and isinstance(piece.what, Choice))]
+    is_compound = len(kept) > 1 and not is_unknown and any(isinstance(piece.what, Tone) for piece in kept)
+    return [opener, *(described(kept, text) if is_compound else kept)]
+
+
+def openers(pieces: Sequence[Piece], index: int) -> list[Piece]:
+    """Return the cues, leads and words directly before a thing, the nearest first."""
+    before = reversed(pieces[:index])
+    return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
+
+
+def iter_mentions(pieces: Sequence[Piece]) -> Iterator[Mention]:
+    """Yield each thing with its mood: that of the cues before it, or of its list."""
+    mood, until, either = Mood.PLAIN, -1, False
+    for index, piece in enumerate(pieces):
+        if not isinstance(piece.what, Thing):
+            continue
+        before = [one for one in openers(pieces, index) if isinstance(one.what, Cue | Lead)]
+        cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
+        if cues:
+            mood, until = combined(cues), last_in_list(pieces, index)
+            either = any(one.what is Join.OR for one in pieces[index:until])
+        elif index > until:
+            mood, either = Mood.PLAIN, False
+        start = min(one.start for one in (piece, *before))
+        yield Mention(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
+
+
+def last_in_list(pieces: Sequence[Piece], index: int) -> int:
+    """Return the last thing that the cue before this one applies to: all three in 'no jazz, blues or rock'."""
+    sure = previous = index
+    joins: set[Join] = set()
+    for position in range(index + 1, len(pieces)):
+        what = pieces[position].what
+        if isinstance(what, Join):
+            joins.add(what)
+        elif isinstance(what, Thing) and is_listed(pieces[index].what, what, joins, in_list=previous != sure):
+            is_tentative = joins == {Join.COMMA} or (not joins and previous != sure)
+            sure, previous = (sure if is_tentative else position), position
+            joins = set()
+        elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {Join.OR}):
+            break
+    return sure
+
+
+def find_unknown_spans(pieces: Iterable[Piece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
+    """Return the spans of unknown words, and of cues that nothing followed."""
+    mentioned = {position for one in mentions for position in range(one.start, one.end)}
+    return [
+        (piece.start, piece.end)
+        for piece in pieces
+        if piece.what in (Plain.WORD, Plain.UNCHECKED) or (isinstance(piece.what, Cue) and piece.start not in mentioned)
+    ]
+
+
+def join_spans(spans: Iterable[tuple[int, int]], text: str) -> tuple[str, ...]:
+    """Return the words of these spans as written; spans with only space between them are joined."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and not text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return tuple(text[start:end] for start, end in joined)

@@ -1,0 +1,246 @@
+"""Fuzzy title search: a misspelt or partial title finds the right one.
+
+A trigram index over folded titles selects a few dozen candidates, which are then compared by edit distance. The number
+of postings read is bounded. The index is six arrays, so that a shelf can store it in files and map it into memory.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import fuzz
+
+from stackroom.text.names import name_spellings
+
+CANDIDATES = 50
+"""The number of names that are compared by edit distance."""
+
+SHORTLIST = 150
+"""The number of names with rare grams that are looked up under the common grams too."""
+
+POSTINGS_READ = 4_000
+"""The limit on postings read, rarest grams first; the rarest gram is always read whole."""
+
+GRAMS_READ = 12
+MAX_NAME_CHARS = 200
+CHUNK_NAMES = 100_000
+
+Ints = NDArray[np.int64]
+Grams = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitleArrays:
+    """The index as arrays: `rows[i]` owns name `i`; name `i` is `letters[ends[i-1]:ends[i]]`, folded, as UTF-8."""
+
+    rows: NDArray[np.int32]
+    letters: NDArray[np.uint8]
+    ends: Ints
+    grams: Grams
+    gram_ends: Ints
+    postings: NDArray[np.int32]
+
+
+class _Shared(NamedTuple):
+    """Names in order, their number of rare grams of a query, and the postings of its common grams."""
+
+    names: Ints
+    counts: Ints
+    common: Sequence[NDArray[np.int32]]
+
+
+class TitleIndex:
+    """Finds the rows with the names most similar to a given one."""
+
+    def __init__(self, arrays: TitleArrays) -> None:
+        self.arrays = arrays
+        self._last: tuple[str, _Shared] | None = None
+
+    def find_like(self, text: str, *, limit: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, float]]:
+        """Return up to `limit` rows with the likeness (0–1) of their best name, best first, ties by row."""
+        best: dict[int, float] = {}
+        for spelling in name_spellings(text) if len(self.arrays.grams) else ():
+            wanted = spelling[:MAX_NAME_CHARS]
+            names = self._candidates(wanted, allowed)
+            for row, name in zip(self.arrays.rows[names].tolist(), self._names(names), strict=True):
+                best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
+        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+    def has_name(self, text: str, *, allowed: NDArray[np.bool_] | None = None) -> bool:
+        """Tell whether an allowed row has a name of this spelling."""
+        return len(self.arrays.grams) > 0 and any(
+            self._has_spelling(spelling[:MAX_NAME_CHARS], allowed) for spelling in name_spellings(text)
+        )
+
+    def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
+        """Look among the names of the same length under the query's rarest gram, if all of its grams are known."""
+        postings = self._postings_of(wanted)
+        if not postings or len(postings) < len(np.unique(_grams_of([wanted])[0])):
+            return False
+        names, letters = postings[0].astype(np.int64), wanted.encode()
+        starts, ends = self._spans(names)
+        fits = ends - starts == len(letters)
+        if allowed is not None:
+            fits &= allowed[self.arrays.rows[names]]
+        return any(self.arrays.letters[start : start + len(letters)].tobytes() == letters for start in starts[fits])
+
+    def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
+        """Return the names that share most of the query's grams, those of similar length first.
+
+        The names under the rarest grams are counted; the best of them are then looked up under the others.
+        """
+        names, shared, common = self._shared(wanted)
+        if allowed is not None:
+            keep = allowed[self.arrays.rows[names]]
+            names, shared = names[keep], shared[keep]
+        size = len(wanted.encode())
+        if common:
+            names, shared = self._best(names, shared, size=size, count=SHORTLIST)
+            for postings in common:
+                shared = shared + _contains(postings, names)
+        return self._best(names, shared, size=size, count=CANDIDATES)[0]
+
+    def _shared(self, wanted: str) -> _Shared:
+        """Return the names under the query's rare grams; the last result is cached, as callers query kind by kind."""
+        last = self._last
+        if last is None or last[0] != wanted:
+            rare, common = _split(self._postings_of(wanted))
+            names, shared = _counted(np.concatenate(rare)) if rare else (np.empty(0, np.int64), np.empty(0, np.int64))
+            self._last = last = wanted, _Shared(names, shared, common)
+        return last[1]
+
+    def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
+        """Return the names (and their counts) that share most grams, then those nearest in size, ties by name."""
+        if len(names) > count:
+            enough = shared >= _least_of_best(shared, count)
+            names, shared = names[enough], shared[enough]
+        starts, ends = self._spans(names)
+        order = np.lexsort((names, np.abs(ends - starts - size), -shared))[:count]
+        return names[order], shared[order]
+
+    def _postings_of(self, wanted: str) -> list[NDArray[np.int32]]:
+        """Return the names under each of the query's grams, the rarest gram first."""
+        arrays = self.arrays
+        grams = np.unique(_grams_of([wanted])[0])
+        places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
+        places = places[arrays.grams[places] == grams]
+        ends = arrays.gram_ends[places]
+        starts = np.where(places > 0, arrays.gram_ends[places - 1], 0)
+        order = np.argsort(ends - starts, kind="stable")
+        spans = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
+        return [arrays.postings[start:end] for start, end in spans]
+
+    def _spans(self, names: Ints) -> tuple[Ints, Ints]:
+        ends = self.arrays.ends[names]
+        return np.where(names > 0, self.arrays.ends[names - 1], 0), ends
+
+    def _names(self, names: Ints) -> list[str]:
+        starts, ends = self._spans(names)
+        letters = self.arrays.letters.data
+        return [str(letters[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+class TitleArraysBuilder:
+    """Builds the index from rows added one at a time, in row order."""
+
+    def __init__(self) -> None:
+        self._rows = array("i")
+        self._row = 0
+        self._letters = bytearray()
+        self._ends = array("q")
+        self._waiting: list[str] = []
+        self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
+
+    def add(self, names: Iterable[str]) -> None:
+        """Add the next row's names, each in all its spellings."""
+        for name in dict.fromkeys(one[:MAX_NAME_CHARS] for each in names for one in name_spellings(each)):
+            self._rows.append(self._row)
+            self._letters += name.encode()
+            self._ends.append(len(self._letters))
+            self._waiting.append(name)
+        self._row += 1
+        if len(self._waiting) >= CHUNK_NAMES:
+            self._cut()
+
+    def build(self) -> TitleArrays:
+        """Return the index of the rows so far."""
+        self._cut()
+        grams, gram_ends, postings = _inverted(self._grams)
+        return TitleArrays(
+            rows=np.frombuffer(self._rows, dtype=np.int32),
+            letters=np.frombuffer(self._letters, dtype=np.uint8),
+            ends=np.frombuffer(self._ends, dtype=np.int64),
+            grams=grams,
+            gram_ends=gram_ends,
+            postings=postings,
+        )
+
+    def _cut(self) -> None:
+        """Split the buffered names into grams."""
+        grams, owners = _grams_of(self._waiting)
+        self._grams.append((grams, owners + np.int32(len(self._ends) - len(self._waiting))))
+        self._waiting = []
+
+
+def _split(postings: Sequence[NDArray[np.int32]]) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:
+    """Split the grams' postings, shortest first, into those to read and those only to look names up in."""
+    total = 0
+    for place, one in enumerate(postings):
+        total += len(one)
+        if place and total > POSTINGS_READ:
+            return postings[:place], postings[place:GRAMS_READ]
+    return postings[:GRAMS_READ], ()
+
+
+def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
+    """Return the distinct names in order, and how often each occurs."""
+    ordered = np.sort(names)
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
+
+
+def _least_of_best(shared: Ints, count: int) -> int:
+    """Return the highest number that at least `count` of these small numbers reach."""
+    reaching = np.cumsum(np.bincount(shared)[::-1])[::-1]
+    return int(np.flatnonzero(reaching >= count)[-1])
+
+
+def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:
+    """Tell for each name whether it is in the sorted postings."""
+    places = np.minimum(np.searchsorted(postings, names.astype(np.int32)), len(postings) - 1)
+    found: NDArray[np.bool_] = postings[places] == names
+    return found
+
+
+def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
+    """Return every three-letter window of the names (each padded by a space on both sides), and the name it is of."""
+    padded = [f" {name} " for name in names]
+    letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    lengths = np.array([len(name) for name in padded], dtype=np.int64)
+    owners = np.repeat(np.arange(len(padded), dtype=np.int32), lengths)
+    if len(letters) < 3:
+        return np.empty(0, np.uint64), np.empty(0, np.int32)
+    grams = (letters[:-2] << np.uint64(42)) | (letters[1:-1] << np.uint64(21)) | letters[2:]
+    within = owners[:-2] == owners[2:]
+    return grams[within], owners[:-2][within]
+
+
+def _inverted(parts: Sequence[tuple[Grams, NDArray[np.int32]]]) -> tuple[Grams, Ints, NDArray[np.int32]]:
+    """Return the distinct grams, where each one's postings end, and the postings: names in order, once each."""
+    distinct = np.unique(np.concatenate([np.unique(grams) for grams, _ in parts]))
+    # A gram's number and a name in one integer: sorting those is many times quicker than sorting pairs.
+    pairs = np.concatenate(
+        [np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners for grams, owners in parts]
+    )
+    pairs.sort()
+    pairs = pairs[np.concatenate((np.ones(min(1, len(pairs)), bool), pairs[1:] != pairs[:-1]))]
+    counts = np.bincount(pairs >> 32, minlength=len(distinct))
+    return distinct, np.cumsum(counts, dtype=np.int64), (pairs & 0xFFFFFFFF).astype(np.int32)
+
+
+def array_fields() -> tuple[str, ...]:
+    """Return the names of the index's arrays, for storing them in files."""
+    return tuple(TitleArrays.__dataclass_fields__)

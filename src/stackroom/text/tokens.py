@@ -1,0 +1,63 @@
+"""Estimate of the number of tokens that an embedding model makes of a text, without its vocabulary.
+
+Subword vocabularies of English have most words of up to eight letters whole, and cut longer ones, numbers and other
+scripts into pieces. Fitted on two company manuals: the median estimate is 1.01 of the count, nine in ten are within
+.88–1.13.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import accumulate
+
+from stackroom.text.plain import SILENT
+
+WHOLE_WORD_CHARS = 8
+
+_TOKEN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]{1,64}|[^\W_]|[^\w\s]|_")
+"""A run of Latin letters and digits, or one character of another script, or a sign."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has."""
+    return sum(_tokens_of(run) for run in _TOKEN.findall(text))
+
+
+def _tokens_of(run: str) -> int:
+    size = len(run)
+    if run.isalpha():
+        return 1 if size <= WHOLE_WORD_CHARS else 1 + (size - 5) // 4
+    return 1 if size <= 2 else (size + 2) // 2
+
+
+class MeasuredText:
+    """A Markdown text whose parts can be measured quickly: the tokens of the words in any range of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._ends: list[int] = []
+        costs = []
+        for start, end in _spoken(text):
+            for match in _TOKEN.finditer(text, start, end):
+                self._ends.append(match.end())
+                costs.append(_tokens_of(match[0]))
+        self._before = [0, *accumulate(costs)]
+
+    def tokens(self, start: int, end: int) -> int:
+        """Return about how many tokens end within a range of offsets."""
+        return self._before[bisect_left(self._ends, end + 1)] - self._before[bisect_left(self._ends, start + 1)]
+
+    def reach(self, start: int, tokens: int) -> int:
+        """Return the furthest offset such that the words between the two have at most so many tokens."""
+        first = bisect_left(self._ends, start + 1)
+        last = bisect_left(self._before, self._before[first] + tokens + 1) - 1
+        return self._ends[last - 1] if last > first else start
+
+
+def _spoken(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a Markdown text that have words of it."""
+    at = 0
+    for silent in SILENT.finditer(text):
+        yield at, silent.start()
+        at = silent.end()
+    yield at, len(text)

@@ -1,0 +1,193 @@
+"""`analytics.query`: listening, bandwidth, popular and unplayed content, queries and those without results."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from stackroom.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
+from stackroom.control.accounts.names import fold_name
+from stackroom.control.database.tables import storable
+from stackroom.control.database.time_columns import utc_now
+from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import RecordId
+from stackroom.model.scope import Scope
+from stackroom.tools.admin.moments import parse_moment, require_order
+from stackroom.tools.admin.plays import PlayedRecords
+from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
+from stackroom.tools.budget import OffsetParams
+from stackroom.tools.catalogue import OpenCatalogue, ask_each, visible_catalogues
+from stackroom.tools.resources.records import address_of
+from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
+
+
+class Report(StrEnum):
+    """The kinds of query."""
+
+    LISTENING = "listening"
+    BANDWIDTH = "bandwidth"
+    POPULAR = "popular"
+    UNPLAYED = "unplayed"
+    TOP_QUERIES = "top_queries"
+    NO_RESULTS = "no_results"
+
+
+BY_RECORD = frozenset({Report.POPULAR, Report.UNPLAYED})
+BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
+
+
+class AnalyticsParams(OffsetParams, GenericParams):
+    """The arguments of `analytics.query`."""
+
+    query_type: Annotated[Report, one_of(Report)]
+    user: str | None = Field(default=None, description="Only theirs")
+    since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
+    until: str | None = Field(default=None, alias="to", description="Last day, or moment")
+    period: Period | None = Field(default=None, description="Rows by period rather than by user")
+    by: str | None = Field(default=None, description="For 'popular': kind or field to sum by; for 'unplayed': kind")
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class AnalyticsResult(RowsResult):
+    """The answer of `analytics.query`."""
+
+    query_type: str
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class Analytics:
+    """Answers `analytics.query` from the events."""
+
+    def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+        """`catalogues` returns those that are served now, for the titles of played records."""
+        self._reports = reports
+        self._catalogues = catalogues
+
+    def query(self, principal: Principal, params: AnalyticsParams) -> AnalyticsResult:
+        """Return a page of a report."""
+        self._require_user(params.user)
+        rows, total = self._rows(principal, params, _span(principal, params))
+        return AnalyticsResult(
+            query_type=params.query_type,
+            rows=rows,
+            total=total,
+            has_more=params.offset + len(rows) < total,
+        )
+
+    def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
+        if params.period is not None and params.query_type not in BY_PERIOD:
+            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
+        if params.by is not None and params.query_type not in BY_RECORD:
+            raise InputError("'by' is for popular and unplayed")
+        match params.query_type:
+            case Report.LISTENING:
+                listened, total = self._reports.listening(span, by=params.period)
+                return [_labelled(one, params.period) for one in listened], total
+            case Report.BANDWIDTH:
+                sent, total = self._reports.bandwidth(span, by=params.period)
+                return [_labelled(one, params.period) for one in sent], total
+            case Report.UNPLAYED:
+                plays = self._reports.plays(span)
+                records = self._played_records(principal)
+                return records.unplayed_rows(params.by, plays, offset=params.offset, limit=params.limit)
+            case Report.POPULAR if params.by is not None:
+                rows = self._played_records(principal).rows_by(params.by, self._reports.plays(span))
+                return rows[params.offset : params.offset + params.limit], len(rows)
+            case Report.POPULAR:
+                played, total = self._reports.popular(span)
+                return self._with_titles(principal, played), total
+            case Report.TOP_QUERIES | Report.NO_RESULTS:
+                without_results = params.query_type is Report.NO_RESULTS
+                searched, total = self._reports.searched(span, without_results=without_results)
+                return [_searched(one) for one in searched], total
+
+    def _require_user(self, name: str | None) -> None:
+        """Refuse a user who does not exist and never did anything."""
+        if name is None:
+            return
+        folded = storable(fold_name(name))
+        known = self._reports.find_user_names(folded)
+        if known != [folded]:
+            raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}")
+
+    def _played_records(self, principal: Principal) -> PlayedRecords:
+        catalogues = visible_catalogues(self._catalogues(), principal)
+        views = ask_each({one.name: one for one in catalogues}, lambda one: one.view()).found
+        return PlayedRecords(list(views.values()), Scope(visibility=principal.visibility))
+
+    def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
+        visible = visible_catalogues(self._catalogues(), principal)
+        scope = Scope(visibility=principal.visibility)
+        rows = []
+        for one in played:
+            # The catalogue of a play may be unknown: then it is the first that has the record.
+            among = [catalogue for catalogue in visible if one.catalogue in ("", catalogue.name)]
+            found = _find_titled(among, RecordId(one.id), scope)
+            catalogue, title = found or (one.catalogue, None)
+            address = address_of(catalogue, RecordId(one.id)) if catalogue else one.id
+            counts = {"plays": one.plays, "seconds": one.seconds, "listeners": one.listeners}
+            rows.append({"id": address, "title": title, **counts})
+        return rows
+
+
+def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
+    """Declare `analytics.query`."""
+    return [
+        ToolSpec(
+            name="analytics.query",
+            description="Listening, bandwidth, popular or unplayed content, top queries, queries without results.",
+            params=AnalyticsParams,
+            result=AnalyticsResult,
+            action=Action.VIEW_ANALYTICS,
+            cost=Cost.READ,
+            run=Analytics(reports, catalogues).query,
+            text=_text,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _text(result: AnalyticsResult) -> str:
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    return rows_text(result.query_type, result.total, result.rows, *more, *result.notes)
+
+
+def _span(principal: Principal, params: AnalyticsParams) -> Span:
+    now = utc_now()
+    since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
+    until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
+    require_order(since, until, names=("from", "to"))
+    return Span(
+        user=None if params.user is None else storable(fold_name(params.user)),
+        since=since,
+        until=until,
+        visibility=principal.visibility,
+        offset=params.offset,
+        limit=params.limit,
+    )
+
+
+def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:
+    """Return a row with its key: the user, or the first day of the period."""
+    values = asdict(row)
+    return {"user" if period is None else "period": values.pop("label"), **values}
+
+
+def _searched(row: Searched) -> dict[str, Any]:
+    last_at = row.last_at.isoformat(timespec="seconds")
+    return {"query": row.query, "searches": row.searches, "users": row.users, "results": row.results, "last": last_at}
+
+
+def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
+    """Return the first catalogue that has a record of this id, with the record's title."""
+    for catalogue in catalogues:
+        record = catalogue.view().find_record(record_id, scope=scope)
+        if record is not None:
+            return catalogue.name, catalogue.spec.title_of(record)
+    return None

@@ -1,0 +1,147 @@
+"""The last lines of the server's log, kept in memory, as `logs://recent` and `logs://errors`.
+
+Lines never contain search results; secrets are redacted before a line is kept.
+"""
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from stackroom.model.principal import Action, Principal
+from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
+from stackroom.tools.resources.window import parse_position
+
+PREFIX = "logs://"
+RECENT = "recent"
+ERRORS = "errors"
+KEPT_LINES = 1_000
+KEPT_ERRORS = 200
+FIELDS = "stackroom"
+"""The attribute of a log record that has its fields."""
+SAID_BY_FIELDS = "stackroom_said_by_fields"
+"""The attribute of a log record whose message says nothing that its fields do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line of the log."""
+
+    number: int
+    """Its number since the server started."""
+    at: datetime
+    level: str
+    logger: str
+    message: str
+    """Empty where the fields say all of it."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    """The type of an exception and where it was raised, without its message, which may contain anything."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the line as JSON values, none of which is said twice."""
+        said = {"logger": self.logger, "message": self.message} if self.message else {}
+        shown: dict[str, Any] = {"at": self.at.isoformat(timespec="milliseconds"), "level": self.level, **said}
+        shown |= {name: value for name, value in self.fields.items() if value is not None}
+        return {**shown, "problem": self.problem} if self.problem else shown
+
+
+class LogRing(logging.Handler):
+    """A log handler that keeps the last lines, and the last errors for longer."""
+
+    def __init__(self, *, redact: Callable[[Any], Any]) -> None:
+        """`redact` removes secrets from JSON values, and cuts long ones."""
+        super().__init__()
+        self._redact = redact
+        self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
+        self._errors: deque[LogLine] = deque(maxlen=KEPT_ERRORS)
+        self._ring_guard = threading.Lock()
+        self._count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line; a record that cannot be formatted must not raise in the code that logged it."""
+        try:
+            line = self._line(record)
+            with self._ring_guard:
+                self._count += 1
+                line = replace(line, number=self._count)
+                self._lines.append(line)
+                if record.levelno >= logging.ERROR:
+                    self._errors.append(line)
+        except Exception:
+            self.handleError(record)
+
+    def recent(self) -> list[LogLine]:
+        """Return the last lines, latest first."""
+        with self._ring_guard:
+            return list(self._lines)[::-1]
+
+    def errors(self) -> list[LogLine]:
+        """Return the last errors, latest first."""
+        with self._ring_guard:
+            return list(self._errors)[::-1]
+
+    def _line(self, record: logging.LogRecord) -> LogLine:
+        is_said = getattr(record, SAID_BY_FIELDS, False)
+        return LogLine(
+            number=0,
+            at=datetime.fromtimestamp(record.created, UTC),
+            level=record.levelname,
+            logger=record.name,
+            message="" if is_said else self._redact(record.getMessage()),
+            fields=self._redact(getattr(record, FIELDS, {})),
+            problem=_problem(record),
+        )
+
+
+def log_resources(ring: LogRing) -> list[ResourceSpec]:
+    """Declare `logs://recent` and `logs://errors`."""
+    shown: dict[str, Callable[[], Sequence[LogLine]]] = {RECENT: ring.recent, ERRORS: ring.errors}
+
+    def read(_principal: Principal, rest: str) -> ContentList | None:
+        return _paged(shown[rest]()) if rest in shown else None
+
+    entries = [
+        ResourceEntry(uri=f"{PREFIX}{name}", name=f"{name} log lines", mime_type="application/json") for name in shown
+    ]
+    return [
+        ResourceSpec(
+            prefix=PREFIX,
+            action=Action.SERVER_ADMIN,
+            entries=lambda _who: entries,
+            read=read,
+            template=PREFIX + "{lines}{?max_tokens,cursor}",
+            name="log lines",
+            description="The last log lines of this process (recent) or its last errors (errors), latest first.",
+            complete=lambda _who, variable, typed, _others: _begun(shown, typed) if variable == "lines" else [],
+        )
+    ]
+
+
+def _begun(names: Iterable[str], typed: str) -> list[str]:
+    return [name for name in names if name.startswith(typed)]
+
+
+def _paged(lines: Sequence[LogLine]) -> ContentList:
+    """Return lines as a list in pages, with their numbers as cursors, so that new lines meanwhile move nothing."""
+
+    def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
+        before = parse_position(cursor)
+        return ((str(line.number), line.plain()) for line in lines if before is None or line.number < before)
+
+    return ContentList(name="lines", total=len(lines), after=after, head={"process": os.getpid()})
+
+
+def _problem(record: logging.LogRecord) -> str:
+    if not record.exc_info or record.exc_info[0] is None:
+        return ""
+    kind, trace = record.exc_info[0].__name__, record.exc_info[2]
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+    return f"{kind}{place}"

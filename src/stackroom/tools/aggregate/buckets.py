@@ -1,0 +1,220 @@
+"""Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years and months.
+
+A bucket is an interval, so that a range filter finds exactly its records. Only buckets that have a record are listed.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import FieldSpec, FieldType, Role
+from stackroom.errors import InputError
+
+Numbers = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_VALUES = 30
+"""A number with no more different values than this has a bucket for each of them."""
+WANTED_BUCKETS = 10
+ROUND = (1, 2, 5, 10)
+USUAL = (0.025, 0.975)
+"""The quantiles between which most numbers lie."""
+SKEWED = 3
+"""Where all numbers reach so many times as far as most of them, the few that are far away are put together."""
+FINEST = 2.0**53
+"""A range that is narrower than its numbers over this cannot be told from its neighbours."""
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+class Period(StrEnum):
+    """A bucket of time."""
+
+    DECADE = "decade"
+    YEAR = "year"
+    MONTH = "month"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Buckets:
+    """Numbers in buckets: number `i` is in bucket `indexes[i]`; buckets are in ascending order."""
+
+    indexes: Integers
+    labels: Sequence[str | int | float]
+    bounds: Sequence[tuple[float, float]]
+    """The least and the greatest number of each bucket, both included."""
+
+
+Bucketing = Period | float | None
+"""A period, the width of a range, or None for the usual buckets of the field."""
+
+
+def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
+    """Return the buckets that are meant by what follows the slash in `year/decade` or `price/10`."""
+    place, text = f"'by': '{field.name}/{stated[:40]}'", stated.strip().casefold()
+    if not field.is_numeric:
+        raise InputError(f"{place}: the values of '{field.name}' are no numbers; group by '{field.name}'")
+    if text in list(Period):
+        return _period(Period(text), field, place)
+    if field.type is FieldType.DATE:
+        raise InputError(f"{place} is no period; right are {', '.join(f'{field.name}/{one}' for one in Period)}")
+    try:
+        width = float(text)
+    except ValueError:
+        width = math.nan
+    if not math.isfinite(width) or width <= 0:
+        raise InputError(f"{place}: the width of a range must be a number above 0, as in '{field.name}/10'")
+    return width
+
+
+def _period(period: Period, field: FieldSpec, place: str) -> Bucketing:
+    if field.type is FieldType.FLOAT or (field.type is FieldType.INT and period is Period.MONTH):
+        raise InputError(f"{place}: '{field.name}' is no date; right is the width of a range, as in '{field.name}/10'")
+    return period
+
+
+def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> Buckets:
+    """Put the numbers of a field, all of them known, in buckets."""
+    if field.type is FieldType.DATE:
+        return _by_calendar(numbers, bucketing if isinstance(bucketing, Period) else Period.YEAR)
+    if bucketing is Period.DECADE:
+        return _by_decade(numbers)
+    if bucketing is Period.YEAR:
+        return _each(numbers)
+    if isinstance(bucketing, float):
+        return _by_width(numbers, field, Decimal(repr(bucketing)))
+    if field.role is Role.TIME or len(np.unique(numbers)) <= MOST_VALUES:
+        return _each(numbers)
+    return _by_usual_width(numbers, field)
+
+
+def round_width(reach: float, *, is_whole: bool) -> Decimal:
+    """Return a round number by which a range of this length is cut in about ten."""
+    raw = Decimal(repr(reach)) / WANTED_BUCKETS
+    step = Decimal(1).scaleb(raw.adjusted())
+    width = next(step * one for one in ROUND if step * one >= raw)
+    return max(width, Decimal(1)) if is_whole else width
+
+
+def plain_number(number: float) -> int | float:
+    """Return a number as people write it: a whole one without a fraction."""
+    return int(number) if number.is_integer() and abs(number) <= FINEST else number
+
+
+def date_of(number: float) -> str:
+    """Return the date of a day number."""
+    return date.fromordinal(int(number)).isoformat()
+
+
+def _each(numbers: Numbers) -> Buckets:
+    values, indexes = np.unique(numbers, return_inverse=True)
+    each = values.tolist()
+    return Buckets(indexes=indexes, labels=[plain_number(one) for one in each], bounds=[(one, one) for one in each])
+
+
+def _by_decade(numbers: Numbers) -> Buckets:
+    starts, indexes = np.unique(np.floor(numbers / 10).astype(np.int64) * 10, return_inverse=True)
+    years = starts.tolist()
+    return Buckets(
+        indexes=indexes, labels=[f"{year}s" for year in years], bounds=[(float(year), year + 9.0) for year in years]
+    )
+
+
+def _by_usual_width(numbers: Numbers, field: FieldSpec) -> Buckets:
+    """Cut the range of the numbers in about ten; that of most of them where a few are far away, and these apart."""
+    low, high = (float(end) for end in np.quantile(numbers, USUAL))
+    whole, is_whole = float(np.ptp(numbers)), field.type is FieldType.INT
+    if not SKEWED * (high - low) < whole or high == low:
+        return _by_width(numbers, field, round_width(whole, is_whole=is_whole))
+    width = round_width(high - low, is_whole=is_whole)
+    first, end = _steps(np.array([low, high]), field, width).tolist()
+    begin, after = width * first, width * (end + 1)
+    # What is beyond goes to the bucket before the first one, or to that after the last one.
+    inner = np.clip(numbers, float(begin - width / 2), float(after))
+    return _with_open_ends(numbers, _by_width(inner, field, width), begin, after)
+
+
+def _with_open_ends(numbers: Numbers, buckets: Buckets, begin: Decimal, after: Decimal) -> Buckets:
+    """Return buckets of which the first has all that is below a number, and the last all from another on."""
+    labels, bounds = list(buckets.labels), list(buckets.bounds)
+    observed = _observed(numbers, buckets.indexes, len(labels))
+    if observed[0][0] < begin:
+        labels[0], bounds[0] = f"under {_written(begin)}", observed[0]
+    if observed[-1][1] >= after:
+        labels[-1], bounds[-1] = f"{_written(after)} or more", observed[-1]
+    return Buckets(indexes=buckets.indexes, labels=labels, bounds=bounds)
+
+
+def _by_width(numbers: Numbers, field: FieldSpec, width: Decimal) -> Buckets:
+    steps, indexes = np.unique(_steps(numbers, field, width), return_inverse=True)
+    lows = [width * step for step in steps.tolist()]
+    if field.type is FieldType.INT and width == int(width):
+        bounds = [(float(low), float(low + width - 1)) for low in lows]
+        labels = [_range_label(low, low + width - 1, "to") for low in lows]
+    else:
+        bounds = _observed(numbers, indexes, len(lows))
+        labels = [_range_label(low, low + width, "to under") for low in lows]
+    return Buckets(indexes=indexes, labels=labels, bounds=bounds)
+
+
+def _steps(numbers: Numbers, field: FieldSpec, width: Decimal) -> Integers:
+    """Return which multiple of the width begins the range of each number, exact at the edges as they are written."""
+    wide = float(width)
+    if float(np.abs(numbers).max(initial=0.0)) / wide > FINEST:
+        raise InputError(f"'by': '{field.name}/{width}': the ranges are too narrow for numbers of this size")
+    digits = max(0, -int(width.normalize().as_tuple().exponent))
+    steps = np.floor(numbers / wide)
+    steps += numbers >= np.round((steps + 1) * wide, digits)
+    steps -= numbers < np.round(steps * wide, digits)
+    return steps.astype(np.int64)
+
+
+def _observed(numbers: Numbers, indexes: Integers, count: int) -> list[tuple[float, float]]:
+    """Return the least and the greatest number that each bucket really has: no other number in it lies beyond."""
+    least, greatest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, indexes, numbers)
+    np.maximum.at(greatest, indexes, numbers)
+    return list(zip(least.tolist(), greatest.tolist(), strict=True))
+
+
+def _range_label(low: Decimal, high: Decimal, joint: str) -> str:
+    return _written(low) if low == high else f"{_written(low)} {joint} {_written(high)}"
+
+
+def _written(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
+    days = (numbers.astype(np.int64) - EPOCH).astype("datetime64[D]")
+    if period is Period.MONTH:
+        starts, indexes = np.unique(days.astype("datetime64[M]"), return_inverse=True)
+        return _calendar_buckets(indexes, [str(month) for month in starts], months=1)
+    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
+    if period is Period.DECADE:
+        starts, indexes = np.unique(years // 10 * 10, return_inverse=True)
+        found = _calendar_buckets(indexes, [f"{max(year, 1):04}" for year in starts.tolist()], months=120)
+        return Buckets(indexes=indexes, labels=[f"{year}s" for year in starts.tolist()], bounds=found.bounds)
+    starts, indexes = np.unique(years, return_inverse=True)
+    return _calendar_buckets(indexes, [f"{year:04}" for year in starts.tolist()], months=12)
+
+
+def _calendar_buckets(indexes: Integers, starts: Sequence[str], *, months: int) -> Buckets:
+    """Return buckets that begin with a month, or with the January of a year."""
+    bounds = []
+    for start in starts:
+        first = date.fromisoformat(f"{start}-01" if months == 1 else f"{start}-01-01")
+        bounds.append((float(first.toordinal()), float(_last_day(first, months).toordinal())))
+    return Buckets(indexes=indexes, labels=starts, bounds=bounds)
+
+
+def _last_day(first: date, months: int) -> date:
+    end = first.year * 12 + first.month - 1 + months
+    if end // 12 > date.max.year:
+        return date.max
+    return date(end // 12, end % 12 + 1, 1) - timedelta(days=1)

@@ -1,0 +1,350 @@
+"""Priced answers: an answer is cut to what the caller can pay for, and says how to get the rest.
+
+An answer has two forms, text and structured content, and a client shows its model one of them. Each form stays within
+`max_tokens`, where a token is taken as four bytes. Long texts and lists are shortened first, then results are left out
+from the end; passages are kept whole, so of them there are fewer. The cursor of a cut answer continues where it ends.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+
+from stackroom.errors import InputError
+from stackroom.tools.plain_text import json_text
+from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
+
+DEFAULT_TOKENS = 2_500
+"""The budget of a call that states neither a budget nor a number of results."""
+LEAST_TOKENS = 100
+MOST_TOKENS = 100_000
+BYTES_A_TOKEN = 4
+
+TEXT_LENGTHS = (600, 400, 240, 120)
+"""The lengths to which long texts are shortened before results are left out."""
+READABLE_LENGTH = 240
+"""The length of long texts where results are left out."""
+ITEM_CHARS = 30
+"""The characters for which a shortened list has one item."""
+LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
+"""The lengths that are tried for a single result that is too long by itself."""
+
+EVERY = "*"
+"""In a path, every field."""
+CURSOR = re.compile(r"[1-9]\d{0,6}")
+LAST_WORD = re.compile(r"\s+\S*$")
+
+GUESSES = 4
+"""How many guesses by the mean size of an item are made before bisection."""
+
+ItemT = TypeVar("ItemT", bound=BaseModel)
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How to get the items that an answer has no room for."""
+
+    hint: str
+    cursor: str | None = None
+
+
+class PricedParams(ToolParams):
+    """The arguments of a tool with a budget for its answer."""
+
+    sized_by: ClassVar[tuple[str, ...]] = ("limit",)
+    """The arguments that say how much is wanted: a call that has one gets all of it, unless it states a budget."""
+
+    max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
+        default=None,
+        alias="max_tokens",
+        ge=LEAST_TOKENS,
+        le=MOST_TOKENS,
+        description="Longest answer, in tokens of 4 bytes",
+    )
+
+    @property
+    def tokens(self) -> int | None:
+        """The budget in force; None where there is none."""
+        if self.max_tokens is not None:
+            return self.max_tokens
+        return None if self.model_fields_set.intersection(self.sized_by) else DEFAULT_TOKENS
+
+    def after(self, _count: int) -> Continuation:
+        """Return how to get the items after the first ones of this call's."""
+        return Continuation("more with a greater max_tokens")
+
+
+class OffsetParams(PricedParams):
+    """The arguments of a tool whose answer is a list with an offset."""
+
+    offset: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})] = Field(
+        default=0, ge=0, le=LARGEST, description="How many to skip"
+    )
+
+    def after(self, count: int) -> Continuation:
+        """Return the offset of the items after the first ones of this call's."""
+        return Continuation(f"the rest with offset {self.offset + count}")
+
+
+class PagedParams(PricedParams):
+    """The arguments of a tool whose answer is a list that can be continued."""
+
+    cursor: str | None = Field(default=None, description="Of the last answer, to continue it")
+
+    @property
+    def start(self) -> int:
+        """The number of items that were seen already; InputError for a cursor that is none."""
+        if self.cursor is None:
+            return 0
+        if not CURSOR.fullmatch(self.cursor):
+            raise InputError("'cursor' is not valid here; give that of the last answer, or start again without it")
+        return int(self.cursor)
+
+    def after(self, count: int) -> Continuation:
+        """Return the cursor of the items after the first ones of this call's."""
+        if not self.start + count:
+            return super().after(count)
+        cursor = str(self.start + count)
+        return Continuation(f"the rest with cursor '{cursor}'", cursor)
+
+
+class PricedResult(NotedResult):
+    """An answer that can be cut: lists of items, of which fewer or shorter ones may be shown.
+
+    It declares its lists and its long texts. An answer whose items are counted otherwise overrides `item_count`,
+    `first` and `shortened`.
+    """
+
+    paged: ClassVar[str | tuple[str, ...]] = "results"
+    """The name of the list, or of several, one after the other."""
+    unit: ClassVar[str] = ""
+    """The word for the items in notes, as in "3 of 10 books fit"."""
+    long_texts: ClassVar[tuple[str, ...]] = ()
+    """The fields of an item that may be shortened: texts, and lists whose first values say most. A dot leads into a
+    field, and `*` is every field."""
+    long_parts: ClassVar[tuple[str, ...]] = ()
+    """The same for the answer itself, beside its items."""
+    shortening: ClassVar[str] = "long texts and lists are cut"
+    """What was done where something was shortened."""
+    whole_with: ClassVar[str] = "a greater max_tokens"
+    """The way to what was shortened."""
+    has_passages: ClassVar[bool] = False
+    """Whether the long texts are passages, so that fewer whole ones are better than more that are cut."""
+
+    cursor: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda cursor: cursor is None)
+    """Continues the list; None where it ends."""
+
+    @property
+    def item_count(self) -> int:
+        """The number of items."""
+        return sum(len(getattr(self, name)) for name in self._lists)
+
+    @property
+    def _lists(self) -> tuple[str, ...]:
+        return (self.paged,) if isinstance(self.paged, str) else self.paged
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes, and how to get more where they do not say so: the end of every text."""
+        has_note = any(f"cursor '{self.cursor}'" in note for note in self.notes)
+        return [*self.notes, *([] if self.cursor is None or has_note else [f"more with cursor '{self.cursor}'"])]
+
+    def first(self, count: int) -> Self:
+        """Return the answer with its first items only."""
+        shown: dict[str, Any] = {"has_more": True} if "has_more" in type(self).model_fields else {}
+        for name in self._lists:
+            shown[name] = getattr(self, name)[:count]
+            count -= len(shown[name])
+        return self.model_copy(update=shown)
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its long texts cut to a number of characters."""
+        shorter = self
+        for place in (*(f"{name}.{text}" for name in self._lists for text in self.long_texts), *self.long_parts):
+            shorter = _shortened_at(shorter, place.split("."), chars)
+        return shorter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """Both forms of an answer."""
+
+    structured: dict[str, Any]
+    text: str
+
+    @cached_property
+    def tokens(self) -> float:
+        """The price of the longer form; that of the structured one as the longest JSON that may be sent."""
+        return max(len(json.dumps(self.structured)), len(self.text.encode())) / BYTES_A_TOKEN
+
+
+def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
+    """Return both forms of an answer, cut to the budget of the call where it has one."""
+    result = _noting_the_end(result, params)
+    whole = render(result)
+    if not isinstance(params, PricedParams) or not isinstance(result, PricedResult):
+        return whole
+    tokens = params.tokens
+    if tokens is None or whole.tokens <= tokens:
+        return whole
+    return _first_that_fits(_Cut(result=result, params=params, share=tokens / whole.tokens), tokens, render)
+
+
+def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
+    """Return an answer that says so where its cursor leads past the last item."""
+    if not isinstance(params, PagedParams) or not isinstance(result, PricedResult):
+        return result
+    if not params.start or result.item_count:
+        return result
+    note = f"there is nothing after cursor '{params.cursor}'; start again without it"
+    return result.model_copy(update={"notes": [*result.notes, note]})
+
+
+def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:
+    """Return an item with these texts and lists cut to a number of characters."""
+    return item.model_copy(update={name: _shortened(getattr(item, name), chars) for name in names})
+
+
+def shorten_value(value: Any, chars: int) -> Any:
+    """Return a value cut to a number of characters; a nested one as the beginning of its JSON."""
+    if isinstance(value, str):
+        return shorten(value, chars)
+    if isinstance(value, list):
+        return shorten_list(value, chars)
+    return shorten(json_text(value), chars) if isinstance(value, Mapping) and len(json_text(value)) > chars else value
+
+
+def _shortened_at(value: Any, place: Sequence[str], chars: int) -> Any:
+    """Return a value with what a path leads to cut to a number of characters; lists on the way are gone through."""
+    if not place:
+        return _shortened(value, chars)
+    name, rest = place[0], place[1:]
+    if isinstance(value, BaseModel):
+        names = list(value.model_extra or type(value).model_fields) if name == EVERY else [name]
+        return value.model_copy(update={one: _shortened_at(getattr(value, one), rest, chars) for one in names})
+    if isinstance(value, list | tuple):
+        return [_shortened_at(item, place, chars) for item in value]
+    if isinstance(value, Mapping):
+        return {key: shorten_value(inner, chars) if name == EVERY else inner for key, inner in value.items()}
+    return shorten_value(value, chars) if name == EVERY else value
+
+
+def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
+    """Return the first values that have about so many characters together; at least one."""
+    sizes = accumulate(map(_size, values))
+    return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(values[:1])
+
+
+def _shortened(value: Any, chars: int) -> Any:
+    if not isinstance(value, list | tuple):
+        return shorten_value(value, chars)
+    first = value[: max(1, chars // ITEM_CHARS)]
+    return [shorten(one, chars) if isinstance(one, str) else one for one in first]
+
+
+def _size(value: object) -> int:
+    """Return about how many characters a value has as JSON."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, BaseModel):
+        return sum(len(name) + 4 + _size(one) for name, one in value.__dict__.items())
+    if isinstance(value, list | tuple):
+        return 2 + sum(map(_size, value))
+    return len(str(value))
+
+
+def shorten(text: str, chars: int) -> str:
+    """Return a text cut at a blank before so many characters, with a mark where something was left out."""
+    if len(text) <= chars:
+        return text
+    whole_words = LAST_WORD.sub("", text[: chars + 1])
+    return f"{whole_words[:chars] or text[:chars]} …"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cut:
+    """An answer that is to be cut, and the share of it that fits."""
+
+    result: PricedResult
+    params: PricedParams
+    share: float
+
+    @cached_property
+    def total(self) -> int:
+        """The number of items."""
+        return self.result.item_count
+
+    @cached_property
+    def has_long_texts(self) -> bool:
+        """Whether shorter texts make the answer shorter."""
+        return not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
+
+    def at(self, count: int, chars: int | None) -> PricedResult:
+        """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
+        shown = self.result.first(count) if count < self.total else self.result
+        shorter = shown.shortened(chars) if chars else shown
+        cut = f"{self.result.shortening} to fit max_tokens; whole with {self.result.whole_with}"
+        notes = [*shorter.notes, *([cut] if shorter != shown else [])]
+        if count == self.total:
+            return shorter.model_copy(update={"notes": notes})
+        rest, unit = self.params.after(count), f" {self.result.unit}" if self.result.unit else ""
+        left_out = f"{count} of {self.total}{unit} fit max_tokens; {rest.hint}"
+        return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
+
+
+def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms:
+    """Return the best of the cut answers that fit; the shortest where none does."""
+    chars = READABLE_LENGTH if cut.has_long_texts else None
+    whole = _longest_texts(cut, tokens, render) if cut.has_long_texts else None
+    fewer = whole or _most_items(cut, chars, tokens, render)
+    if fewer is not None:
+        return fewer
+    one = min(cut.total, 1)
+    for length in LAST_LENGTHS:
+        forms = render(cut.at(one, length))
+        if forms.tokens <= tokens:
+            break
+    return forms
+
+
+def _longest_texts(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
+    """Return the answer with all items and texts as long as fits, by bisection; None where no length does."""
+    best: Forms | None = None
+    low, high = 0, len(TEXT_LENGTHS) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        forms = render(cut.at(cut.total, TEXT_LENGTHS[middle]))
+        if forms.tokens <= tokens:
+            best, high = forms, middle - 1
+        else:
+            low = middle + 1
+    return best
+
+
+def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
+    """Return the answer with as many items as fit; None where not even one does.
+
+    A few guesses by the mean size of an item usually meet it; bisection is for items of very different sizes.
+    """
+    best: Forms | None = None
+    low, high = 1, cut.total - 1
+    count, mean = int(cut.total * cut.share), tokens / cut.share / max(cut.total, 1)
+    guesses = GUESSES
+    while low <= high:
+        count = min(max(count, low), high)
+        forms = render(cut.at(count, chars))
+        if forms.tokens <= tokens:
+            best, low = forms, count + 1
+        else:
+            high = count - 1
+        guesses -= 1
+        count = count + math.floor((tokens - forms.tokens) / mean) if guesses > 0 else (low + high) // 2
+    return best

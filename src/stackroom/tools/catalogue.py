@@ -1,0 +1,206 @@
+"""An open catalogue as tools get it, a view of it at one moment, and asking several at once."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError, NotFoundError, StorageError, did_you_mean
+from stackroom.ingest.ledger import find_identified
+from stackroom.library import LEDGER_FILE
+from stackroom.maps.following import CatalogueMap
+from stackroom.model.hits import SearchPage
+from stackroom.model.principal import Principal
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import WHOLE, Scope
+from stackroom.recommend.recommender import Recommendations, Recommender, Request
+from stackroom.search.ids import example_id, find_by_id, find_by_number, page_forms
+from stackroom.search.names import NameChoice, resolve_name
+from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.settings import Settings
+from stackroom.shelf.port import Shelf, ShelfReader
+from stackroom.text.spelling import meant
+from stackroom.tools.own_kinds import OpenStorage, refuse_storage
+
+logger = logging.getLogger(__name__)
+
+AskedT = TypeVar("AskedT")
+FoundT = TypeVar("FoundT")
+
+UNREADABLE = "skipped, its storage cannot be read"
+NAMES_SHOWN = 5
+"""Of so many catalogues a note has the names; of more, how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCatalogue:
+    """A catalogue that is being served."""
+
+    name: str
+    spec: CatalogueSpec
+    shelf: Shelf
+    searcher: Searcher
+    recommender: Recommender
+    folder: Path | None = None
+    """Its folder in the library; None where it is not in one."""
+    list_sources: Callable[[], Sequence[str]] = tuple
+    """Lists the locations it was built from; may grow while it is served."""
+    list_unserved: Callable[[], Sequence[str]] = tuple
+    """Lists the catalogues of its package that could not be opened when serving began."""
+    open_storage: OpenStorage = refuse_storage
+    """Opens where what belongs to users is kept."""
+    settings: Settings | None = None
+    """The settings of the server, from which a package reads its own section; None where there is no server."""
+    map: CatalogueMap = field(default_factory=CatalogueMap)
+    """The places of its records on a map."""
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that it was built from."""
+        return tuple(Path(source) for source in self.list_sources())
+
+    def view(self) -> "CatalogueView":
+        """Return the catalogue as it is at this moment; raise StorageError where it cannot be read."""
+        return CatalogueView(catalogue=self, reader=self.shelf.reader())
+
+    def find_problem(self) -> str | None:
+        """Read one record; return why that fails, None where it does not."""
+        try:
+            reader = self.shelf.reader()
+            reader.fetch(reader.scan(scope=WHOLE, limit=1), scope=WHOLE)
+        except StorageError as error:
+            return error.message
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueView:
+    """A catalogue at one moment. A call opens one view of each catalogue it reads, so that its reads agree."""
+
+    catalogue: OpenCatalogue
+    reader: ShelfReader
+
+    @property
+    def name(self) -> str:
+        """The catalogue's name."""
+        return self.catalogue.name
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The catalogue's declaration."""
+        return self.catalogue.spec
+
+    def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
+        """Return the record of this id, where it exists and may be seen."""
+        key = self.reader.find([record_id], scope=scope).get(record_id)
+        return self.reader.fetch([key], scope=scope).get(key) if key is not None else None
+
+    def find_stated(self, stated: str, *, scope: Scope) -> Record | None:
+        """Return the record that an id means in any form that was ever shown: an id, an address, a page, a number."""
+        key = find_by_id(self.reader, stated, scope=scope, catalogue=self.name)
+        if key is None and self.catalogue.folder and (pages := page_forms(stated)):
+            holder = find_identified(self.catalogue.folder / LEDGER_FILE, pages)
+            return self.find_record(holder, scope=scope) if holder else None
+        if key is None:
+            key = find_by_number(self.reader, stated, scope=scope)
+        return None if key is None else self.reader.fetch([key], scope=scope).get(key)
+
+    def resolve(self, text: str, *, scope: Scope) -> NameChoice:
+        """Return the record that a name or an id most likely means, with the others that it could mean."""
+        return resolve_name(self.reader, self.spec, text, scope=scope, catalogue=self.name)
+
+    def describe_id(self, stated: str, *, scope: Scope) -> str:
+        """Return a sentence that says that there is no such id, and what an id looks like."""
+        example = example_id(self.reader, scope=scope)
+        looks = f"; an id looks like '{example}'" if example else ""
+        return f"'{self.name}' has no record with the id '{stated[:80]}'{looks}"
+
+    def embed(self, query: str) -> QueryVector:
+        """Return the vector of a query for this catalogue, or the reason why there is none."""
+        return self.catalogue.searcher.embed(self.reader, query)
+
+    def search(
+        self,
+        query: str,
+        *,
+        scope: Scope,
+        limit: int,
+        query_vector: QueryVector | None = None,
+        explain: bool = False,
+    ) -> SearchPage:
+        """Return the best records in scope for a query in plain words, with explanations if they are asked for."""
+        return self.catalogue.searcher.search(
+            self.reader, query, scope=scope, limit=limit, query_vector=query_vector, explain=explain
+        )
+
+    def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
+        """Return recommendations for the titles and preferences of a request."""
+        return self.catalogue.recommender.recommend(self.reader, request, scope=scope)
+
+
+class FoundRecord(NamedTuple):
+    """A record, and the view that it was read from."""
+
+    view: CatalogueView
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered(Generic[FoundT]):
+    """Answers by catalogue, and the names of the catalogues that were skipped."""
+
+    found: dict[str, FoundT]
+    skipped: list[str]
+
+
+def ask_each(
+    asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None
+) -> Gathered[FoundT]:
+    """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for all of them."""
+    run = pool.map if pool else map
+    answers = dict(zip(asked, run(lambda one: _answer_or_error(one, ask), asked.values()), strict=True))
+    errors = {name: answer for name, answer in answers.items() if isinstance(answer, StorageError)}
+    if errors and len(errors) == len(asked):
+        raise next(iter(errors.values()))
+    for name, error in errors.items():
+        logger.warning("catalogue '%s' is skipped: %s", name, error.message)
+    found = {name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)}
+    return Gathered(found=found, skipped=list(errors))
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return names for a note, the first few and how many more there are."""
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
+
+
+def unread_notes(names: Sequence[str]) -> list[str]:
+    """Return a note on the catalogues that were skipped, none where none was."""
+    return [f"{list_names(names)}: {UNREADABLE}"] if names else []
+
+
+def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:
+    try:
+        return ask(asked)
+    except StorageError as error:
+        return error
+
+
+def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:
+    """Return the catalogues that the caller may see."""
+    return [catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)]
+
+
+def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:
+    """Return the catalogue of this name, or the only visible one where no name is given."""
+    visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
+    known = list(visible)
+    name = meant(name, known) if name is not None else None
+    if name is not None and name not in visible:
+        raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
+    if name is None and len(visible) != 1:
+        raise InputError(f"'catalogue' is missing; there are {', '.join(known)}")
+    return visible[name] if name is not None else visible[known[0]]

@@ -1,0 +1,192 @@
+"""The one form of a record to show, on every surface: title, telling fields, text, page to cite, origin, picture."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role, texts_of
+from stackroom.catalogue.telling import telling_fields
+from stackroom.model.hits import Label, Why
+from stackroom.model.record import Record, RecordId
+from stackroom.text.spelling import meant
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
+from stackroom.tools.explain.why import shape_why
+from stackroom.tools.generic.shapes import RecordField, ShownRecord, Tile, TileField
+from stackroom.tools.media import CallerMedia, MediaKind
+from stackroom.tools.provenance import list_places
+from stackroom.tools.record_text import (
+    BETWEEN_FIELDS,
+    find_page,
+    has_value,
+    label_of,
+    plain_fields,
+    short_value,
+    snippet_of,
+    summary_of,
+    told_fields,
+    with_unit,
+)
+from stackroom.tools.resources.records import address_of, uri_of
+
+MEDIA_PATH = "/v1/media"
+LINE_ROLES = (Role.PEOPLE, Role.TIME)
+"""The roles whose values make the line below a title."""
+NOT_IN_TABLES = (FieldType.JSON, FieldType.URL)
+NOT_CELLS = (Role.TITLE, Role.BODY)
+MOST_COLUMNS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedRecord:
+    """A record in a result set: the view it was read from, its score, and the label of that score."""
+
+    view: CatalogueView
+    record: Record
+    score: float = 1.0
+    """The strength of the evidence that it answers; 1 in a list, of which each record has what was asked for."""
+    label: Label | None = None
+    why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordForm:
+    """The form of a call's results: whole texts or their beginnings, fields that it asks for, and tiles for pages."""
+
+    whole: bool = False
+    asked: Sequence[str] = ()
+    media: CallerMedia | None = None
+    """The files of records for tiles; None: no tiles."""
+    has_cells: bool = False
+
+
+def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[ShownRecord]:
+    """Return records as results; which file each is from is read once for each catalogue."""
+    records: dict[str, list[Record]] = {}
+    for one in ranked:
+        records.setdefault(one.view.name, []).append(one.record)
+    catalogues = {one.view.name: one.view.catalogue for one in ranked}
+    origins = {name: list_places(catalogue, records[name]) for name, catalogue in catalogues.items()}
+    return [
+        shape_record(
+            one.view.spec,
+            one.view.name,
+            one.record,
+            form,
+            ranked=one,
+            origin=origins[one.view.name].get(one.record.id),
+        )
+        for one in ranked
+    ]
+
+
+def shape_record(
+    spec: CatalogueSpec,
+    catalogue: str,
+    record: Record,
+    form: RecordForm,
+    *,
+    ranked: RankedRecord | None = None,
+    origin: str | None = None,
+) -> ShownRecord:
+    """Return a record as a result, as it is ranked where it was searched for; its catalogue need not exist yet."""
+    fields = told_fields(record, spec, asked=[meant(name, spec.fields) for name in form.asked])
+    return ShownRecord(
+        id=address_of(catalogue, record.id),
+        title=spec.title_of(record),
+        url=find_page(record, spec) or uri_of(catalogue, record.id),
+        catalogue=catalogue,
+        score=round(ranked.score, 4) if ranked else 1.0,
+        relevance=ranked.label if ranked else None,
+        fields=plain_fields(record, fields),
+        text=summary_of(record, spec, fields, whole=form.whole),
+        origin=origin,
+        why=shape_why(ranked.why) if ranked else None,
+        tile=None if form.media is None else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
+    )
+
+
+def url_of(catalogue: OpenCatalogue, record: Record) -> str:
+    """Return the record's own page, to be cited; the address of its resource where it has none."""
+    return find_page(record, catalogue.spec) or uri_of(catalogue.name, record.id)
+
+
+def shape_tile(
+    spec: CatalogueSpec, catalogue: str, record: Record, media: CallerMedia, *, has_cells: bool = False
+) -> Tile:
+    """Return a record as pages draw it."""
+    line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
+    told = [field for field in told_fields(record, spec) if field not in line]
+    return Tile(
+        kind=record.kind,
+        line=_line(record, spec, line),
+        text=snippet_of(record, spec),
+        fields=[
+            TileField(field=field.name, label=label_of(field.name), value=short_value(record.get(field.name), field))
+            for field in told
+        ],
+        image=_find_media(catalogue, record.id, media, MediaKind.COVER),
+        audio=_find_media(catalogue, record.id, media, MediaKind.AUDIO) is not None,
+        cells=_cells(record, spec) if has_cells else None,
+    )
+
+
+def _line(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec]) -> str:
+    kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
+    values = [short_value(record.get(field.name), field) for field in fields]
+    return BETWEEN_FIELDS.join(part for part in (kind, *values) if part)
+
+
+def _find_media(catalogue: str, record_id: RecordId, media: CallerMedia, kind: MediaKind) -> str | None:
+    """Return the address of a file of a record on this server; None where it has none."""
+    if media.find_file_in(catalogue, record_id, kind) is None:
+        return None
+    return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{kind}/{quote(record_id)}"
+
+
+def _cells(record: Record, spec: CatalogueSpec) -> dict[str, str]:
+    return {field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
+
+
+def table_columns(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that a table has columns for beside the title, the most telling first."""
+    shown = [field for field in spec.fields.values() if field.shown and field.type not in NOT_IN_TABLES]
+    telling = [field for field in telling_fields(spec) if field in shown]
+    rest = [field for field in shown if field not in telling and field.needs_column and field.role not in NOT_CELLS]
+    return [*telling, *rest][:MOST_COLUMNS]
+
+
+def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collection[str]) -> list[RecordField]:
+    """Return the fields of a record; those in `related` only have ids, names or pages of records shown themselves."""
+    spec, plain = catalogue.spec, plain_record(record, catalogue.spec)
+    copied = {relation.field for relation in spec.relations if relation.copies}
+    return [
+        RecordField(
+            field=field.name,
+            label=label_of(field.name),
+            type=field.type,
+            role=field.role,
+            filter=filter_of(field),
+            value=plain.get(field.name),
+            text=_text(record, field),
+            is_shown=has_value(record, field) and field.name not in related,
+            is_edited=field.is_of(record.kind) and field.type is not FieldType.JSON and field.name not in copied,
+            required=field.required,
+            choices=list(field.values),
+            description=field.description,
+        )
+        for field in spec.fields.values()
+        if field.shown
+    ]
+
+
+def _text(record: Record, field: FieldSpec) -> str:
+    value = record.get(field.name)
+    return short_value(value, field) if field.is_numeric else with_unit(", ".join(texts_of(value)), field)
+
+
+def filter_of(field: FieldSpec) -> str | None:
+    """Return how a field is filtered by: by values, by a range, or not at all."""
+    if field.filter is None:
+        return None
+    return "range" if field.filter is FilterKind.RANGE else "values"

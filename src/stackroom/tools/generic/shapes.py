@@ -1,0 +1,299 @@
+"""Arguments and results of `search`, `fetch` and `similar`."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import orjson
+from pydantic import Field, StringConstraints
+from pydantic.json_schema import SkipJsonSchema
+
+from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
+from stackroom.tools.explain.why import Explained, ExplainParams
+from stackroom.tools.provenance import FromFile
+from stackroom.tools.schema import FOR_PAGES
+from stackroom.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText, SearchText
+
+PIECE = re.compile(r"\s*\S{1,100}|\s+$")
+"""A word with the blanks before it; a long one, as of a script without blanks, in parts."""
+
+LEAST_WITH_FIELDS = 120
+"""The length of cut texts up to which an answer has no room for fields beside them."""
+MOST_NAMED = 100
+"""The most records that a call names by their ids."""
+
+PartT = TypeVar("PartT")
+ForPages = Annotated[PartT, SkipJsonSchema(), FOR_PAGES]
+"""An argument or a part of an answer for programs that draw: taken and given over REST, and in no tool list."""
+Part = Literal["tiles", "cells", "counts", "facets", "keys", "fields"]
+"""`tiles`: results with what a page draws; `cells`: with the columns of a table too; `counts`: how many are listed and
+left out; `facets`; `keys`: the ids of the whole set; `fields`: a record's fields and relations, or a catalogue's."""
+StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+
+
+def when_known(default: Any = None) -> Any:
+    """Declare a part of an answer that is left out where it was not asked for."""
+    return Field(default=default, exclude_if=lambda value: value is None)
+
+
+class DrawnParams(GenericParams):
+    """The argument of a tool whose answer can have parts for pages."""
+
+    include: ForPages[list[Part]] = Field(default_factory=list, max_length=10)
+
+
+class SearchParams(ExplainParams, PagedParams, DrawnParams):
+    """The arguments of `search`; those after `limit` are for pages.
+
+    `sort` is a field of one catalogue, with a minus before it where the greatest come first: records that answer are
+    sorted, then those that are only near. With `read_conditions` a query such as "films after 2010" is read for
+    conditions, but for the phrases in `as_words`. `facet` and `like` look for values of one field. `ids` lists these
+    records alone, in their order.
+    """
+
+    query: QueryText = Field(description="A question, topic or name")
+    catalogue: str | None = Field(default=None, description="Only this one")
+    filters: dict[str, Any] | None = Field(default=None, description="What every result has, by field")
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
+    limit: int = Field(default=10, ge=1, le=50, description="Most results")
+    sort: ForPages[str] = Field(default="", max_length=200)
+    read_conditions: ForPages[bool] = False
+    as_words: ForPages[list[SearchText]] = Field(default_factory=list, max_length=MOST_NAMED)
+    facet: ForPages[str] = Field(default="", max_length=200)
+    like: ForPages[SearchText] = ""
+    ids: ForPages[list[StatedId]] = Field(default_factory=list, max_length=MOST_NAMED)
+
+
+class FetchParams(PagedParams, DrawnParams):
+    """The arguments of `fetch`."""
+
+    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID, or a page of its source")
+
+
+class SimilarParams(PagedParams, DrawnParams):
+    """The arguments of `similar`."""
+
+    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID")
+    catalogue: str | None = Field(default=None, description="Where to look, if not in its own")
+    limit: int = Field(default=8, ge=1, le=50, description="Most results")
+
+
+class TileField(GenericResult):
+    """A field of a record with its label, in words."""
+
+    field: str
+    label: str
+    value: str
+
+
+class Tile(GenericResult):
+    """A record as pages draw it: the line below its title, a few fields, the beginning of its text, and its files."""
+
+    kind: str
+    line: str
+    text: str
+    fields: list[TileField]
+    image: str | None
+    audio: bool
+    cells: dict[str, str] | None = when_known()
+    """The columns of a table."""
+
+
+class ShownRecord(Explained, FromFile, GenericResult):
+    """One result, or a record that was named."""
+
+    id: str
+    title: str
+    url: str
+    catalogue: str
+    score: float
+    relevance: str | None
+    fields: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda fields: not fields)
+    """The few fields that tell most about the record, by name; `fetch` has all of them."""
+    text: str
+    tile: ForPages[Tile | None] = when_known()
+    signals: ForPages[dict[str, float] | None] = when_known()
+    """How much each signal of a recommendation speaks for it."""
+
+
+def shorten_found(results: Sequence[ShownRecord], chars: int) -> list[ShownRecord]:
+    """Return results with their texts cut, and without their fields where the texts are short."""
+    shorter = [shorten_texts(one, ["text"], chars) for one in results]
+    if chars > LEAST_WITH_FIELDS:
+        return shorter
+    return [one.model_copy(update={"fields": {}}) for one in shorter]
+
+
+Number = int | float | str
+"""A number, or a date."""
+
+
+class FacetValue(GenericResult):
+    """A value of a facet, how many records have it, and whether it is wanted or left out."""
+
+    value: str
+    count: int
+    chosen: bool
+    excluded: bool
+
+
+class Bar(GenericResult):
+    """A bar of a histogram, both ends included."""
+
+    first: Number
+    last: Number
+    count: int
+
+
+class Facet(GenericResult):
+    """The values of a field in a result set, or the distribution of its numbers."""
+
+    field: str
+    label: str
+    type: str
+    values: list[FacetValue] | None = when_known()
+    total: int | None = when_known()
+    min: Number | None = when_known()
+    max: Number | None = when_known()
+    low: Number | None = when_known()
+    high: Number | None = when_known()
+    bars: list[Bar] | None = when_known()
+
+
+class UnderstoodPhrase(GenericResult):
+    """Words of the query, the condition that they state in words, and its field."""
+
+    phrase: str
+    text: str
+    field: str
+
+
+class Understood(GenericResult):
+    """A query as it was read: the words to search for, all filters and exclusions, and the phrases of conditions."""
+
+    query: str
+    filters: dict[str, Any]
+    exclude: dict[str, Any]
+    phrases: list[UnderstoodPhrase]
+
+
+class LeftOut(GenericResult):
+    """How many records that the caller may see are not in a result set, and why."""
+
+    adult: int
+    """For adults only, which nobody asked for."""
+    hidden: int
+    """Of a kind that has to be asked for."""
+    filtered: int
+    """Without what the filters ask for."""
+
+
+class SearchResult(FoundResult, PricedResult, GenericResult):
+    """The answer of `search`: records in order, each with one score and its label. After `notes`: for pages."""
+
+    whole_with = "fetch"
+
+    results: list[ShownRecord]
+    total: int
+    has_more: bool
+    cursor: str | None
+    notes: list[str]
+    understood: ForPages[Understood | None] = when_known()
+    only_orders: ForPages[bool | None] = when_known()
+    """Whether the words of the query only order the records that have the filters."""
+    listed: ForPages[int | None] = when_known()
+    """How many results there are over all pages."""
+    left_out: ForPages[LeftOut | None] = when_known()
+    by_catalogue: ForPages[dict[str, int] | None] = when_known()
+    """How many records of each catalogue answer."""
+    facets: ForPages[list[Facet] | None] = when_known()
+    keys: ForPages[list[str] | None] = when_known()
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
+        return self.model_copy(update={"results": shorten_found(self.results, chars)})
+
+
+class BundledResult(SearchResult):
+    """The answer of a `search` with a budget: whole descriptions and passages, as many as fit."""
+
+    has_passages = True
+
+
+class RecordField(GenericResult):
+    """A field of a record: its value as it is and in words, and what an edit of it may be."""
+
+    field: str
+    label: str
+    type: str
+    role: str | None
+    filter: str | None
+    """How it is filtered by: `values`, `range`, or not at all."""
+    value: Any
+    text: str
+    is_shown: bool
+    """Whether it has something to show that no relation shows."""
+    is_edited: bool
+    """Whether a form to edit the record has it."""
+    required: bool
+    choices: list[str]
+    description: str
+
+
+class Relation(GenericResult):
+    """The records that a record names, or that name it, and how many there are."""
+
+    name: str
+    results: list[ShownRecord]
+    total: int
+
+
+class FetchResult(PricedResult, FromFile, GenericResult):
+    """The answer of `fetch`: a record, or the part of it that follows a cursor. After `metadata`: for pages."""
+
+    unit = "words"
+    shortening = "long metadata, which the text has too, is left out"
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+    tile: ForPages[Tile | None] = when_known()
+    fields: ForPages[list[RecordField] | None] = when_known()
+    relations: ForPages[list[Relation] | None] = when_known()
+    has_vectors: ForPages[bool | None] = when_known()
+    editable: ForPages[bool | None] = when_known()
+
+    @property
+    def item_count(self) -> int:
+        """The number of words."""
+        return len(pieces_of(self.text))
+
+    def first(self, count: int) -> Self:
+        """Return the answer with the first words of its text."""
+        return self.model_copy(update={"text": "".join(pieces_of(self.text)[:count])})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer without long metadata, which its text has too."""
+        short = [one for one in self.metadata.items() if len(orjson.dumps(one[1])) <= chars]
+        return self.model_copy(update={"metadata": dict(shorten_list(short, 2 * chars))})
+
+
+@lru_cache(maxsize=2)
+def pieces_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text, each with the blanks before it: together they are the text."""
+    return tuple(PIECE.findall(text))
+
+
+class SimilarResult(PricedResult, GenericResult):
+    """The answer of `similar`."""
+
+    whole_with = "fetch"
+
+    results: Annotated[list[ShownRecord], BARE_LIST]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
+        return self.model_copy(update={"results": shorten_found(self.results, chars)})

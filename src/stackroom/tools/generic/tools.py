@@ -1,0 +1,604 @@
+"""The generic tools: `search`, `fetch`, `similar` and `browse` over every catalogue that is served.
+
+`search` and `fetch` also fit the shape that connectors of research assistants expect: results with id, title and url;
+a record with id, title, text, url and metadata. The page asks the same tools over REST, with `include` for the parts
+that it draws; `recommend` and `map` are for pages alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from stackroom.background.threads import new_pool
+from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.model.hits import Evidence, SearchMode
+from stackroom.model.principal import Principal
+from stackroom.model.record import Record
+from stackroom.model.scope import Scope
+from stackroom.search.conditions import Label, argument_of, is_adult
+from stackroom.search.ids import page_forms
+from stackroom.text.spelling import meant
+from stackroom.tools.catalogue import (
+    CatalogueView,
+    FoundRecord,
+    Gathered,
+    OpenCatalogue,
+    ask_each,
+    list_names,
+    unread_notes,
+)
+from stackroom.tools.explain.search_path import SearchPath, usual_path
+from stackroom.tools.filters import (
+    ADULT,
+    filter_schema,
+    filters_of,
+    includes_adult,
+    parse_exclusions,
+    parse_filters,
+    require_excludable,
+)
+from stackroom.tools.generic.browse import browse_text, browse_view, cursor_of_values, has_fields, unread_catalogue
+from stackroom.tools.generic.browse_shapes import (
+    AggregateResult,
+    BrowsedCatalogue,
+    BrowsedValuesResult,
+    BrowseParams,
+    BrowseResult,
+    RankedResult,
+)
+from stackroom.tools.generic.facets import FacetedSet
+from stackroom.tools.generic.filter_facts import Facts, FilterFacts
+from stackroom.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
+from stackroom.tools.generic.listing import (
+    EVERY,
+    NOTHING_LISTED,
+    fitting_notes,
+    is_list,
+    words_conditions,
+    words_of_list,
+)
+from stackroom.tools.generic.overview import describe_catalogue
+from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
+from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_fields, shape_records, shape_tile, url_of
+from stackroom.tools.generic.related import fields_of_relations, list_related
+from stackroom.tools.generic.result_set import (
+    ResultSet,
+    add_up,
+    count_left_out,
+    further_keys,
+    list_keys,
+    list_page,
+    named_keys,
+    search_keys,
+    search_page,
+)
+from stackroom.tools.generic.shapes import (
+    BundledResult,
+    FetchParams,
+    FetchResult,
+    Relation,
+    SearchParams,
+    SearchResult,
+    SimilarParams,
+    SimilarResult,
+    Understood,
+    pieces_of,
+)
+from stackroom.tools.generic.texts import json_text, similar_text
+from stackroom.tools.generic.understood import names_only_moods, understand_query
+from stackroom.tools.maps.shown import map_operation
+from stackroom.tools.media import CallerMedia, MediaSpec
+from stackroom.tools.merge import FURTHEST, depth_for
+from stackroom.tools.provenance import find_place
+from stackroom.tools.record_text import record_text
+from stackroom.tools.resources.records import address_of, parse_address
+from stackroom.tools.scopes import Asked, Scoped, scope_each, scope_of, shown_scope
+from stackroom.tools.spec import NOTHING_ANSWERS, ToolSpec
+from stackroom.tools.spec import catalogue_tool as declare_catalogue_tool
+
+MOST_KEYS = 20_000
+ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
+
+
+class GenericTools:
+    """The tools over these catalogues; `media` are the files of their records, `own` the tools of their packages."""
+
+    def __init__(
+        self, catalogues: Sequence[OpenCatalogue], *, media: Sequence[MediaSpec] = (), own: Sequence[ToolSpec] = ()
+    ) -> None:
+        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+        self._media = tuple(media)
+        self._own = tuple(own)
+        self._pool = new_pool("catalogue", max(1, min(4, len(catalogues))))
+
+    def search(self, principal: Principal, params: SearchParams, *, label: Label = argument_of) -> SearchResult:
+        """Search one catalogue in its own order, or all of them merged by strength; or list what has the filters.
+
+        `label` returns the name of the argument that a condition came from.
+        """
+        chosen, notes = self._chosen(params)
+        views = ask_each(chosen, OpenCatalogue.view)
+        asked, understood, read_notes = _read(params, views, principal)
+        scoped = scope_each(views, _asked(asked, principal, label))
+        found = self._find(asked, scoped, principal)
+        is_bundle = params.max_tokens is not None
+        return (BundledResult if is_bundle else SearchResult)(
+            results=shape_records(found.page, self._form(asked, principal)),
+            total=found.total,
+            evidence=found.evidence,
+            has_more=found.cursor is not None,
+            cursor=found.cursor,
+            notes=[*_verdict(asked, found), *read_notes, *notes, *scoped.notes, *_search_notes(asked, scoped, found)],
+            unread=found.unread,
+            understood=understood,
+            **_parts(asked, scoped, found),
+        )
+
+    def _find(self, params: SearchParams, scoped: Scoped, principal: Principal) -> ResultSet:
+        """Return the page of the result set that is asked for."""
+        views, scopes, seen = scoped.views, scoped.scopes, Scope(visibility=principal.visibility)
+        start, limit = params.start, params.limit
+        if params.ids:
+            return named_keys(_only_view(views, "ids"), seen, params.ids).page(start, limit)
+        if is_list(params.query):
+            if params.sort:
+                _only_view(views, "sort")
+            return list_page(views, scopes, start=start, limit=limit, sort=params.sort)
+        if params.sort:
+            view = _only_view(views, "sort")
+            may_order = has_filters(params) and names_only_moods(view, seen, params.query)
+            ranked = search_keys(view, params.query, scopes[view.name], sort=params.sort, may_order=may_order)
+            return ranked.page(start, limit)
+        found = search_page(
+            views, scopes, params.query, start=start, limit=limit, explain=params.explain, pool=self._pool
+        )
+        if found.evidence is not Evidence.NONE or len(views.found) > 1 or not has_filters(params):
+            return found
+        (view,) = views.found.values()
+        if not names_only_moods(view, seen, params.query):
+            return found
+        return search_keys(view, params.query, scopes[view.name], may_order=True).page(start, limit)
+
+    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search` searches one catalogue."""
+        if is_list(params.query):
+            raise InputError("a list has no ranking to explain; give a query in words")
+        view = self._get(name).view()
+        require_excludable(params.exclude or {}, [view.spec])
+        scope, notes = scope_of(view, _asked(params, principal, argument_of))
+        return usual_path(view, params.query, scope=scope, limit=FURTHEST, page=params.limit, notes=notes)
+
+    def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
+        """Return the whole record, or what follows the cursor of its text."""
+        scope = Scope(visibility=principal.visibility)
+        view, record = self._get_record(params.id, scope)
+        catalogue, text = view.catalogue, record_text(record, view.spec)
+        return FetchResult(
+            id=address_of(catalogue.name, record.id),
+            title=catalogue.spec.title_of(record),
+            text=_text_after(text, params.start) if params.start else text,
+            url=url_of(catalogue, record),
+            metadata={} if params.start else plain_record(record, catalogue.spec),
+            origin=find_place(catalogue, record),
+            **(self._drawn(view, record, scope, principal) if params.include else {}),
+        )
+
+    def _drawn(self, view: CatalogueView, record: Record, scope: Scope, principal: Principal) -> dict[str, Any]:
+        """Return the parts of a record for pages."""
+        media, related = CallerMedia(principal, self._media), list_related(view, record, scope)
+        form = RecordForm(media=media)
+        return {
+            "tile": shape_tile(view.spec, view.name, record, media),
+            "fields": shape_fields(view.catalogue, record, related=fields_of_relations(view, related)),
+            "relations": [
+                Relation(
+                    name=some.name,
+                    results=shape_records([RankedRecord(view=view, record=other) for other in some.records], form),
+                    total=some.total,
+                )
+                for some in related
+            ],
+            "has_vectors": view.reader.model is not None,
+            "editable": view.spec.editable,
+        }
+
+    def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
+        """Return the records nearest in meaning to one, in its own catalogue or another; adult ones to an adult one."""
+        scope = Scope(visibility=principal.visibility)
+        view, record = self._get_record(params.id, scope)
+        home, own = view.catalogue, view.reader
+        target = view if params.catalogue in (None, home.name) else self._get(params.catalogue or "").view()
+        reader = target.reader
+        vectors = own.vectors(list(own.find([record.id], scope=scope).values()))
+        if reader.model is None or reader.model != own.model or not np.any(vectors):
+            raise InputError(
+                f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
+            )
+        end = min(params.start + params.limit, FURTHEST)
+        within = scope if is_adult(record, view.spec) else shown_scope(target, principal.visibility)
+        (ranking,) = reader.nearest(vectors, scope=within, limit=depth_for(params.start, params.limit) + 1)
+        records = reader.fetch(ranking.keys.tolist(), scope=scope)
+        near = [
+            RankedRecord(view=target, record=records[one.key], score=one.score)
+            for one in ranking.best
+            if one.key in records and (target is not view or records[one.key].id != record.id)
+        ]
+        return SimilarResult(
+            results=shape_records(near[params.start : end], self._form(params, principal)),
+            cursor=str(end) if len(near) > end and end < FURTHEST else None,
+        )
+
+    def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
+        """Return what suits a taste."""
+        catalogue = self._get(params.catalogue)
+        form = RecordForm(media=CallerMedia(principal, self._media) if params.include else None)
+        return recommend_by_taste(catalogue, self._own, principal, params, form)
+
+    def _form(self, params: SearchParams | SimilarParams, principal: Principal) -> RecordForm:
+        """Return what results have: beside the telling fields those that a call filters by; tiles for pages."""
+        asked = list(params.filters or ()) if isinstance(params, SearchParams) else ()
+        is_drawn = "tiles" in params.include or "cells" in params.include
+        return RecordForm(
+            whole=params.max_tokens is not None,
+            asked=asked,
+            media=CallerMedia(principal, self._media) if is_drawn else None,
+            has_cells="cells" in params.include,
+        )
+
+    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
+        """List the catalogues with their fields, the values of one field, or figures by group."""
+        params = self._of_one(params)
+        chosen, notes = self._chosen(params)
+        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
+        if params.include:
+            return self._overviews(scoped, principal)
+        browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
+        unread = [*scoped.views.skipped, *browsed.skipped]
+        has_values = any(field.values for one in browsed.found.values() for field in one.fields)
+        unlike = ["no value is like the one searched for"] if params.search and not has_values else []
+        every = [*browsed.found.values(), *(unread_catalogue(self._catalogues[name]) for name in unread)]
+        notes += [*scoped.notes, *unlike]
+        if params.field is None and not params.has_figures:
+            return BrowseResult(catalogues=every, unread=unread, notes=notes).after(params.start)
+        figures = AggregateResult if params.dimensions else RankedResult
+        shape = figures if params.has_figures else BrowsedValuesResult
+        return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
+
+    def _overviews(self, scoped: Scoped, principal: Principal) -> BrowseResult:
+        """Return every catalogue in short, for pages; one that cannot be read is only named."""
+        media, seen = CallerMedia(principal, self._media), Scope(visibility=principal.visibility)
+
+        def described(view: CatalogueView) -> BrowsedCatalogue:
+            listed = scope_of(view, list_request(principal))[0]
+            return BrowsedCatalogue(
+                name=view.name,
+                title=view.spec.title,
+                records=view.reader.count(seen),
+                fields=[],
+                overview=describe_catalogue(view, listed, media),
+            )
+
+        each = ask_each(scoped.views.found, described)
+        unread = [*scoped.views.skipped, *each.skipped]
+        return BrowseResult(catalogues=list(each.found.values()), unread=unread, notes=unread_notes(unread))
+
+    def _of_one(self, params: BrowseParams) -> BrowseParams:
+        """Return a call about fields with the only catalogue that has them; InputError where several do, or none."""
+        if params.field and params.by:
+            raise InputError("'field' lists values and 'by' groups records; give one of them")
+        named = params.named_fields
+        if not named or params.catalogue or len(self._catalogues) == 1:
+            return params
+        having = [name for name, one in self._catalogues.items() if has_fields(one.spec, [field for _, field in named])]
+        if len(having) == 1 and params.has_figures:
+            return params.model_copy(update={"catalogue": having[0]})
+        raise InputError(f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or self._catalogues)}")
+
+    def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
+        """Return the names of the catalogues that a call reads: the one it names, or all."""
+        return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
+
+    def read_by_address(self, params: FetchParams | SimilarParams) -> Iterable[str]:
+        """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
+        parsed = parse_address(params.id)
+        other = params.catalogue if isinstance(params, SimilarParams) else None
+        is_addressed = parsed is not None and not page_forms(params.id)
+        names = [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
+        return [meant(name, self._catalogues) for name in names]
+
+    def _chosen(self, params: SearchParams | BrowseParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
+        """Return the catalogues to search, the named one or all that have these filters, and notes."""
+        name, filters = params.catalogue, params.filters or {}
+        chosen = self._catalogues if name is None else self._only(name)
+        require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
+        if name is not None:
+            return chosen, []
+        problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
+        left_out = [one for one, problem in problems.items() if problem is not None]
+        if len(left_out) == len(problems):
+            having = [one for one in left_out if set(filters) <= set(filters_of(self._get(one).spec))]
+            specs = {one: self._get(one).spec for one in self._catalogues}
+            advice = problems[having[0]] if having else advice_over(filters, specs)
+            raise InputError(f"no catalogue has these filters; {advice}")
+        notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
+        return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
+
+    def _get_record(self, address: str, scope: Scope) -> FoundRecord:
+        """Return the record of `CATALOGUE/ID`, of a page, or of an id that only one catalogue has."""
+        parsed = parse_address(address)
+        if parsed is not None and not page_forms(address):
+            stated, asked = str(parsed[1]), self._only(parsed[0])
+        else:
+            stated, asked = address, self._catalogues
+        found = ask_each(asked, lambda one: _find(one.view(), stated, scope)).found.values()
+        having = [one for one in found if one is not None]
+        if len(having) == 1:
+            return having[0]
+        if len(asked) > 1 and not page_forms(address):
+            raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
+        raise _no_record(address)
+
+    def _only(self, name: str) -> dict[str, OpenCatalogue]:
+        found = self._get(name)
+        return {found.name: found}
+
+    def _get(self, name: str) -> OpenCatalogue:
+        found = self._catalogues.get(meant(name, self._catalogues))
+        if found is None:
+            known = list(self._catalogues)
+            raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
+        return found
+
+
+def generic_tools(
+    catalogues: Sequence[OpenCatalogue],
+    *,
+    media: Sequence[MediaSpec] = (),
+    own: Sequence[ToolSpec] = (),
+    is_listed: bool = True,
+) -> list[ToolSpec]:
+    """Declare the tools that serve every catalogue, and those for pages, which are in no list.
+
+    Without `is_listed` all of them are for pages alone.
+    """
+    tools = GenericTools(catalogues, media=media, own=own)
+    listed = [replace(tool, is_listed=is_listed) for tool in _listed_tools(tools, catalogues, has_media=bool(media))]
+    return [*listed, *_page_tools(tools, catalogues)]
+
+
+def _page_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    recommend = declare_catalogue_tool(
+        name="recommend",
+        description="What suits a taste: liked and disliked records, and a sentence.",
+        params=RecommendParams,
+        result=RecommendResult,
+        run=tools.recommend,
+        text=json_text,
+        cacheable=False,
+        is_listed=False,
+        count_of=lambda result: len(result.results),
+    )
+    return [recommend, map_operation(catalogues)]
+
+
+def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool) -> list[ToolSpec]:
+    names = [catalogue.name for catalogue in catalogues]
+    specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
+    filters, definitions = _filters_over(specs)
+    catalogue_tool = partial(declare_catalogue_tool, reads_more=lambda params: has_media and bool(params.include))
+    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
+    return [
+        catalogue_tool(
+            name="search",
+            description="Search one catalogue or all, by meaning and words: records, and passages of documents; "
+            "* lists all.",
+            params=SearchParams,
+            result=SearchResult,
+            reads=tools.read_by_name,
+            run=tools.search,
+            searches=tools.path,
+            text=json_text,
+            properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
+            definitions=definitions,
+            facts=lambda: _facts_of_filters(specs, {name: one.read() for name, one in facts.items()}),
+            count_of=attrgetter("total"),
+        ),
+        catalogue_tool(
+            name="fetch",
+            description="One record or passage whole, by its id in a result.",
+            params=FetchParams,
+            result=FetchResult,
+            reads=tools.read_by_address,
+            run=tools.fetch,
+            text=json_text,
+        ),
+        catalogue_tool(
+            name="similar",
+            description="Records nearest in meaning to one, in its catalogue or another.",
+            params=SimilarParams,
+            result=SimilarResult,
+            reads=tools.read_by_address,
+            run=tools.similar,
+            text=similar_text,
+            count_of=lambda result: len(result.results),
+        ),
+        catalogue_tool(
+            name="browse",
+            description="What there is: catalogues, fields, values, ranges to filter by; counts, means, sums by group.",
+            params=BrowseParams,
+            result=BrowseResult,
+            reads=tools.read_by_name,
+            run=tools.browse,
+            text=browse_text,
+        ),
+    ]
+
+
+def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of `filters` and its definitions: exact for one catalogue, in words for several."""
+    if len(specs) == 1:
+        return filter_schema(*specs.values())
+    return {"type": "object", "description": filter_guide(specs)}, {}
+
+
+def _facts_of_filters(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts]) -> dict[str, dict[str, Any]]:
+    """Return the description of `filters` with what the records of now have."""
+    if len(specs) > 1:
+        return {"filters": {"description": filter_guide(specs, facts)}}
+    ((name, spec),) = specs.items()
+    words = facts_in_words(spec, facts[name])
+    return {"filters": {"description": words}} if words else {}
+
+
+def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
+    record = view.find_stated(stated, scope=scope)
+    return FoundRecord(view, record) if record else None
+
+
+def _no_record(address: str) -> NotFoundError:
+    return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
+
+
+def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Label) -> Asked:
+    filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
+    has_words = isinstance(params, BrowseParams) or is_list(query)
+    words = words_conditions(words_of_list(query)) if has_words else []
+    return Asked(
+        query=words_of_list(query),
+        visibility=principal.visibility,
+        conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
+        label=label,
+        with_adult=lambda spec: includes_adult(filters, spec),
+    )
+
+
+def list_request(principal: Principal) -> Asked:
+    """Return the limits of a list without filters."""
+    return _asked(SearchParams(query=EVERY), principal, argument_of)
+
+
+def _read(
+    params: SearchParams, views: Gathered[CatalogueView], principal: Principal
+) -> tuple[SearchParams, Understood | None, list[str]]:
+    """Return a call with the conditions that its query states as filters, what was understood, and notes."""
+    if not params.read_conditions:
+        return params, None, []
+    view, seen = _only_view(views, "read_conditions"), Scope(visibility=principal.visibility)
+    understood, notes = understand_query(
+        view,
+        seen,
+        "" if params.query == EVERY else params.query,
+        filters=params.filters or {},
+        exclude=params.exclude or {},
+        as_words=params.as_words,
+    )
+    read = {"query": understood.query or EVERY, "filters": understood.filters, "exclude": understood.exclude}
+    return params.model_copy(update=read), understood, notes
+
+
+def has_filters(params: SearchParams) -> bool:
+    """Tell whether a call asks for some of the records only."""
+    return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT})
+
+
+def _only_view(views: Gathered[CatalogueView], argument: str) -> CatalogueView:
+    if len(views.found) != 1:
+        raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(views.found)}")
+    return next(iter(views.found.values()))
+
+
+def _parts(params: SearchParams, scoped: Scoped, found: ResultSet) -> dict[str, Any]:
+    """Return the parts of an answer for pages that are asked for."""
+    parts: dict[str, Any] = {}
+    if "counts" in params.include:
+        left_out = [count_left_out(view, scoped.scopes[name]) for name, view in scoped.views.found.items()]
+        parts = {
+            "only_orders": found.only_orders,
+            "listed": found.listed,
+            "left_out": add_up(left_out),
+            "by_catalogue": dict(found.by_catalogue),
+        }
+    if "facets" in params.include:
+        view = _only_view(scoped.views, "facets")
+        faceted = FacetedSet(
+            view=view,
+            scope=scoped.scopes[view.name],
+            query="" if is_list(params.query) or found.only_orders else params.query,
+            filters=params.filters or {},
+            exclude=params.exclude or {},
+        )
+        parts["facets"] = faceted.count_facets(only=params.facet, like=params.like)
+    if "keys" in params.include:
+        parts["keys"] = _keys(params, scoped, found)
+    return parts
+
+
+def _keys(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
+    """Return the ids of a whole result set, and after them those of all further records with evidence."""
+    view = _only_view(scoped.views, "keys")
+    scope, query = scoped.scopes[view.name], params.query
+    if is_list(query):
+        keys = list(list_keys(view, scope, sort=params.sort).keys)
+    else:
+        listed = search_keys(view, query, scope, sort=params.sort, may_order=found.only_orders)
+        is_answered = listed.evidence is not Evidence.NONE and not listed.only_orders
+        further = further_keys(view, query, scope) if is_answered else []
+        keys = list(dict.fromkeys((*listed.keys, *further)))
+    return [address_of(view.name, record_id) for record_id in view.reader.ids(keys[:MOST_KEYS])]
+
+
+def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params: BrowseParams) -> Scoped:
+    """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
+    if params.has_figures or params.has_limits:
+        return scope_each(views, _asked(params, principal, argument_of))
+    return Scoped(views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[])
+
+
+def _verdict(params: SearchParams, found: ResultSet) -> list[str]:
+    """Return a note where nothing answers, nothing is listed, or words only order."""
+    if found.only_orders:
+        return [ONLY_ORDERS.format(query=params.query, count=found.listed)]
+    if found.evidence is not Evidence.NONE:
+        return []
+    return [NOTHING_ANSWERS if found.searched else NOTHING_LISTED]
+
+
+def _search_notes(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
+    """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
+    by_words: dict[str | None, list[str]] = {}
+    partly: dict[str | None, list[str]] = {}
+    for name, page in found.searched.items():
+        if page.mode is SearchMode.FTS_ONLY:
+            by_words.setdefault(page.degraded, []).append(name)
+        if page.is_partly_embedded:
+            partly.setdefault(page.degraded, []).append(name)
+    is_cut = found.searched and params.filters and not found.only_orders
+    return [
+        *unread_notes(found.unread),
+        *(f"{list_names(names)}: searched by words alone ({reason})" for reason, names in by_words.items()),
+        *(f"{list_names(names)}: {reason}" for reason, names in partly.items()),
+        *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
+    ]
+
+
+def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
+    """Return why these filters do not fit a catalogue, None where they do."""
+    try:
+        parse_filters(filters, spec)
+    except InputError as error:
+        return error.message
+    return None
+
+
+def _text_after(text: str, start: int) -> str:
+    """Return the text after so many words; InputError where it has fewer."""
+    rest = "".join(pieces_of(text)[start:])
+    if not rest:
+        raise InputError(f"'cursor' is not valid here; this record has fewer than {start} words")
+    return rest

@@ -1,0 +1,161 @@
+"""The health of a catalogue: one check of all its parts, shown by `doctor`, `debug.inspect`, the jobs and `/health`.
+
+A catalogue that was edited by hand is healthy: it is newer than the release that it was installed from, if any.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from stackroom.errors import StorageError
+from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
+from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
+from stackroom.ingest.ledger import LEDGER_PART, check_ledger
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
+from stackroom.maps.map_file import MAP_FILE, find_map
+from stackroom.packs.installed import InstalledPack
+from stackroom.packs.verify import check_installed_pack
+from stackroom.search.calibrate import find_calibration
+from stackroom.search.searcher import about_awaited_vectors
+from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.relations import check_relations
+
+VECTORS_PART = "vectors"
+RELATIONS_PART = "relations"
+PACK_PART = "pack"
+CALIBRATION_PART = "calibration"
+GRADE_PART = "grade"
+SPEC_PART = "spec"
+MAP_PART = "map"
+
+
+class PartHealth(NamedTuple):
+    """The health of one part of a catalogue; `is_ok` is None where the check was not finished."""
+
+    part: str
+    is_ok: bool | None
+    detail: str
+
+
+def check_catalogue(
+    catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop, thorough: bool = True
+) -> Iterator[Problem]:
+    """Yield the problems of a catalogue: of its records and indexes, and of the files beside them.
+
+    A check that is not thorough compares files with their checksums, and no record with what the indexes have of it.
+    """
+    is_readable = True
+    for problem in catalogue.shelf.check(checkpoint=checkpoint, thorough=thorough):
+        is_readable = is_readable and problem.part != RECORDS_PART
+        yield problem
+    if is_readable and thorough:
+        yield from _check_vectors(catalogue)
+        yield from _check_relations(catalogue)
+    if catalogue.folder is not None:
+        checkpoint()
+        yield from _check_ledger(catalogue, catalogue.folder / LEDGER_FILE)
+        checkpoint()
+        yield from _check_pack(catalogue.folder / PACK_FOLDER, checkpoint)
+        yield from _check_spec(catalogue.folder)
+        yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
+        yield from _check_grade(catalogue.folder)
+        yield from _check_map(catalogue.folder / MAP_FILE)
+
+
+def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
+    """Yield the health of each part of a catalogue, problems first."""
+    faulty = set()
+    for problem in check_catalogue(catalogue, checkpoint=checkpoint):
+        faulty.add(problem.part)
+        yield PartHealth(problem.part, False, str(problem))
+    if RECORDS_PART not in faulty:
+        yield from (PartHealth(part, True, note) for part, note in _notes(catalogue) if part not in faulty)
+
+
+def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
+    """Yield a note on each part, to be shown where it has no problem."""
+    shelf = catalogue.shelf.describe()
+    read_only = "; read-only: its files cannot be written to" if shelf.is_read_only else ""
+    yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}{read_only}"
+    yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")
+    if (awaited := about_awaited_vectors(catalogue.shelf.reader())) is not None:
+        yield VECTORS_PART, f"{awaited}; to embed the rest, run the same stackroom add again"
+    if catalogue.spec.editable and catalogue.spec.relations:
+        yield RELATIONS_PART, "every record that another names exists"
+    if catalogue.folder is not None:
+        if (catalogue.folder / LEDGER_FILE).is_file():
+            yield LEDGER_PART, "whole"
+        if (note := _find_pack_note(catalogue.folder / PACK_FOLDER)) is not None:
+            yield PACK_PART, note
+        if not list(_check_grade(catalogue.folder)):
+            yield GRADE_PART, _grade_note(catalogue.name, catalogue.folder)
+
+
+def _find_pack_note(pack: Path) -> str | None:
+    """Return what there is to say of the release that a catalogue was installed from; None where it was not."""
+    manifest = InstalledPack(pack).find_manifest()
+    if manifest is None:
+        return None
+    return f"installed from release {manifest.version} of '{manifest.catalogue}', whole"
+
+
+def _grade_note(name: str, folder: Path) -> str:
+    grade, tuned = find_grade(folder / GRADE_FILE), find_tuned(folder / TUNED_FILE)
+    if grade is None:
+        return f"not graded yet; to grade it: stackroom eval {name}"
+    return describe_grade(grade) + (f"; tuned: {tuned.describe()}" if tuned else "")
+
+
+def _check_vectors(catalogue: OpenCatalogue) -> Iterator[Problem]:
+    model, embedder = catalogue.shelf.reader().model, catalogue.searcher.embedder
+    if model is not None and embedder is not None and model != embedder.model:
+        yield Problem(
+            part=VECTORS_PART,
+            message=f"made by {model}, but the embedder is {embedder.model}: searches use words alone",
+            advice="set the section 'embedding' of the configuration to the model of the vectors",
+        )
+
+
+def _check_relations(catalogue: OpenCatalogue) -> Iterator[Problem]:
+    for message in check_relations(catalogue.shelf.reader(), catalogue.spec):
+        advice = "edit those records, or add the missing ones"
+        yield Problem(part=RELATIONS_PART, message=message, advice=advice)
+
+
+def _check_ledger(catalogue: OpenCatalogue, path: Path) -> Iterator[Problem]:
+    if path.exists() or catalogue.list_sources():
+        yield from check_ledger(path)
+
+
+def _check_pack(pack: Path, checkpoint: Checkpoint) -> Iterator[Problem]:
+    advice = "searches do not read it; the next stackroom update fetches what is damaged"
+    for message in check_installed_pack(pack, checkpoint=checkpoint):
+        yield Problem(part=PACK_PART, message=message, advice=advice)
+
+
+def _check_spec(folder: Path) -> Iterator[Problem]:
+    if (problem := find_changed_file(folder)) is not None:
+        yield Problem.from_error(SPEC_PART, StorageError(problem))
+
+
+def _check_calibration(path: Path) -> Iterator[Problem]:
+    try:
+        find_calibration(path)
+    except StorageError as error:
+        yield Problem.from_error(CALIBRATION_PART, error)
+
+
+def _check_map(path: Path) -> Iterator[Problem]:
+    try:
+        find_map(path)
+    except StorageError as error:
+        yield Problem.from_error(MAP_PART, error)
+
+
+def _check_grade(folder: Path) -> Iterator[Problem]:
+    try:
+        find_grade(folder / GRADE_FILE)
+        find_tuned(folder / TUNED_FILE)
+    except StorageError as error:
+        yield Problem.from_error(GRADE_PART, error)

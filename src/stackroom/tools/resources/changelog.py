@@ -1,0 +1,164 @@
+"""`changelog://recent`: the changes of editable catalogues, newest first, one line each.
+
+Changes by calls of tools are listed one by one. Changes without a call, as a build or an import makes by the thousand,
+are one entry for each run of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import dropwhile, groupby
+from typing import Any
+
+from stackroom.ingest.edits.undo import is_visible, record_change
+from stackroom.model.principal import Action, Principal
+from stackroom.shelf.port import Op, PastChange
+from stackroom.tools.budget import shorten
+from stackroom.tools.catalogue import OpenCatalogue, ask_each
+from stackroom.tools.plain_text import json_text
+from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
+from stackroom.tools.resources.window import wrong_cursor
+
+SCHEME = "changelog://"
+RECENT = "recent"
+CHANGES_AT_ONCE = 500
+CHANGES_READ = 5_000
+"""At most this many changes of each catalogue are read."""
+LONGEST_VALUE = 60
+"""The most characters shown of a value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """An entry of the changelog: a change by a call, or a run of changes without a call."""
+
+    catalogue: str
+    changes: Sequence[PastChange]
+
+    @property
+    def place(self) -> tuple[datetime, int, str]:
+        """Its place among the entries of all catalogues."""
+        return self.changes[0].at, self.changes[0].change_no, self.catalogue
+
+    @property
+    def cursor(self) -> str:
+        """Its name in a cursor."""
+        return f"{self.catalogue}:{self.changes[0].change_no}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return the entry as JSON values."""
+        newest = self.changes[0]
+        by = {"at": newest.at.isoformat(timespec="seconds"), "principal": newest.author.principal}
+        shown = {"catalogue": self.catalogue, "change_no": newest.change_no, **by}
+        if len(self.changes) > 1:
+            return {**shown, **_summed(self.changes)}
+        call = {"call_id": newest.author.call_id} if newest.author.call_id else {}
+        return {**shown, **call, **_told(newest)}
+
+
+class ChangelogResource:
+    """The recent changes of editable catalogues."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = catalogues
+
+    def read(self, principal: Principal, rest: str) -> ContentList | None:
+        """Return the changes that the principal may see, newest first."""
+        if rest != RECENT:
+            return None
+        there = {one.name: one for one in self._catalogues}
+        changes = ask_each(there, lambda one: list(_iter_visible(one, principal)))
+        entries = [one for name, some in changes.found.items() for one in _iter_entries(name, some)]
+        newest_first = sorted(entries, key=lambda one: one.place, reverse=True)
+
+        def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
+            return ((one.cursor, one.plain()) for one in _following(newest_first, cursor))
+
+        older = [name for name, one in there.items() if name in changes.found and _has_older(one)]
+        head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
+        return ContentList(name="changes", total=len(entries), after=after, head=head)
+
+
+def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the recent changes as a resource; none where no catalogue is editable."""
+    editable = [one for one in catalogues if one.spec.editable]
+    if not editable:
+        return []
+    entry = ResourceEntry(uri=SCHEME + RECENT, name="recent changes", mime_type="application/json")
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.EDIT_CATALOG,
+            entries=lambda _principal: [entry],
+            read=ChangelogResource(editable).read,
+            template=SCHEME + RECENT + "{?max_tokens,cursor}",
+            name="changes",
+            description="The changes of the catalogues, newest first, in pages.",
+        )
+    ]
+
+
+def _following(entries: Sequence[_Entry], cursor: str | None) -> Sequence[_Entry]:
+    """Return the entries after the one that a cursor names."""
+    if cursor is None:
+        return entries
+    rest = list(dropwhile(lambda one: one.cursor != cursor, entries))
+    if not rest:
+        raise wrong_cursor()
+    return rest[1:]
+
+
+def _has_older(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue has more changes than are read."""
+    return catalogue.shelf.reader().change_no > CHANGES_READ
+
+
+def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[PastChange]:
+    """Yield the changes of a catalogue that the principal may see, without those of vectors alone, newest first."""
+    history, before = catalogue.shelf.history(), None
+    for _ in range(CHANGES_READ // CHANGES_AT_ONCE):
+        page = history.list_changes(limit=CHANGES_AT_ONCE, before=before)
+        yield from (one for one in page if one.before != one.after and is_visible(one, principal.visibility))
+        if len(page) < CHANGES_AT_ONCE:
+            return
+        before = page[-1].change_no
+
+
+def _iter_entries(catalogue: str, changes: Sequence[PastChange]) -> Iterator[_Entry]:
+    """Yield the changes of a catalogue as entries: those by calls one by one, others by the run."""
+    for (is_called, _), run in groupby(changes, key=lambda one: (bool(one.author.call_id), one.author.principal)):
+        if is_called:
+            yield from (_Entry(catalogue=catalogue, changes=[one]) for one in run)
+        else:
+            yield _Entry(catalogue=catalogue, changes=list(run))
+
+
+def _summed(changes: Sequence[PastChange]) -> dict[str, Any]:
+    """Return what a run of changes without a call did."""
+    kinds = Counter(record.kind for one in changes if (record := one.after or one.before))
+    return {
+        "op": "import",
+        "first_change_no": changes[-1].change_no,
+        "first_at": changes[-1].at.isoformat(timespec="seconds"),
+        **Counter(str(one.op) for one in changes),
+        "kinds": dict(kinds.most_common()),
+    }
+
+
+def _told(change: PastChange) -> dict[str, Any]:
+    """Return what a change did to its record: of an update, each field before and after."""
+    as_record = record_change(change)
+    fields = {
+        one.field: [_brief(one.before), _brief(one.after)]
+        if change.op is Op.UPDATE
+        else _brief(one.before if change.op is Op.DELETE else one.after)
+        for one in as_record.fields
+    }
+    return {"op": change.op, "kind": as_record.kind, "id": change.id, "fields": fields}
+
+
+def _brief(value: Any) -> Any:
+    """Return a value for one line: a long one as a shortened text."""
+    text = value if isinstance(value, str) else json_text(value)
+    return value if len(text) <= LONGEST_VALUE else shorten(text, LONGEST_VALUE)

@@ -1,0 +1,107 @@
+"""Resources: content that a client reads by URI. Declared like tools; knows no transport.
+
+A catalogue's records are at `stackroom://CATALOGUE/ID`. A catalogue package may add resources of its own.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stackroom.model.flag import Flag
+from stackroom.model.principal import Action, Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentPage:
+    """The part of a resource that was read: how much of it, and how to read on."""
+
+    unit: str
+    """The word for what is counted: characters, parts, or the name of a list."""
+    count: int
+    total: int
+    cursor: str | None
+    """Continues after the part; None where it is the last."""
+    first: int | None = None
+    """The number of the first of them; None where they have none."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the page as JSON values."""
+        place = {} if self.first is None else {"first": self.first, "last": self.first + self.count - 1}
+        size = {"unit": self.unit, "count": self.count, **place, "total": self.total}
+        return {**size, "has_more": self.cursor is not None, **({"cursor": self.cursor} if self.cursor else {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceContent:
+    """The content at a URI: text or bytes."""
+
+    mime_type: str
+    text: str | None = None
+    blob: bytes | None = None
+    page: ContentPage | None = None
+    """The part that this is; None where it is the whole."""
+    flags: tuple[Flag, ...] = ()
+    """The places whose text reads like an instruction; set by the gate."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the content."""
+        return len(self._content)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    @property
+    def _content(self) -> bytes:
+        return self.blob if self.blob is not None else (self.text or "").encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentList:
+    """A list at a URI, which is read in pages, as JSON."""
+
+    name: str
+    """The name of the list in the JSON."""
+    total: int
+    after: Callable[[str | None], Iterator[tuple[str, Any]]]
+    """Yields the items after a cursor, each with the cursor that continues after it; InputError for a wrong cursor."""
+    head: Mapping[str, Any] = field(default_factory=dict)
+    """Further values beside the list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceEntry:
+    """One entry in a list of resources."""
+
+    uri: str
+    name: str
+    title: str = ""
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """Resources that share a URI prefix. It cannot be declared without the action it needs."""
+
+    prefix: str
+    """The prefix of its URIs, such as `notes://`."""
+    action: Action
+    entries: Callable[[Principal], Sequence[ResourceEntry]]
+    """Lists resources for a principal; not necessarily all that can be read."""
+    read: Callable[[Principal, str], ResourceContent | ContentList | None]
+    """Returns the content at a URI without its prefix; None where there is none that the principal may see."""
+    template: str = ""
+    """An RFC 6570 template for URIs that are not listed, such as `stackroom://{catalogue}/{+id}`."""
+    name: str = ""
+    """The template's name."""
+    description: str = ""
+    """The template's description."""
+    template_mime_type: str = "application/json"
+    """The media type of what the template leads to."""
+    complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
+    """Completes a variable of the template: (principal, variable, typed text, other variables) → values."""
+    is_file: bool = False
+    """Whether programs read it as a file: it comes whole unless a read states a budget."""

@@ -1,0 +1,254 @@
+"""Reading a part of a resource: `?max_tokens=N&cursor=C` at the end of its address.
+
+A text is cut at the end of a line, a JSON object or list between its values, so that each part is JSON too. Put
+together, the parts are the whole. The first line of a cut text, and the value `stackroom:page` of cut JSON, say which
+part it is and where the rest is; a text of which the own first line looks so comes after such a line as well, so the
+first line is never mistaken.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+from urllib.parse import quote, unquote
+
+import orjson
+
+from stackroom.errors import InputError
+from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, shorten
+from stackroom.tools.plain_text import json_text
+from stackroom.tools.resources.resource import ContentList, ContentPage, ResourceContent
+
+JSON = "application/json"
+PAGE_KEY = "stackroom:page"
+MARK = "[stackroom:"
+QUERY = re.compile(r"\w+=[^&]*(?:&\w+=[^&]*)*")
+POSITION = re.compile(r"[0-9]{1,15}")
+KNOWN = ("max_tokens", "cursor")
+PIECE_CHARS = 400
+"""The length of the pieces that a long text within JSON is cut into."""
+HEAD_BYTES = 120
+"""Room for what is said about a part, besides the address of the rest."""
+ITEM_LENGTHS = (600, 240, 120, 60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadWindow:
+    """The part of a resource that a read asks for."""
+
+    address: str
+    max_tokens: int | None = None
+    cursor: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """The most bytes of the part."""
+        return (self.max_tokens or DEFAULT_TOKENS) * BYTES_A_TOKEN
+
+    @property
+    def start(self) -> int:
+        """The number of characters or values that were read already."""
+        return parse_position(self.cursor) or 0
+
+    def rest(self, cursor: str) -> str:
+        """Return the address of what follows."""
+        budget = f"max_tokens={self.max_tokens}&" if self.max_tokens else ""
+        return f"{self.address}?{budget}cursor={quote(cursor, safe=':')}"
+
+
+def split_address(uri: str) -> tuple[str, str]:
+    """Return an address without its query, and the query; a question mark in a title is no query."""
+    address, _, query = uri.partition("?")
+    return (address, query) if QUERY.fullmatch(query) else (uri, "")
+
+
+def parse_window(address: str, query: str) -> ReadWindow:
+    """Return the part that a query asks for; InputError names what is wrong in it."""
+    pairs = [part.partition("=") for part in query.split("&")] if query else []
+    values = {name: unquote(value) for name, _, value in pairs}
+    for name in values:
+        if name not in KNOWN:
+            raise InputError(f"unknown '{name[:60]}' in the address of a resource; known: {', '.join(KNOWN)}")
+    if len(values) < len(pairs):
+        raise InputError("a part of the address is given twice; give 'max_tokens' and 'cursor' once each")
+    return ReadWindow(address=address, max_tokens=_parse_tokens(values), cursor=values.get("cursor"))
+
+
+def _parse_tokens(values: dict[str, str]) -> int | None:
+    text = values.get("max_tokens")
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,9}", text) or not LEAST_TOKENS <= int(text) <= MOST_TOKENS:
+        raise InputError(
+            f"'max_tokens' must be a whole number from {LEAST_TOKENS} to {MOST_TOKENS} (given: '{text[:40]}')"
+        )
+    return int(text)
+
+
+def fit_content(content: ResourceContent | ContentList, window: ReadWindow, *, is_file: bool) -> ResourceContent:
+    """Return the part of a resource that a read asks for."""
+    if isinstance(content, ContentList):
+        return _fit_list(content, window)
+    is_asked = window.max_tokens is not None or window.cursor is not None
+    if content.text is None:
+        if is_asked:
+            raise InputError(f"'max_tokens' and 'cursor' are for texts; this is {content.mime_type}, and comes whole")
+        return content
+    if is_file and not is_asked:
+        return content
+    if window.start == 0 and len(content.text.encode()) <= window.size_bytes and not content.text.startswith(MARK):
+        return content
+    if content.mime_type == JSON:
+        return _fit_json(content.text, window)
+    return _fit_text(content, window)
+
+
+def parse_position(cursor: str | None) -> int | None:
+    """Return the position that a cursor states; InputError for one that is none."""
+    if cursor is None:
+        return None
+    if not POSITION.fullmatch(cursor):
+        raise wrong_cursor()
+    return int(cursor)
+
+
+def wrong_cursor() -> InputError:
+    """Return the error of a cursor that is not valid for a resource."""
+    return InputError("'cursor' is not valid here; give that of the last part, or start again without it")
+
+
+def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
+    """Return the lines of a text that fit, after a line that says which part of it they are."""
+    text, start = content.text or "", window.start
+    if start >= len(text) > 0:
+        raise wrong_cursor()
+    room = window.size_bytes - HEAD_BYTES - len(window.rest(str(len(text))))
+    end = start + _fitting_length(text[start:], room)
+    cursor = str(end) if end < len(text) else None
+    page = ContentPage(unit="characters", first=start + 1, count=end - start, total=len(text), cursor=cursor)
+    rest = f"; the rest: {window.rest(cursor)}" if cursor else ""
+    head = f"{MARK} characters {start + 1}–{end} of {len(text)} follow{rest}]"
+    return ResourceContent(mime_type=content.mime_type, text=f"{head}\n\n{text[start:end]}", page=page)
+
+
+def _fitting_length(text: str, room: int) -> int:
+    """Return how many characters of a text fit: whole lines, or where a line alone is too long, whole words."""
+    beginning = text.encode()[: max(room, 1)].decode(errors="ignore") or text[:1]
+    if len(beginning) == len(text):
+        return len(text)
+    for end in ("\n", " "):
+        at = beginning.rfind(end)
+        if at > len(beginning) // 2:
+            return at + 1
+    return len(beginning)
+
+
+def _fit_list(content: ContentList, window: ReadWindow) -> ResourceContent:
+    """Return the items of a list that fit, as JSON with one item on each line."""
+    room = window.size_bytes - HEAD_BYTES - len(json_text(content.head))
+    shown, cursor = _fitting_items(content.after(window.cursor), room)
+    more = {"has_more": cursor is not None, **({"cursor": cursor} if cursor else {})}
+    head = json_text({"total": content.total, **more, **content.head})
+    lines = ",\n".join(shown)
+    text = f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}"
+    page = ContentPage(unit=content.name, count=len(shown), total=content.total, cursor=cursor)
+    return ResourceContent(mime_type=JSON, text=text, page=page)
+
+
+def _fitting_items(items: Iterator[tuple[str, Any]], room: int) -> tuple[list[str], str | None]:
+    """Return the first items that fit, at least one, each as JSON, and the cursor of the rest where there is one."""
+    shown: list[str] = []
+    last = None
+    for cursor, item in items:
+        line = json_text(item) if shown else _shortened_line(item, room)
+        room -= len(line.encode()) + 2
+        if room < 0 and shown:
+            return shown, last
+        shown.append(line)
+        last = cursor
+    return shown, None
+
+
+def _shortened_line(item: Any, room: int) -> str:
+    """Return an item as JSON, with its texts cut where it is too long by itself."""
+    line = json_text(item)
+    for chars in ITEM_LENGTHS:
+        if len(line.encode()) <= room:
+            break
+        line = json_text(_shortened(item, chars))
+    return line
+
+
+def _shortened(value: Any, chars: int) -> Any:
+    if isinstance(value, str):
+        return shorten(value, chars)
+    if isinstance(value, dict):
+        return {name: _shortened(one, chars) for name, one in value.items()}
+    return [_shortened(one, chars) for one in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A smallest part of JSON: a value, an item of a list, or a piece of a long text."""
+
+    name: str
+    value: Any
+    of: Literal["value", "list", "text"] = "value"
+
+    @property
+    def size_bytes(self) -> int:
+        """The room that it takes."""
+        return len(json.dumps(self.value, ensure_ascii=False).encode()) + len(self.name) + 6
+
+
+def _fit_json(text: str, window: ReadWindow) -> ResourceContent:
+    """Return the parts of a JSON value that fit, at least one, as an object."""
+    parts, start = list(_iter_parts(orjson.loads(text))), window.start
+    if start >= len(parts) > 0:
+        raise wrong_cursor()
+    room = window.size_bytes - HEAD_BYTES - len(PAGE_KEY) - 2 * len(window.rest(str(len(parts))))
+    count = _fitting_count(parts[start:], room)
+    end = start + count
+    cursor = str(end) if end < len(parts) else None
+    page = ContentPage(unit="parts", first=start + 1, count=count, total=len(parts), cursor=cursor)
+    rest = {"rest": window.rest(page.cursor)} if page.cursor else {}
+    shown = {**_joined(parts[start:end]), PAGE_KEY: {**page.plain(), **rest}}
+    return ResourceContent(mime_type=JSON, text=json_text(shown), page=page)
+
+
+def _fitting_count(parts: Sequence[_Part], room: int) -> int:
+    for count, part in enumerate(parts):
+        room -= part.size_bytes
+        if room < 0:
+            return max(count, 1)
+    return len(parts)
+
+
+def _iter_parts(value: Any) -> Iterator[_Part]:
+    """Yield the parts of a JSON value; the items of a list that is not in an object are called `items`."""
+    for name, one in value.items() if isinstance(value, dict) else [("items", value)]:
+        if isinstance(one, list) and one:
+            yield from (_Part(name=name, value=item, of="list") for item in one)
+        elif isinstance(one, str) and len(one) > PIECE_CHARS:
+            yield from (_Part(name=name, value=piece, of="text") for piece in _iter_pieces(one))
+        else:
+            yield _Part(name=name, value=one)
+
+
+def _iter_pieces(text: str) -> Iterator[str]:
+    letters = iter(text)
+    while piece := "".join(islice(letters, PIECE_CHARS)):
+        yield piece
+
+
+def _joined(parts: Sequence[_Part]) -> dict[str, Any]:
+    """Return an object of parts: pieces of a text make a text, items make a list."""
+    shown: dict[str, Any] = {}
+    for part in parts:
+        if part.of == "list":
+            shown.setdefault(part.name, []).append(part.value)
+        else:
+            shown[part.name] = shown.get(part.name, "") + part.value if part.of == "text" else part.value
+    return shown

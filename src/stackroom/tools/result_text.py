@@ -1,0 +1,155 @@
+"""The text of an answer, made from its structured content: every value, for clients that show their model text alone.
+
+An answer is its plain values on a line, then its objects and lists. An entry of a list is a line with its name, its id
+and its short values, followed by its long ones. A shape declares with `headline` how an entry begins, as in
+`"{title} ({type}, {year})"`; otherwise it begins with its title or name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import Formatter
+from typing import Any
+
+from pydantic import BaseModel
+
+from stackroom.tools.budget import PricedResult
+from stackroom.tools.explain.why import Explained, why_lines
+from stackroom.tools.plain_text import json_text, value_text
+from stackroom.tools.spec import FoundResult, NotedResult, ToolResult
+
+NAMES = ("title", "name")
+"""The fields that an entry is called by."""
+APART = frozenset({"notes", "cursor", "why", "catalogue", "unread"})
+"""The fields that have a place of their own."""
+LONG_CHARS = 80
+"""The length from which a value has a line of its own."""
+
+
+def result_text(result: ToolResult) -> str:
+    """Return the text of an answer; it begins with saying so where nothing answers."""
+    values = _values(result)
+    plain = {name: text for name, value in values.items() if not _is_nested(value) and (text := _plain(value))}
+    short = {name: text for name, text in plain.items() if len(text) < LONG_CHARS}
+    lines = [_fields(short)] if short else []
+    lines += [f"{name}: {text}" for name, text in plain.items() if name not in short]
+    for name, value in values.items():
+        lines += _nested(name, value) if _is_nested(value) else []
+    text = "\n".join([*lines, *_remarks(result)]) or "nothing was found"
+    return result.with_evidence(text) if isinstance(result, FoundResult) else text
+
+
+def _remarks(result: ToolResult) -> Sequence[str]:
+    if isinstance(result, PricedResult):
+        return result.remarks
+    return result.notes if isinstance(result, NotedResult) else ()
+
+
+def _values(item: BaseModel) -> dict[str, Any]:
+    """Return the values of an object by the names that clients see: objects as they are, others as JSON has them."""
+    objects = {field.alias or name: getattr(item, name) for name, field in type(item).model_fields.items()}
+    dumped = item.model_dump(mode="json", by_alias=True)
+    return {
+        name: objects[name] if _has_objects(objects.get(name)) else value
+        for name, value in dumped.items()
+        if name not in APART
+    }
+
+
+def _has_objects(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(isinstance(one, BaseModel) for one in value)
+    return isinstance(value, BaseModel)
+
+
+def _is_nested(value: Any) -> bool:
+    """Tell whether a value has lines of its own: an object, or a list of objects with more than two fields."""
+    if isinstance(value, BaseModel):
+        return True
+    return isinstance(value, list) and any(isinstance(one, BaseModel) and not _is_pair(one) for one in value)
+
+
+def _nested(name: str, value: Any) -> Iterator[str]:
+    """Yield the lines of an object, of a page of a list, or of a list."""
+    if isinstance(value, list):
+        yield f"{name}:"
+        for number, entry in enumerate(value, start=1):
+            yield from _nested(f"{number}.", entry) if hasattr(entry, "items") else _entry(entry, f"{number}. ")
+    elif hasattr(value, "items"):
+        about = {key: text for key, one in _values(value).items() if not _is_nested(one) and (text := _plain(one))}
+        yield f"{name} ({_fields(about)}):"
+        for entry in value.items:
+            yield from _entry(entry, "- ")
+        for entry in getattr(value, "nearest", ()):
+            yield from _entry(entry, "- nearest: ")
+    else:
+        yield from _entry(value, f"{name}: ")
+
+
+def _entry(entry: BaseModel, mark: str) -> Iterator[str]:
+    """Yield the lines of an entry: its headline, id and short values, then each long one."""
+    values = _values(entry)
+    head = _headline(entry, values)
+    shown = {name: text for name, value in values.items() if (text := _plain(value))}
+    short = {name: text for name, text in shown.items() if len(text) < LONG_CHARS and not _is_passage(values[name])}
+    yield f"{mark}{' '.join(part for part in (head, _fields(short)) if part)}"
+    for name in [name for name in shown if name not in short]:
+        yield f"   {name}:\n{values[name]}" if _is_passage(values[name]) else f"   {name}: {shown[name]}"
+    if isinstance(entry, Explained):
+        yield from (f"   {line}" for line in why_lines(entry.why))
+
+
+def _headline(entry: BaseModel, values: dict[str, Any]) -> str:
+    """Return the beginning of an entry, and take the values that it has from the others."""
+    known = next((f"{{{name}}}" for name in NAMES if name in values), "")
+    template: str = getattr(entry, "headline", known)
+    names = [name for _, name, _, _ in Formatter().parse(template) if name]
+    texts = {name: _plain(values.pop(name, None)) or "unknown" for name in dict.fromkeys(names)}
+    head = template.format_map(texts)
+    catalogue = getattr(entry, "catalogue", None)
+    if values.get("id") in (None, ""):
+        return head
+    return f"{head} [{f'{catalogue}/' if catalogue else ''}{values.pop('id')}]".strip()
+
+
+def _is_passage(value: Any) -> bool:
+    """Tell whether a text has several lines, which are kept."""
+    return isinstance(value, str) and "\n" in value.strip()
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, BaseModel) and len(type(value).model_fields) == 2
+
+
+def _plain(value: Any) -> str:
+    """Return a value on one line; empty where there is none."""
+    if value is None or value is False or value in ("", [], {}, ()):
+        return ""
+    if isinstance(value, BaseModel):
+        return _fields({name: text for name, one in _values(value).items() if (text := _plain(one))})
+    if isinstance(value, list | tuple) and all(_is_pair(one) for one in value):
+        return _pairs([tuple(_values(one).values()) for one in value])
+    if isinstance(value, list | tuple) and any(isinstance(one, BaseModel) for one in value):
+        return "; ".join(map(_in_brackets, value))
+    if isinstance(value, Mapping):
+        return json_text(value)
+    return "true" if value is True else value_text(value)
+
+
+def _pairs(pairs: Sequence[tuple[Any, Any]]) -> str:
+    """Return pairs as `a (3), b (2)` where the second is a number, else each first once with all of its seconds."""
+    if all(isinstance(second, int | float) for _, second in pairs):
+        return ", ".join(f"{first} ({second})" for first, second in pairs)
+    if not all(isinstance(second, str) for _, second in pairs):
+        return "; ".join(f"{first} ({_plain(second)})" if _plain(second) else str(first) for first, second in pairs)
+    seconds: dict[str, list[str]] = {}
+    for first, second in pairs:
+        seconds.setdefault(first, []).append(second)
+    return "; ".join(f"{first or 'others'}: {', '.join(some)}" for first, some in seconds.items())
+
+
+def _in_brackets(item: Any) -> str:
+    first, *rest = [text for one in _values(item).values() if (text := _plain(one))] or [""]
+    return f"{first} ({', '.join(rest)})" if rest else first
+
+
+def _fields(texts: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())

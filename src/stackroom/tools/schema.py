@@ -1,0 +1,171 @@
+"""Compact JSON schemas: a model reads every byte of the tool list at each turn."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+
+DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
+NULL = {"type": "null"}
+FOR_PAGES = "for pages"
+"""The mark of a field that is for programs that draw, and in no tool list."""
+OBVIOUS = {
+    ("minimum", 0),
+    ("minimum", 1),
+    ("exclusiveMinimum", 0),
+    ("minItems", 1),
+    ("minItems", 2),
+    ("default", 0),
+    ("default", False),
+}
+"""Keywords with values that go without saying; a call that breaks one is refused in words."""
+FEW_ITEMS = 10
+"""A list of at most so many items says so in a brief schema."""
+COMMON_ARGUMENTS = ("explain", "max_tokens", "cursor")
+"""Arguments that mean the same for every tool; the server's instructions describe them once, and schemas their type."""
+PLAIN_ARGUMENTS = {"query", "limit", "offset", "catalogue"}
+"""Arguments that need no description where there are many tools; objects whose fields are declared need none either."""
+MOST_RESULTS = "Most results"
+"""The description of an argument that bounds an answer, whatever its name; its maximum says as much."""
+COMMENTS = {
+    "notes",
+    "why",
+    "degraded",
+    "hint",
+    "skipped",
+    "catalogue",
+    "confidence",
+    "evidence",
+    "cursor",
+    "nearest",
+    "origin",
+    "of",
+    "unit",
+    "group_count",
+    "ranked",
+    "overall",
+    "without",
+    "list_with",
+}
+"""Fields of answers that only comment on them; the server's instructions describe them once."""
+MOST_INNER = 6
+"""A brief schema names so many fields of a listed record, or one more; an answer shows the rest."""
+
+
+def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return an equivalent, smaller schema: definitions inlined, no titles, short unions.
+
+    `dropped` names further keywords to leave out, such as `required` of an answer.
+    """
+    small: dict[str, Any] = _compact(schema, schema.get("$defs", {}), (*DROPPED, *dropped))
+    return small
+
+
+def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -> Any:
+    if isinstance(node, list):
+        return [_compact(item, definitions, dropped) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        target = definitions[node["$ref"].rsplit("/", 1)[1]]
+        return _compact(
+            {**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions, dropped
+        )
+    small = {key: _compact(value, definitions, dropped) for key, value in node.items() if key not in dropped}
+    if "properties" in node:
+        small.pop("description", None)  # a model's docstring is for readers of the code
+        small["properties"] = {
+            name: _compact(value, definitions, dropped) for name, value in node["properties"].items()
+        }
+    return _short_union(small)
+
+
+def _short_union(node: dict[str, Any]) -> dict[str, Any]:
+    """Replace `anyOf: [X, null]` by a nullable X, or by X where null is the default and so means "left out"."""
+    options = node.get("anyOf", [])
+    real = [option for option in options if option != NULL]
+    if len(real) != 1 or not isinstance(real[0].get("type"), str):
+        return {key: value for key, value in node.items() if (key, value) != ("default", None)}
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+    if "default" in node:
+        return {**real[0], **rest}
+    values = {"enum": [*real[0]["enum"], None]} if "enum" in real[0] else {}
+    return {**real[0], **rest, **values, "type": [real[0]["type"], "null"]}
+
+
+def bare_common(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of arguments with those that every tool has at its end, and of these only the type."""
+    arguments = schema.get("properties", {})
+    own = {name: one for name, one in arguments.items() if name not in COMMON_ARGUMENTS}
+    common = {name: {"type": arguments[name]["type"]} for name in COMMON_ARGUMENTS if name in arguments}
+    return {**schema, "properties": {**own, **common}} if common else dict(schema)
+
+
+def brief_input(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of arguments without the keywords that say least."""
+    properties = {name: _brief_argument(name, one) for name, one in schema.get("properties", {}).items()}
+    return {**schema, "properties": properties}
+
+
+def _brief_argument(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    small: dict[str, Any] = _without_obvious(schema)
+    if name in PLAIN_ARGUMENTS or small.get("description") == MOST_RESULTS or "properties" in small:
+        small.pop("description", None)
+    return small
+
+
+def _without_obvious(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_obvious(item) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {key: _without_obvious(value) for key, value in node.items() if not _is_obvious(key, value)}
+
+
+def _is_obvious(key: str, value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return False
+    return (key, value) in OBVIOUS or (key == "maxItems" and value > FEW_ITEMS)
+
+
+def brief_output(result: type[BaseModel]) -> dict[str, Any]:
+    """Return a schema that names the fields of an answer in words, down to those of the records that it lists."""
+    fields = outline(result)
+    return {"type": "object", "description": fields} if fields else {"type": "object"}
+
+
+def outline(model: type[BaseModel], *, depth: int = 1, most: int | None = None) -> str:
+    """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth.
+
+    Neighbours with the same fields share them: `old, new: {id, title}`. Fields far beyond `most` are left out.
+    """
+    fields = [
+        (field.serialization_alias or field.alias or name, _inner_outline(field.annotation, depth))
+        for name, field in model.model_fields.items()
+        if not field.exclude and name not in COMMENTS and FOR_PAGES not in field.metadata
+    ]
+    is_cut = most is not None and len(fields) > most + 1
+    groups = groupby(fields[:most] if is_cut else fields, key=itemgetter(1))
+    named = [f"{', '.join(name for name, _ in some)}{inner}" for inner, some in groups]
+    return ", ".join([*named, *(["…"] if is_cut else [])])
+
+
+def _inner_outline(annotation: Any, depth: int) -> str:
+    inner = model_in(annotation)
+    if inner is None or not depth:
+        return ""
+    fields = outline(inner, depth=depth - 1, most=MOST_INNER)
+    return f": [{fields}]" if _is_list(annotation) else f": {{{fields}}}"
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as `list[Filters] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) in (list, tuple) or any(_is_list(part) for part in get_args(annotation))

@@ -1,0 +1,284 @@
+"""A tool's declaration: name, shapes, the action it needs, and the function that runs it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+
+from stackroom.errors import InputError
+from stackroom.model.hits import Evidence, Label
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.text.query import MAX_CHARS
+from stackroom.text.spelling import letters_of
+from stackroom.tools.explain.search_path import SearchPath
+from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema
+
+_Cut = AfterValidator(lambda text: text[:MAX_CHARS])
+SearchText = Annotated[str, _Cut]
+"""A search text, truncated to a bounded length."""
+QueryText = Annotated[str, StringConstraints(strip_whitespace=True), _Cut]
+"""A search text without blanks around it; a blank one finds nothing, and the answer says so."""
+
+
+BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+BARE_OBJECT = WithJsonSchema({"type": "object"})
+BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
+"""Schemas without detail, to keep the tool list small."""
+
+LAST = ("explain", "max_tokens", "cursor")
+"""The arguments that a schema lists last: those of every tool, inherited before its own."""
+LARGEST = 10**9
+"""The greatest id or offset that every database can hold."""
+
+ValueT = TypeVar("ValueT")
+
+
+class ToolParams(BaseModel):
+    """A tool's arguments; undeclared ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """Take null for an argument that may be left out as leaving it out, as clients that send every argument do."""
+        if not isinstance(given, Mapping):
+            return given
+        optional = {field.alias or name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: value for name, value in given.items() if value is not None or name not in optional}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _forgive_case(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take a choice in another case, or with other separators, for the choice that is meant."""
+        choices = _choices_in(cls.model_fields[info.field_name or ""].annotation)
+        if not choices:
+            return value
+        return [_chosen(one, choices) for one in value] if isinstance(value, list) else _chosen(value, choices)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _require_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse booleans for numbers, which pydantic would convert to 1 and 0."""
+        if not any(isinstance(one, bool) for one in (value if isinstance(value, list) else [value])):
+            return value
+        declared = cls.model_fields[info.field_name or ""].annotation
+        if _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
+            raise PydanticCustomError("number_type", "must be a number, not true or false")
+        return value
+
+
+class ToolResult(BaseModel):
+    """A tool's answer, or a part of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
+
+
+class GenericParams(ToolParams):
+    """Arguments in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class GenericResult(ToolResult):
+    """An answer in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class PartialResult(ToolResult):
+    """An answer that may leave out unreadable catalogues; such an answer is not cached."""
+
+    unread: list[str] = Field(default_factory=list, exclude=True)
+    """The catalogues that were skipped because their storage failed."""
+
+
+class NotedResult(PartialResult):
+    """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
+
+    notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda notes: not notes)
+
+
+NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."
+EvidenceName = Annotated[Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})]
+Relevance = Annotated[Label | None, WithJsonSchema({"type": ["string", "null"]})]
+
+
+class FoundResult(NotedResult):
+    """The answer of a search, with how sure it is; without evidence, its few records are only the nearest."""
+
+    evidence: EvidenceName
+
+    def with_evidence(self, text: str) -> str:
+        """Return the text of the answer, which begins with it where nothing answers."""
+        return f"{NOTHING_ANSWERS}\n{text}" if self.evidence is Evidence.NONE else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTaste:
+    """Records that somebody likes and dislikes, by title, and a sentence about what they want."""
+
+    likes: tuple[str, ...] = ()
+    dislikes: tuple[str, ...] = ()
+    preferences: str = ""
+    limit: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec:
+    """A tool. It cannot be declared without its action and its cost."""
+
+    name: str
+    description: str
+    params: type[ToolParams]
+    result: type[ToolResult]
+    action: Action
+    cost: Cost
+    """The cost of a call, unless `costs` tells it from the arguments."""
+    run: Callable[..., ToolResult]
+    """Called with the principal, the params and, if `wants_call_id`, the call's id."""
+    text: Callable[[Any], str]
+    count_of: Callable[[Any], int | None] = lambda _result: None
+    """Counts the records of a result, for the audit and analytics; None where it lists none."""
+    costs: Callable[[Mapping[str, Any]], Cost] | None = None
+    """Returns the cost of a call with these arguments, which are not validated yet: one that only looks is a read."""
+    title: str = ""
+    """The display name; empty where it is the name in words."""
+    read_only: bool = True
+    is_instant: bool = False
+    """Whether it never blocks and may run on the event loop."""
+    cacheable: bool = False
+    """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
+    reads_more: Callable[[Any], bool] = lambda _params: False
+    """Tells whether a call with these params reads more than catalogues, such as what its caller keeps; its answer is
+    not cached."""
+    reads: Callable[[Any], Iterable[str]] | None = None
+    """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
+    wants_call_id: bool = False
+    """Whether `run` gets the id of the audit entry, to record it with its changes."""
+    is_listed: bool = True
+    """Whether tool lists have it; else it is called over REST only, by pages and programs."""
+    is_brief: bool = False
+    """Whether the output schema only names the fields of an answer, to keep a long tool list small."""
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
+    searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
+    """Returns how a call with these params searches one catalogue, by its name, for records of a kind; for explanations
+    of what it finds. None where it does not search."""
+    recommends: Callable[[AskedTaste], Mapping[str, Any]] | None = None
+    """Returns the arguments that ask this tool for records like some; None where it does not recommend."""
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    """The definitions that those schemas refer to."""
+
+    facts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
+    """Returns what the records of now add to the schemas of arguments when tools are listed, as their ranges do."""
+
+    def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
+        """Return the cost of a call with these arguments."""
+        return self.costs(arguments) if self.costs else self.cost
+
+    def over(self, catalogues: Iterable[str]) -> "ToolSpec":
+        """Return the tool with these catalogues as those it reads, unless it declares `reads` itself."""
+        names = tuple(catalogues)
+        return self if self.reads else replace(self, reads=lambda _params: names)
+
+    def may_cache(self, params: Any) -> bool:
+        """Tell whether the answer of a call with these params may be kept for others."""
+        return self.cacheable and not self.reads_more(params)
+
+    @property
+    def display_name(self) -> str:
+        """The title, or the name in words: `search_films` is `Search films`."""
+        return self.title or _in_words(self.name)
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        schema = compact_schema(self.params.model_json_schema())
+        for name, more in self.properties.items():
+            schema["properties"][name] = {**_description(schema["properties"][name]), **more}
+        schema["properties"] |= {name: schema["properties"].pop(name) for name in LAST if name in schema["properties"]}
+        whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
+        return brief_input(whole) if self.is_brief else whole
+
+    @property
+    def listed_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments as it is listed, with facts about the records of now."""
+        facts = self.facts() if self.facts else {}
+        properties = self.input_schema["properties"]
+        more = {name: {**properties[name], **some} for name, some in facts.items() if name in properties}
+        return {**self.input_schema, "properties": {**properties, **more}} if more else self.input_schema
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer."""
+        return brief_output(self.result) if self.is_brief else self.full_output_schema
+
+    @cached_property
+    def full_output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer with every field, however many tools there are."""
+        return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
+
+
+catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
+"""Declares a tool that only reads catalogues; its answers are cached."""
+
+
+def one_of(choices: type[StrEnum]) -> WithJsonSchema:
+    """Return the bare schema of an argument that is one of these values."""
+    return WithJsonSchema({"type": "string", "enum": [str(choice) for choice in choices]})
+
+
+def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
+    """Return an argument that one purpose of a tool needs; raise InputError where it is missing."""
+    if value is None:
+        raise InputError(f"'{name}' is missing; '{purpose}' requires it")
+    return value
+
+
+def _choices_in(annotation: Any) -> dict[str, str]:
+    """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in lower case."""
+    if get_origin(annotation) is Literal:
+        return {letters_of(one): one for one in get_args(annotation) if isinstance(one, str)}
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return {letters_of(one): str(one) for one in annotation}
+    found: dict[str, str] = {}
+    for inner in get_args(annotation):
+        found |= _choices_in(inner)
+    return found
+
+
+def _in_words(name: str) -> str:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", name)
+    return spaced.capitalize()
+
+
+def _chosen(value: Any, choices: Mapping[str, str]) -> Any:
+    return choices.get(letters_of(value), value) if isinstance(value, str) else value
+
+
+def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
+    """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain int."""
+    inner = get_args(annotation)
+    return any(_has_type(one, wanted) for one in inner) if inner else any(annotation is one for one in wanted)
+
+
+def _description(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": schema["description"]} if "description" in schema else {}

@@ -1,0 +1,386 @@
+"""The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
+
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import Any
+
+from stackroom.api import (
+    Asked,
+    AskedTaste,
+    CatalogueView,
+    FacetCount,
+    FoundRecord,
+    Gathered,
+    InputError,
+    LayoutCatalogues,
+    Merged,
+    NameChoice,
+    OpenCatalogue,
+    Principal,
+    Recommendation,
+    Recommendations,
+    Record,
+    Request,
+    Scope,
+    SearchPath,
+    ToolSpec,
+    ask_each,
+    catalogue_tool,
+    depth_for,
+    field_values,
+    merge_facets,
+    reach_of,
+    result_text,
+    scope_each,
+    scope_of,
+    search_scopes,
+    shape_why,
+    usual_path,
+)
+from stackroom_catalogues.anime.shapes import (
+    AnimeDetails,
+    BrowseParams,
+    BrowseResult,
+    CategoryShape,
+    DetailsParams,
+    DetailsResult,
+    OtherSignalShape,
+    OtherSignalsShape,
+    RecommendedAnime,
+    RecommendParams,
+    RecommendResult,
+    SearchFilters,
+    SearchHit,
+    SearchParams,
+    SearchResult,
+    SeasonShape,
+    SignalShape,
+    TagCount,
+    TagShape,
+    TitlesShape,
+    argument_of,
+)
+
+MOST_RECOMMENDED = 20
+CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
+
+
+class AnimeTools:
+    """The four tools over every anime catalogue."""
+
+    def __init__(self, catalogues: LayoutCatalogues) -> None:
+        self._catalogues = catalogues
+
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+        """Find anime by a description."""
+        scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
+        found = search_scopes(
+            scoped.views,
+            scoped.scopes,
+            params.query,
+            limit=depth_for(params.start, params.limit),
+            explain=params.explain,
+        )
+        return SearchResult(
+            results=[self._hit(item) for item in found.page(params.start, params.limit)],
+            cursor=found.cursor_after(params.start + params.limit),
+            total_matches=found.total_matches,
+            evidence=found.evidence,
+            search_mode=found.mode.value,
+            degraded=found.degraded,
+            unread=found.unread,
+            notes=scoped.notes,
+        )
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_anime` searches one catalogue."""
+        view = self._catalogues.view(name)
+        scope, notes = scope_of(view, _asked(principal, params))
+        limit = reach_of(params, params.limit)
+        return usual_path(
+            view, params.query, scope=scope, limit=limit, page=params.limit, label=argument_of, notes=notes
+        )
+
+    def _hit(self, item: Merged) -> SearchHit:
+        record = item.hit.record
+        return SearchHit(
+            **_shape(record),
+            alternatives=list(record.get("alternatives") or ()),
+            status=record.get("status"),
+            score=round(item.hit.score, 4),
+            relevance=item.hit.label,
+            match_type=item.hit.match_type.value,
+            why=shape_why(item.hit.why),
+            catalogue=self._catalogues.label(item.view.name),
+        )
+
+    def recommend(
+        self, principal: Principal, params: RecommendParams, *, catalogue: str | None = None
+    ) -> RecommendResult:
+        """Recommend anime like those given."""
+        request = Request(
+            titles=tuple(params.titles),
+            preferences=params.preferences or "",
+            exclude=tuple(params.exclude_titles or ()),
+            limit=params.limit,
+        )
+        scope = Scope(visibility=principal.visibility)
+        views = self._catalogues.views(catalogue)
+        asked = ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
+        answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, Recommendations)}
+        if not answers:
+            raise next(refusal for refusal in asked.found.values() if isinstance(refusal, InputError))
+        items = [(item, name) for name, answer in answers.items() for item in answer.items]
+        best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
+        return RecommendResult(
+            recommendations=[
+                self._recommended(item, views.found[name], explain=params.explain)
+                for item, name in best[params.start :]
+            ],
+            taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
+            understood=_understood(answers.values()),
+            not_understood=_not_understood(answers.values()),
+            unread=[*views.skipped, *asked.skipped],
+        )
+
+    def _recommended(self, item: Recommendation, view: CatalogueView, *, explain: bool) -> RecommendedAnime:
+        recommended = _recommended(item, view, self._catalogues.label(view.name))
+        weights = view.spec.recommend
+        if not explain or weights is None:
+            return recommended
+        return recommended.model_copy(update={"why": shape_why(item.signals.why(weights))})
+
+    def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
+        """Return one anime."""
+        views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
+        if params.id is not None:
+            return self._by_id(views, params.id, scope)
+        title = params.title or ""
+        asked = ask_each(views.found, lambda view: view.resolve(title, scope=scope))
+        choices = asked.found
+        likeness = max(choice.likeness for choice in choices.values())
+        found = self._catalogues.find_one(
+            Gathered(
+                found={name: views.found[name] for name, choice in choices.items() if choice.likeness == likeness},
+                skipped=[*views.skipped, *asked.skipped],
+            ),
+            title,
+            lambda view, _title: choices[view.name].record,
+        )
+        if found is None:
+            suggestions = dict.fromkeys(one for choice in choices.values() for one in choice.suggestions)
+            return DetailsResult(anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"])
+        choice = choices[found.view.name]
+        return DetailsResult(
+            anime=self._details(found),
+            suggestions=list(choice.suggestions),
+            confidence=None if choice.is_certain else choice.sureness,
+            notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
+        )
+
+    def _by_id(self, views: Gathered[CatalogueView], stated: str, scope: Scope) -> DetailsResult:
+        """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a title."""
+        found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
+        if found is not None:
+            return DetailsResult(anime=self._details(found), suggestions=[])
+        choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
+        named = [label for one in choices for label in ([one.label] if one.label else one.suggestions)]
+        notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
+        return DetailsResult(anime=None, suggestions=list(dict.fromkeys(named)), notes=notes)
+
+    def _details(self, found: FoundRecord) -> AnimeDetails:
+        return _details(found.record, self._catalogues.label(found.view.name))
+
+    def browse(self, principal: Principal, params: BrowseParams, *, catalogue: str | None = None) -> BrowseResult:
+        """List tags by category, with how many anime have each."""
+        scope = Scope(visibility=principal.visibility)
+        views = self._catalogues.views(catalogue).found
+        facets = merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
+        known = [
+            field_values(view.reader, view.spec, "tags", visibility=principal.visibility) for view in views.values()
+        ]
+        if params.search:
+            wanted = {value for values in known for value in values.matching(params.search)}
+            facets = [facet for facet in facets if facet.value in wanted]
+        categories = [params.category] if params.category else CATEGORY_ORDER
+        shapes = [_category(category, facets) for category in categories]
+        shown = [shape for shape in shapes if shape.tags]
+        near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
+        result = BrowseResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
+        return result.between(params.start, result.item_count) if params.start else result
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the anime tools over every anime catalogue that is served."""
+    layout = LayoutCatalogues(catalogues)
+    anime = AnimeTools(layout)
+    every = [
+        catalogue_tool(
+            name="search_anime",
+            description="Search anime (series and films) by description, theme or title.",
+            params=SearchParams,
+            result=SearchResult,
+            run=anime.search,
+            searches=anime.search_path,
+            text=result_text,
+            count_of=attrgetter("total_matches"),
+        ),
+        catalogue_tool(
+            name="recommend_similar",
+            description="Recommend anime like given titles, within preferences in plain words.",
+            params=RecommendParams,
+            result=RecommendResult,
+            run=anime.recommend,
+            recommends=_asked_taste,
+            text=result_text,
+        ),
+        catalogue_tool(
+            name="get_anime_details",
+            description="All about one anime, by title or id; null if none matches.",
+            params=DetailsParams,
+            result=DetailsResult,
+            run=anime.details,
+            text=result_text,
+        ),
+        catalogue_tool(
+            name="browse_taxonomy",
+            description="Tags of anime (genres, themes …) with counts.",
+            params=BrowseParams,
+            result=BrowseResult,
+            run=anime.browse,
+            text=result_text,
+        ),
+    ]
+    return layout.declare(every)
+
+
+def _asked_taste(asked: AskedTaste) -> dict[str, Any]:
+    """Return the arguments of `recommend_similar` for a taste; a dislike is a preference there."""
+    unlike = "; ".join(f"not like {title}" for title in asked.dislikes)
+    preferences = "; ".join(part for part in (asked.preferences, unlike) if part)
+    return {
+        "titles": list(asked.likes),
+        **({"preferences": preferences} if preferences else {}),
+        "limit": min(asked.limit, MOST_RECOMMENDED),
+    }
+
+
+def _asked(principal: Principal, params: SearchParams) -> Asked:
+    filters = params.filters or SearchFilters()
+    return Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda _spec: filters.conditions(),
+        label=argument_of,
+        with_adult=lambda _spec: filters.adult is True,
+    )
+
+
+def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:
+    tags = [TagCount(value=one.value, count=one.count) for one in facets if one.category == category]
+    return CategoryShape(category=category, tags=tags)
+
+
+def _browse_notes(
+    params: BrowseParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
+) -> list[str]:
+    """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
+    elsewhere = sorted({one.category for one in facets} - {one.category for one in shown})
+    notes = []
+    if not shown:
+        like = f" like '{params.search}'" if params.search else ""
+        hint = f"; the nearest: {', '.join(near)}" if near and not facets else ""
+        notes.append(f"no tag{like}{f' in {params.category}' if params.category else ''}{hint}")
+    if elsewhere:
+        notes.append(f"there are more under {', '.join(elsewhere)}; leave out 'category' to see them")
+    return notes
+
+
+def _recommend_or_refuse(view: CatalogueView, request: Request, scope: Scope) -> Recommendations | InputError:
+    """Recommend from one catalogue; return the refusal where it has none of the titles."""
+    try:
+        return view.recommend(request, scope=scope)
+    except InputError as error:
+        return error
+
+
+def _shape(record: Record) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "title": record.get("title"),
+        "type": record.get("type"),
+        "episodes": record.get("episodes") or 0,
+        "year": record.get("year"),
+        "tags": _tags(record),
+        "synopsis": record.get("synopsis"),
+    }
+
+
+def _tags(record: Record) -> list[TagShape]:
+    return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
+
+
+def _recommended(item: Recommendation, view: CatalogueView, catalogue: str | None) -> RecommendedAnime:
+    parts, weights = item.signals, view.spec.recommend
+    return RecommendedAnime(
+        **_shape(item.record),
+        catalogue=catalogue,
+        similarity_score=round(item.score, 4),
+        signals=SignalShape(
+            semantic=round(parts.semantic, 4),
+            taxonomy=round(parts.taxonomy, 4),
+            temporal=round(parts.temporal, 4),
+            format=round(parts.format, 4),
+        ),
+        other_signals=OtherSignalsShape(
+            wish=_other_signal(parts.wish, parts.wish_weight),
+            known=_other_signal(parts.known, weights.known if weights else 0.0),
+        ),
+    )
+
+
+def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:
+    return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
+
+
+def _understood(answers: Collection[Recommendations]) -> list[str]:
+    """Return how titles and preferences were taken, with what is in doubt about a title."""
+    liked = [f"{one.asked}: {_taken(one)}" for answer in answers for one in answer.titles if one.title]
+    left_out = [f"{one.asked}: left out, {_taken(one)}" for answer in answers for one in answer.excluded if one.title]
+    wishes = [f"{one.text}: {one.meaning}" for answer in answers for one in answer.preferences.understood]
+    return list(dict.fromkeys([*liked, *left_out, *wishes]))
+
+
+def _taken(choice: NameChoice) -> str:
+    return f"the title '{choice.title}'{f', {choice.doubt}' if choice.doubt else ''}"
+
+
+def _not_understood(answers: Collection[Recommendations]) -> list[str]:
+    """Return the unknown titles and preferences of all catalogues, and their notes."""
+    every = [choice for answer in answers for choice in (*answer.titles, *answer.excluded)]
+    known = {choice.asked for choice in every if choice.title}
+    choices = [choice for choice in every if choice.asked not in known]
+    said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]
+    return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
+
+
+def _unknown(choice: NameChoice) -> str:
+    hint = f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else ""
+    return f"no title like '{choice.asked}'{hint}"
+
+
+def _details(record: Record, catalogue: str | None) -> AnimeDetails:
+    return AnimeDetails(
+        catalogue=catalogue,
+        id=record.id,
+        titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
+        type=record.get("type"),
+        episodes=record.get("episodes") or 0,
+        status=record.get("status"),
+        season=SeasonShape(year=record.get("year"), season=record.get("season")),
+        duration=record.get("duration"),
+        sources=list(record.get("sources") or ()),
+        relations=list(record.get("relations") or ()),
+        tags=_tags(record),
+        synopsis=record.get("synopsis"),
+    )

@@ -1,0 +1,146 @@
+"""Merge the passages that several collections found: without repeats, and in the order of each."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from stackroom.api import (
+    NEAREST_SHOWN,
+    CatalogueView,
+    Evidence,
+    Hit,
+    Ranked,
+    Record,
+    Scope,
+    SearchPage,
+    SearchPath,
+    Shown,
+)
+
+SPARE = 2
+"""Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
+
+MOST_SHARED = 0.5
+"""A passage of which a better one of its file has more than this share is a repeat."""
+
+ANCHOR_CHARS = 40
+"""The beginning of a passage by which an overlap is found in another."""
+
+
+REPEATS = "it repeats a passage that is shown before it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A passage that a collection found."""
+
+    source: str
+    hit: Hit
+
+    @property
+    def record(self) -> Record:
+        """The passage."""
+        return self.hit.record
+
+
+def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
+    """Merge the results of the collections, without repeats, at most `limit` of each; few where nothing answers.
+
+    A collection's own order holds: a passage stands as high as the best score at its rank or after it. Ties go by rank
+    and then by name.
+    """
+    ranked = []
+    for source, page in pages.items():
+        best_from_here = list(accumulate((hit.score for hit in reversed(page.hits)), max))[::-1]
+        for rank, hit in enumerate(page.hits):
+            ranked.append((-best_from_here[rank], rank, source, Found(source=source, hit=hit)))
+    in_order = [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
+    found = list(_at_most(limit, without_repeats(in_order)))
+    return found[:NEAREST_SHOWN] if evidence_of(pages) is Evidence.NONE else found
+
+
+def evidence_of(pages: Mapping[str, SearchPage]) -> Evidence:
+    """Return the evidence of the collection that has the strongest."""
+    return Evidence.best(page.evidence for page in pages.values())
+
+
+def _at_most(limit: int, found: Iterable[Found]) -> Iterator[Found]:
+    """Yield the first passages of each source."""
+    taken: dict[str, int] = {}
+    for one in found:
+        taken[one.source] = taken.get(one.source, 0) + 1
+        if taken[one.source] <= limit:
+            yield one
+
+
+def without_repeats(found: Iterable[Found]) -> list[Found]:
+    """Drop passages that repeat an earlier one: the same text, or one of its file that has more than half of theirs."""
+    texts: set[str] = set()
+    of_file: dict[tuple[str, str], list[str]] = {}
+    kept = []
+    for one in found:
+        text = str(one.record.get("content"))
+        words = " ".join(text.lower().split())
+        others = of_file.setdefault((one.source, str(one.record.get("path"))), [])
+        if words in texts or any(_is_mostly_shared(text, other) for other in others):
+            continue
+        texts.add(words)
+        others.append(text)
+        kept.append(one)
+    return kept
+
+
+def _is_mostly_shared(one: str, other: str) -> bool:
+    """Tell whether two parts of a text overlap by more than half of the shorter one."""
+    shared = max(_overlap(one, other), _overlap(other, one))
+    return shared > MOST_SHARED * min(len(one), len(other))
+
+
+def _overlap(before: str, after: str) -> int:
+    """Return how many characters at the beginning of a passage another one has, at its end or within it."""
+    anchor = after[:ANCHOR_CHARS]
+    at = before.find(anchor) if anchor else -1
+    while at >= 0:
+        rest = before[at : at + len(after)]
+        if after.startswith(rest):
+            return len(rest)
+        at = before.find(anchor, at + 1)
+    return 0
+
+
+def _has_vectors(page: SearchPage) -> bool:
+    return page.mode.value == "hybrid"
+
+
+def notes_of(pages: Mapping[str, SearchPage]) -> list[str]:
+    """Return a note for each collection that was searched by words alone, with the reason."""
+    by_words: dict[str, list[str]] = {}
+    for name, page in pages.items():
+        if not _has_vectors(page):
+            by_words.setdefault(page.degraded or "", []).append(name)
+    reasons = {", ".join(names): f" ({why})" if why else "" for why, names in by_words.items()}
+    return [f"{names}: searched by words alone{reason}" for names, reason in reasons.items()]
+
+
+def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: int) -> SearchPath:
+    """Return how passages of one collection are searched for, without repeats."""
+    searcher = view.catalogue.searcher
+
+    def show(ranked: Ranked) -> Shown:
+        page = ranked.page(SPARE * n_results)
+        pages = {view.name: page}
+        found = merged(pages, limit=n_results)
+        kept = {one.hit.key for one in without_repeats(Found(source=view.name, hit=hit) for hit in page.hits)}
+        repeats = {hit.key: REPEATS for hit in page.hits if hit.key not in kept}
+        return Shown(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
+
+    return SearchPath(
+        view=view,
+        query=query,
+        scope=scope,
+        rank=lambda within: searcher.rank(view.reader, query, scope=within, limit=SPARE * n_results),
+        show=show,
+        limit=n_results,
+        page=n_results,
+        searcher=searcher,
+    )

@@ -1,0 +1,484 @@
+"""The document tools, and the documents as resources. Names, defaults, limits and fields are a fixed interface.
+
+Every catalogue of documents is a collection, and its name is the source that clients name.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+
+from stackroom.api import (
+    KIND_FIELD,
+    Action,
+    AnyOf,
+    Asked,
+    CatalogueView,
+    Condition,
+    Cost,
+    Explained,
+    ExplainParams,
+    FoundResult,
+    InputError,
+    NoneOf,
+    OpenCatalogue,
+    PagedParams,
+    PricedResult,
+    Principal,
+    QueryText,
+    RecordId,
+    Relevance,
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    Scope,
+    SearchPage,
+    SearchPath,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+    ask_each,
+    catalogue_tool,
+    new_pool,
+    resolve_choices,
+    scope_of,
+    shape_why,
+    why_lines,
+)
+from stackroom_catalogues.documents.merging import SPARE, Found, evidence_of, merged, notes_of, passages_path
+from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
+
+HANDBOOK = "handbook"
+DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}
+"""Sources that a caller may name though they are not installed: they are reported as skipped."""
+
+SCHEME = "documents://"
+SEARCHES_AT_ONCE = 8
+NAMES_SHOWN = 12
+SCAN_KEYS = 4_096
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class DocumentParams(ToolParams):
+    """Arguments, with the names of the fixed interface."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class DocumentResult(ToolResult):
+    """Answers, with the names of the fixed interface."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class PingParams(DocumentParams):
+    """Arguments of `ping`: none."""
+
+
+class PingResult(DocumentResult):
+    """The answer of `ping`."""
+
+    status: str
+    message: str
+
+
+class SearchParams(ExplainParams, PagedParams, DocumentParams):
+    """Arguments of `search_documents`."""
+
+    sized_by = ("n_results",)
+
+    query: QueryText = Field(description="A question or topic")
+    sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
+    exclude_sources: list[Name] | None = Field(default=None, description="Not these")
+    n_results: int = Field(default=10, ge=1, le=20, description="Per source")
+    neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
+
+
+class HandbookParams(ExplainParams, PagedParams, DocumentParams):
+    """Arguments of `search_handbook`."""
+
+    sized_by = ("n_results",)
+
+    query: QueryText = Field(description="A question or topic")
+    section: Name | None = Field(default=None, description="A folder of it, as engineering")
+    exclude_sections: list[Name] | None = Field(default=None, description="Not these")
+    n_results: int = Field(default=10, ge=1, le=20, description="Most results")
+
+
+class PassageMetadata(DocumentResult):
+    """The place of a passage, and how well it answers (0–1)."""
+
+    file_path: str
+    source: str
+    score: float
+    relevance: Relevance
+    section: str
+    title: str
+    heading_path: str
+    first_line: int | None
+    last_line: int | None
+    id: str
+
+
+ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
+"""Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
+
+
+class FoundPassage(Explained, DocumentResult):
+    """One result."""
+
+    content: str
+    metadata: ShortlyDeclared
+    source: str
+
+
+class PassageWithNeighbours(FoundPassage):
+    """One result, with the passages around it where they were asked for."""
+
+    before: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    after: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+
+
+class PassagesResult(FoundResult, PricedResult, DocumentResult):
+    """Passages, which are kept whole where an answer is cut."""
+
+    unit = "passages"
+    has_passages = True
+    whole_with = "fetch"
+
+
+class HandbookResult(PassagesResult):
+    """The answer of `search_handbook`."""
+
+    long_texts = ("content",)
+
+    results: list[FoundPassage]
+
+
+class SearchResult(PassagesResult):
+    """The answer of `search_documents`."""
+
+    long_texts = ("content", "before", "after")
+
+    results: list[PassageWithNeighbours]
+    skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
+
+
+class DocumentTools:
+    """The tools over every collection."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._collections = {catalogue.name: catalogue for catalogue in catalogues}
+        self._pool = new_pool("collection", min(SEARCHES_AT_ONCE, len(catalogues)))
+
+    def ping(self, _principal: Principal, _params: PingParams) -> PingResult:
+        """Answer."""
+        return PingResult(status="ok", message="pong")
+
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Search collections in parallel and merge their results; skip one that cannot be searched."""
+        damaged = [name for name in self._list_unserved() if principal.visibility.sees_catalogue(name)]
+        names, notes = self._sources(params, damaged)
+        scope = _scope(PASSAGE, principal)
+        there = {name: self._collections[name] for name in names if name in self._collections}
+        views = ask_each(there, OpenCatalogue.view)
+        asked = ask_each(views.found, lambda view: _page(view, params, scope), pool=self._pool)
+        pages = {name: page for name, page in asked.found.items() if page is not None}
+        found = merged(pages, limit=params.n_results)[params.start :]
+        return SearchResult(
+            results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
+            evidence=evidence_of(pages),
+            skipped=[name for name in names if name not in pages],
+            notes=[*notes, *notes_of(pages)],
+            unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
+        )
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_documents` searches one collection."""
+        view = self._collections[name].view()
+        return passages_path(view, params.query, _scope(PASSAGE, principal), n_results=params.n_results)
+
+    def handbook_path(self, principal: Principal, params: HandbookParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_handbook` searches the handbook."""
+        view = self._collections[name].view()
+        within, notes = scope_of(view, _asked_of_handbook(principal, params))
+        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
+        path = passages_path(view, params.query, scope, n_results=params.n_results)
+        return replace(path, label=_argument_of, notes=notes)
+
+    def searched(self, params: SearchParams) -> Iterable[str]:
+        """Return the names of the collections that a search reads; none of a search that is refused."""
+        try:
+            return self._sources(params)[0]
+        except InputError:
+            return ()
+
+    def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
+        """Search the handbook, or one section of it."""
+        handbook = self._collections[HANDBOOK].view()
+        within, notes = scope_of(handbook, _asked_of_handbook(principal, params))
+        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
+        page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
+        pages = {HANDBOOK: page}
+        found = merged(pages, limit=params.n_results)[params.start :]
+        return HandbookResult(
+            results=[FoundPassage(**_shape(one)) for one in found],
+            evidence=evidence_of(pages),
+            notes=[*notes, *notes_of(pages)],
+        )
+
+    def entries(self, principal: Principal) -> list[ResourceEntry]:
+        """List every document of every collection."""
+        scope = _scope(DOCUMENT, principal)
+        paths = ask_each(self._collections, lambda collection: _ids(collection, scope))
+        return [
+            ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
+            for name, some in paths.found.items()
+            for path in some
+        ]
+
+    def read(self, principal: Principal, address: str) -> ResourceContent | None:
+        """Return the whole text of a document."""
+        name, _, path = address.partition("/")
+        if name not in self._collections:
+            return None
+        document = (
+            self._collections[name].view().find_record(RecordId(unquote(path)), scope=_scope(DOCUMENT, principal))
+        )
+        if document is None or document.kind != DOCUMENT:
+            return None
+        return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
+
+    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete the name of a collection, or a path in it by its beginning or a part of it."""
+        if variable == "collection":
+            return [name for name in self._collections if name.startswith(typed)]
+        collection = self._collections.get(others.get("collection", ""))
+        if collection is None:
+            return []
+        paths = [path for path in _ids(collection, _scope(DOCUMENT, principal)) if typed.lower() in path.lower()]
+        return sorted(paths, key=lambda path: (not path.lower().startswith(typed.lower()), path))
+
+    def _list_unserved(self) -> Sequence[str]:
+        """Return the collections that could not be opened."""
+        return next(iter(self._collections.values())).list_unserved()
+
+    def _sources(self, params: SearchParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+        """Return the names of the collections that are meant, all by default, and notes."""
+        there = (*self._collections, *damaged)
+        chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
+        excluded, more = _resolve_sources(params.exclude_sources or (), there, label="exclude_sources")
+        return [name for name in chosen if name not in excluded], [*notes, *more]
+
+
+def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
+    """Return the sources meant, and notes; a declared one that is not there is taken by its exact name alone."""
+    declared = {name for name in asked if name in DECLARED_SOURCES}
+    resolved = {
+        name: ([name], []) if name in declared else resolve_choices([name], there, label=label) for name in asked
+    }
+    names = dict.fromkeys(one for some, _ in resolved.values() for one in some)
+    return list(names), [note for _, notes in resolved.values() for note in notes]
+
+
+def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
+    before, after = _around(found, view, scope, count) if count else ([], [])
+    return PassageWithNeighbours(**_shape(found), before=before, after=after)
+
+
+def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+    """Return the passages before and after one, in the order of the file; none of a passage without a position."""
+    if not found.record.get("position"):
+        return [], []
+    own, path = int(found.record.get("position")), str(found.record.get("document"))
+    positions = [place for place in range(own - count, own + count + 1) if place != own]
+    keys = view.reader.find([passage_id(path, place) for place in positions], scope=scope)
+    records = view.reader.fetch(list(keys.values()), scope=scope)
+    texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
+    there = sorted(texts)
+    return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+
+
+def _page(view: CatalogueView, params: SearchParams, scope: Scope) -> SearchPage | None:
+    """Search one collection; None where it is empty."""
+    if not view.reader.count(scope):
+        return None
+    return view.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
+
+
+def _scope(kind: str, principal: Principal) -> Scope:
+    return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
+
+
+def _asked_of_handbook(principal: Principal, params: HandbookParams) -> Asked:
+    return Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda _spec: _sections(params),
+        label=_argument_of,
+    )
+
+
+def _argument_of(condition: Condition) -> str:
+    """Return the argument of `search_handbook` that a condition came from."""
+    return "exclude_sections" if isinstance(condition, NoneOf) else "section"
+
+
+def _sections(params: HandbookParams) -> list[Condition]:
+    wanted = [AnyOf("section", (params.section,))] if params.section else []
+    unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
+    return [*wanted, *unwanted]
+
+
+def _shape(found: Found) -> dict[str, Any]:
+    record = found.record
+    metadata = PassageMetadata(
+        file_path=record.get("path"),
+        source=found.source,
+        score=round(found.hit.score, 4),
+        relevance=found.hit.label,
+        section=record.get("section") or "",
+        title=record.get("title"),
+        heading_path=" > ".join(record.get("headings") or ()),
+        first_line=record.get("first_line"),
+        last_line=record.get("last_line"),
+        id=record.id,
+    )
+    return {
+        "content": record.get("content"),
+        "metadata": metadata,
+        "source": found.source,
+        "why": shape_why(found.hit.why),
+    }
+
+
+def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
+    reader = collection.shelf.reader()
+    ids: list[RecordId] = []
+    after = None
+    while keys := reader.scan(scope=scope, after=after, limit=SCAN_KEYS):
+        ids += reader.ids(keys)
+        after = keys[-1]
+    return sorted(ids)
+
+
+def _mime_type(path: str) -> str:
+    """Return the media type of a document's stored text, which may differ from that of its file."""
+    return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the tools over these collections; the handbook's only where there is one."""
+    documents = DocumentTools(catalogues)
+    names = [catalogue.name for catalogue in catalogues]
+    declared = [_ping_spec(documents), _search_spec(documents, names)]
+    return [*declared, _handbook_spec(documents)] if HANDBOOK in names else declared
+
+
+def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the documents of these collections."""
+    documents = DocumentTools(catalogues)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=documents.entries,
+            read=documents.read,
+            template=SCHEME + "{collection}/{+path}",
+            name="document",
+            description="The whole text of a document.",
+            template_mime_type="text/markdown",
+            complete=documents.complete,
+        )
+    ]
+
+
+def _ping_spec(documents: DocumentTools) -> ToolSpec:
+    return ToolSpec(
+        name="ping",
+        description="Check the connection.",
+        params=PingParams,
+        result=PingResult,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        is_instant=True,
+        cacheable=True,
+        reads=lambda _params: (),
+        run=documents.ping,
+        text=lambda result: result.model_dump_json(),
+    )
+
+
+def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
+    shown = ", ".join(map(_introduced, names[:NAMES_SHOWN])) + (", …" if len(names) > NAMES_SHOWN else "")
+    sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
+    return catalogue_tool(
+        name="search_documents",
+        description="Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH.",
+        params=SearchParams,
+        result=SearchResult,
+        reads=documents.searched,
+        run=documents.search,
+        searches=documents.search_path,
+        text=_search_text,
+        properties={"sources": sources},
+        count_of=lambda result: len(result.results),
+    )
+
+
+def _introduced(name: str) -> str:
+    """Return a collection with what it holds, where its name is one of the interface."""
+    return f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
+
+
+def _handbook_spec(documents: DocumentTools) -> ToolSpec:
+    return catalogue_tool(
+        name="search_handbook",
+        description="Find passages of the collection handbook only.",
+        params=HandbookParams,
+        result=HandbookResult,
+        reads=lambda _params: [HANDBOOK],
+        run=documents.search_handbook,
+        searches=documents.handbook_path,
+        text=_handbook_text,
+        count_of=lambda result: len(result.results),
+    )
+
+
+def _search_text(result: SearchResult) -> str:
+    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
+    return _whole_text(result, result.results, [f"skipped: {', '.join(names)}"] if names else [])
+
+
+def _handbook_text(result: HandbookResult) -> str:
+    return _whole_text(result, result.results, [])
+
+
+def _whole_text(result: PassagesResult, passages: Sequence[FoundPassage], skipped: Sequence[str]) -> str:
+    remarks = [*skipped, *(f"note: {remark}" for remark in result.remarks)]
+    if not passages:
+        return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
+    texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
+    return result.with_evidence("\n\n".join([f"evidence: {result.evidence}", *texts, *remarks]))
+
+
+def _text(number: int, found: FoundPassage) -> str:
+    """Return a passage whole: a line with its place, headings and score, then what it says, then what is around it."""
+    where = found.metadata
+    lines = f":{where.first_line}-{where.last_line}" if where.first_line else ""
+    known = (where.heading_path, where.title, where.section, where.id)
+    place = f"{found.source}/{where.file_path}{lines}"
+    for value in known:
+        place += f" · {value}" if value and value not in place else ""
+    head = f"{number}. {place} · score {where.score}{f', {where.relevance}' if where.relevance else ''}"
+    return "\n".join(
+        [head, *_around_text(found, "before"), found.content, *_around_text(found, "after"), *why_lines(found.why)]
+    )
+
+
+def _around_text(found: FoundPassage, side: str) -> list[str]:
+    return [f"[{side}]\n{text}\n[/{side}]" for text in getattr(found, side, ())]

@@ -1,0 +1,151 @@
+"""The files that clients read: derived from the catalogue on every read, never stored.
+
+    judokon://judoka.json                 the cards, in the layout of the project's file
+    judokon://client_embeddings.json      {model, dim, items: [{id, text, embedding, source, tags, qaContext, version}]}
+    judokon://synonyms.json               the synonyms that queries are expanded with
+    judokon://offline_rag_vectors.bin     the vectors alone: no header, rows of `dim` little-endian float32 one after
+                                          another, each of unit length
+    judokon://offline_rag_metadata.json   {model, count, dim, dtype, layout, ids, kinds}: row i of the vectors is the
+                                          record `ids[i]`
+
+A record without a vector is in neither of the last two, and has no `embedding` in the second.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+
+from stackroom.api import (
+    Action,
+    OpenCatalogue,
+    Principal,
+    Record,
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    Scope,
+    ShelfReader,
+)
+from stackroom_catalogues.judoka.filters import CARDS
+from stackroom_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
+from stackroom_catalogues.judoka.synonyms import load_kept
+
+PREFIX = "judokon://"
+JSON, BINARY = "application/json", "application/octet-stream"
+FILES = {
+    "judoka.json": ("Judoka cards", JSON),
+    "client_embeddings.json": ("Texts and embeddings", JSON),
+    "synonyms.json": ("Synonyms", JSON),
+    "offline_rag_vectors.bin": ("Vectors for offline use", BINARY),
+    "offline_rag_metadata.json": ("What the vectors are of", JSON),
+}
+DECIMALS = 6
+DTYPE = "<f4"
+LAYOUT = "no header; row-major float32, little-endian, unit length; row i is the vector of ids[i]"
+SOURCES = {CARD: "judoka.json", TECHNIQUE: "techniques.json"}
+
+
+def text_of(record: Record) -> str:
+    """Return a record as plain text."""
+    if record.kind == PASSAGE:
+        return str(record.get("text"))
+    if record.kind == TECHNIQUE:
+        head = " ".join(filter(None, (record.get("name"), record.get("japanese"))))
+        return ". ".join(
+            filter(None, (head, record.get("category"), record.get("subCategory"), record.get("description")))
+        )
+    stats = ", ".join(f"{stat} {number}" for stat, number in stats_of(record).items())
+    parts = ("name", "country", "weightClass", "rarity", "signatureMove")
+    return ". ".join(filter(None, (*(record.get(part) for part in parts), stats, record.get("bio"))))
+
+
+def source_of(record: Record) -> str:
+    """Return the source of a record: what a passage states, a technique's file, else the file of its kind."""
+    stated = record.get("source") or (record.get("rest") or {}).get("source")
+    return str(stated or SOURCES.get(record.kind, "passages.json"))
+
+
+class JudokonFiles:
+    """The files of one catalogue."""
+
+    def __init__(self, catalogue: OpenCatalogue, prefix: str) -> None:
+        self._catalogue = catalogue
+        self._prefix = prefix
+
+    def declare(self) -> ResourceSpec:
+        """Return the declaration of the files."""
+        return ResourceSpec(
+            prefix=self._prefix, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read, is_file=True
+        )
+
+    def entries(self, _principal: Principal) -> list[ResourceEntry]:
+        """Return the address of each file."""
+        return [
+            ResourceEntry(uri=f"{self._prefix}{name}", name=name, title=title, mime_type=mime_type)
+            for name, (title, mime_type) in FILES.items()
+        ]
+
+    def read(self, principal: Principal, name: str) -> ResourceContent | None:
+        """Return a file's content."""
+        reader, scope = self._catalogue.shelf.reader(), Scope(visibility=principal.visibility)
+        match name:
+            case "judoka.json":
+                return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
+            case "client_embeddings.json":
+                return _json(_embeddings(reader, scope))
+            case "synonyms.json":
+                return _json(load_kept(self._catalogue))
+            case "offline_rag_vectors.bin":
+                rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
+                return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
+            case "offline_rag_metadata.json":
+                return _json(_metadata(reader, scope))
+        return None
+
+
+def _embeddings(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+    return {
+        "model": reader.model.name if reader.model else None,
+        "dim": reader.model.dimension if reader.model else 0,
+        "items": [_item(record, vector) for record, vector in _iter_records(reader, scope)],
+    }
+
+
+def _metadata(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+    records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
+    return {
+        "model": reader.model.name if reader.model else None,
+        "count": len(records),
+        "dim": reader.model.dimension if reader.model else 0,
+        "dtype": "float32",
+        "layout": LAYOUT,
+        "ids": [record.id for record in records],
+        "kinds": [record.kind for record in records],
+    }
+
+
+def _iter_records(reader: ShelfReader, scope: Scope) -> Iterator[tuple[Record, np.ndarray[Any, Any]]]:
+    """Yield each record with its vector, in the order in which they were added."""
+    keys = reader.scan(scope=scope, limit=reader.count(scope))
+    records = reader.fetch(keys, scope=scope)
+    vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)
+    yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
+
+
+def _item(record: Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
+    item = {
+        "id": shown_id(record),
+        "text": text_of(record),
+        "source": source_of(record),
+        "tags": list(record.get("tags") or (record.kind,)),
+        "qaContext": record.get("qaContext"),
+        "version": record.get("version"),
+        "embedding": np.round(vector.astype(np.float64), DECIMALS).tolist() if vector.any() else None,
+    }
+    return {key: value for key, value in item.items() if value is not None}
+
+
+def _json(value: Any) -> ResourceContent:
+    return ResourceContent(mime_type=JSON, text=orjson.dumps(value).decode())

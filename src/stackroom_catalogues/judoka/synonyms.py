@@ -1,0 +1,92 @@
+"""The synonyms of a catalogue: read from its source, stored in its folder, and added to queries.
+
+`synonyms.json` maps a word or phrase to others. They hold both ways, as those of a `catalogue.toml` do. A query that
+has one is looked for with the others too, as words of less weight; its meaning stays that of what was asked.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from stackroom.api import (
+    CatalogueView,
+    InputError,
+    OpenCatalogue,
+    QueryVector,
+    Ranked,
+    Scope,
+    SearchPage,
+    TextQuery,
+    analyse_query,
+    clean,
+)
+
+SYNONYMS = "synonyms.json"
+KEPT_FOLDER = "files"
+SYNONYM_WEIGHT = 0.5
+MAX_QUERY_CHARS = 2_000
+MAX_ADDED = 12
+"""The most synonyms added to a query."""
+
+_WORD = re.compile(r"\w+")
+
+
+def read_synonyms(document: Any, *, origin: str) -> dict[str, list[str]]:
+    """Check the form of a table of synonyms; `origin` names it in errors."""
+    if not isinstance(document, dict):
+        raise InputError(f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}')
+    table = {}
+    for word, others in document.items():
+        listed = [others] if isinstance(others, str) else others
+        if not isinstance(listed, list) or not all(isinstance(other, str) for other in listed):
+            raise InputError(f'{origin}: the synonyms of \'{word}\' are not a list of texts, such as ["a", "b"]')
+        table[word] = listed
+    return table
+
+
+def load_kept(catalogue: OpenCatalogue) -> dict[str, list[str]]:
+    """Return the synonyms kept beside a catalogue; those of its declaration where there are none."""
+    path = catalogue.folder / KEPT_FOLDER / SYNONYMS if catalogue.folder else None
+    if path is None or not path.is_file():
+        return {word: list(others) for word, others in catalogue.spec.synonyms.items()}
+    try:
+        return read_synonyms(orjson.loads(path.read_bytes()), origin=str(path))
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{path}: not valid JSON at line {error.lineno}: {error.msg}; build it again") from error
+
+
+def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the synonyms of the words and phrases in a text, without those that it contains already."""
+    asked = _padded(text)
+    found: dict[str, None] = {}
+    for word, others in table.items():
+        group = [word, *others]
+        if any((phrase := _padded(member)).strip() and phrase in asked for member in group):
+            found.update(dict.fromkeys(member for member in group if _padded(member) not in asked))
+    return list(found)[:MAX_ADDED]
+
+
+def search_expanded(
+    view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int, explain: bool = False
+) -> SearchPage:
+    """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
+    return rank_expanded(view, query, vector, scope=scope, limit=limit).page(limit, explain=explain)
+
+
+def rank_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> Ranked:
+    """Do the same without fetching the records."""
+    text = clean(query[:MAX_QUERY_CHARS])
+    added = synonyms_in(text, load_kept(view.catalogue))
+    asked = analyse_query(text, synonyms=view.spec.synonyms)
+    others = analyse_query(" ".join(added), synonyms={})
+    known = {term for term, _ in asked.terms}
+    terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
+    searcher = view.catalogue.searcher
+    return searcher.rank_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit)
+
+
+def _padded(text: str) -> str:
+    """Return the words of a text with blanks around each, so that phrases match whole words."""
+    return f" {' '.join(_WORD.findall(text.lower()))} "

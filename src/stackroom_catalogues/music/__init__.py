@@ -1,0 +1,24 @@
+"""Artists, albums and tracks."""
+
+from importlib.resources import files
+
+from stackroom.api import CataloguePackage, Sample, deferred
+from stackroom_catalogues.music.rows import MAPPING, keep_files, open_rows
+
+FOLDER = files(__package__)
+
+PACKAGE = CataloguePackage(
+    declaration=FOLDER / "catalogue.toml",
+    mapping=MAPPING,
+    open_rows=open_rows,
+    keep_files=keep_files,
+    samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
+    tools=deferred("stackroom_catalogues.music.tools:tools"),
+    replaces_generic_tools=True,
+    prompts=deferred("stackroom_catalogues.music.prompts:prompts"),
+    skill_page=FOLDER / "skill.md",
+    own_kinds=deferred("stackroom_catalogues.music.player.own:own_kinds"),
+    media=deferred("stackroom_catalogues.music.media:media"),
+    endpoints=deferred("stackroom_catalogues.music.player.endpoints:list_endpoints"),
+    server="stackroom_catalogues.music.server:build_server_parts",
+)

@@ -1,0 +1,195 @@
+"""Rows from a folder of audio files, or from one such file: one row for each file, with its tags.
+
+An unchanged file, by its size and modification time, is not read again where the source is given earlier readings
+(`recall`). Covers are pictures beside the files, or embedded in them.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from stackroom.api import InputError, Reading, Readings, SourceRow, UnavailableError
+from stackroom.api.rows import LEADS_OUT, day_of, is_inside, iter_files
+from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
+
+AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
+"""Endings of the files that are read."""
+PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
+PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
+"""File names of an album's cover, the likeliest first."""
+MOST_PATH_CHARS = 1_000
+DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
+"""Name of a folder that holds one disc of several."""
+READER = 1
+"""Version of the reader: raise it to have unchanged files read again."""
+SAVED_AT_ONCE = 200
+
+TagReader = Callable[[Path], dict[str, Any]]
+
+
+class AudioRows:
+    """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
+
+    A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a disc),
+    `added` (the day of the file's last change, if known) and, where there is a picture beside it, `beside`. Both
+    paths are relative to the folder; links that lead out of it are refused.
+    """
+
+    def __init__(self, path: Path, *, read: TagReader = read_tags) -> None:
+        self._path = path.expanduser()
+        self._read = read
+        self._readings: Readings | None = None
+        if not self._path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+        if next(self._files(), None) is None:
+            raise InputError(f"{path}: there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}")
+
+    @staticmethod
+    def reads(path: Path) -> bool:
+        """Tell whether a path is an audio file, or a folder with audio files in it."""
+        return any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
+
+    @property
+    def name(self) -> str:
+        """The absolute path of the folder or file."""
+        return str(self._path.resolve())
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths are relative to."""
+        return self._path if self._path.is_dir() else self._path.parent
+
+    @property
+    def is_whole(self) -> bool:
+        """True: a folder lists all of its files."""
+        return True
+
+    def count_rows(self) -> int | None:
+        """Return the number of audio files."""
+        return sum(1 for _ in self._files())
+
+    def recall(self, readings: Readings) -> str:
+        """Reuse these readings, and keep them up to date; only reading the files tells whether one has changed."""
+        self._readings = readings
+        return ""
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the files in the order of their paths; unreadable ones with the reason."""
+        known = self._readings.load() if self._readings else {}
+        fresh: dict[str, Reading] = {}
+        seen: set[str] = set()
+        beside = cache(self._find_beside)
+        try:
+            for path in islice(self._files(), start, None):
+                place = self._place(path)
+                seen.add(place)
+                yield self._row(path, place, known.get(place), fresh, beside)
+                if len(fresh) >= SAVED_AT_ONCE:
+                    self._save(fresh)
+        finally:
+            self._save(fresh)
+        if self._readings and not start:
+            self._readings.forget(known.keys() - seen)
+
+    def _files(self) -> Iterator[Path]:
+        return (path for path in iter_files(self._path) if path.suffix.lower() in AUDIO_ENDINGS)
+
+    def _place(self, path: Path) -> str:
+        return os.fsencode(path.relative_to(self.folder).as_posix()).decode("utf-8", errors="replace")
+
+    def _save(self, fresh: dict[str, Reading]) -> None:
+        if self._readings and fresh:
+            self._readings.save(fresh)
+        fresh.clear()
+
+    def _row(
+        self,
+        path: Path,
+        place: str,
+        known: Reading | None,
+        fresh: dict[str, Reading],
+        beside: Callable[[Path], str | None],
+    ) -> SourceRow:
+        """Return the row of a file, from its earlier reading where it is unchanged."""
+        try:
+            problem = self._problem(path, place)
+            state = path.stat()
+        except OSError as error:
+            return _refused(place, f"it cannot be read: {error.strerror or error}")
+        if problem:
+            return _refused(place, problem)
+        stamp = f"{READER}-{state.st_size}-{state.st_mtime_ns}"
+        if known is None or known.stamp != stamp:
+            try:
+                known = fresh[place] = Reading(stamp, orjson.dumps(_outcome(self._read, path)))
+            except UnavailableError as error:
+                return _refused(place, error.message)  # it may be readable the next time
+        tags = orjson.loads(known.content)
+        if "problem" in tags:
+            return _refused(place, tags["problem"])
+        added, picture = day_of(state.st_mtime), beside(path.parent)
+        values = {
+            **tags,
+            "path": place,
+            "folders": _folders_of(place),
+            **({"added": added} if added else {}),
+            **({"beside": picture} if picture else {}),
+        }
+        return SourceRow(place=place, values=values)
+
+    def _problem(self, path: Path, place: str) -> str | None:
+        """Return why a file must not be opened; None where it may."""
+        if not is_inside(path, self.folder):
+            return LEADS_OUT
+        if not path.is_file():
+            return "it is not a plain file"
+        if path.stat().st_size == 0:
+            return "it is empty"
+        if "\ufffd" in place or len(place) > MOST_PATH_CHARS:
+            return "its name is not UTF-8, or too long"
+        return None
+
+    def _find_beside(self, folder: Path) -> str | None:
+        """Return the path of a folder's cover; a disc's folder falls back to its album's."""
+        found = _find_picture_in(folder)
+        if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
+            found = _find_picture_in(folder.parent)
+        return self._place(found) if found and is_inside(found, self.folder) else None
+
+
+def _folders_of(place: str) -> list[str]:
+    folders = list(PurePosixPath(place).parts[:-1])
+    return folders[:-1] if len(folders) > 1 and DISC_FOLDER.fullmatch(folders[-1]) else folders
+
+
+def _outcome(read: TagReader, path: Path) -> dict[str, Any]:
+    try:
+        return read(path)
+    except InputError as error:
+        return {"problem": error.message}
+
+
+def _refused(place: str, problem: str) -> SourceRow:
+    return SourceRow(place=place, values={}, problem=problem)
+
+
+def _is_audio(path: Path) -> bool:
+    return path.suffix.lower() in AUDIO_ENDINGS and path.is_file()
+
+
+def _find_picture_in(folder: Path) -> Path | None:
+    try:
+        pictures = [one for one in folder.iterdir() if one.suffix.lower() in PICTURE_ENDINGS]
+    except OSError:
+        return None
+    named = {name: one for one in sorted(pictures, reverse=True) if (name := one.stem.lower()) in PICTURE_NAMES}
+    likeliest = next((named[name] for name in PICTURE_NAMES if name in named), None)
+    if likeliest is None or not likeliest.is_file():
+        return None
+    return likeliest if 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES else None

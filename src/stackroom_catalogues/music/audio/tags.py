@@ -1,0 +1,318 @@
+"""Tags, length and embedded picture of an audio file (MP3, FLAC, Ogg, Opus, M4A, WAV).
+
+The only user of `tinytag`. Tags may be missing, repeated, mistyped or wrongly encoded: whatever can be interpreted is
+returned, and a file without playable sound is refused with the reason.
+"""
+
+import hashlib
+import io
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from tinytag import TinyTag, TinyTagException, UnsupportedFormatError
+
+from stackroom.api import InputError, UnavailableError
+
+MOST_TEXT = 1_000
+MOST_VALUES = 20
+MOST_PICTURE_BYTES = 10_000_000
+MOST_READS = 300_000
+"""Bound on the reads of one file, so that a large file without a single audio frame is not scanned to its end."""
+ID3V1_BYTES = 128
+ID3V2_BYTES = 10
+"""Size of the header of an ID3v2 tag."""
+UNSYNCHRONISED = 0x80
+SYNCHSAFE = (21, 14, 7, 0)
+"""Shifts of the four bytes of a size in an ID3v2 header."""
+LAME = re.compile(rb"(?:Xing|Info).{116}(?:LAME|Lav[cf]).{17}(...)", re.DOTALL)
+LAME_WITHIN_BYTES = 512
+YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d{1,3}(?!\d))")
+"""Four digits that are a year, alone or at the start of an eight-digit date."""
+WHOLE = re.compile(r"\s*(\d{1,4})\b")
+MBID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+TRUE = frozenset({"1", "true", "yes"})
+NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+HIGH_LATIN = re.compile(r"[\u00a8\u00b8\u00c0-\u00ff]")
+LETTER = re.compile(r"[^\W\d_]")
+FEWEST_CYRILLIC = 4
+INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+
+ATTEMPTS = ({"image": True}, {"image": False}, {"tags": False})
+"""Parts of a file to parse: all of it, then without pictures, then without tags, where those are damaged."""
+
+SIGNATURES = (
+    (b"\xff\xd8\xff", 0, "jpg"),
+    (b"\x89PNG\r\n\x1a\n", 0, "png"),
+    (b"GIF8", 0, "gif"),
+    (b"WEBP", 8, "webp"),
+)
+"""First bytes of picture formats, and the offset they are at."""
+
+FIELDS = {
+    "title": ("title",),
+    "artists": ("artist",),
+    "album": ("album",),
+    "album_artists": ("albumartists", "albumartist", "_albumartist", "album artist"),
+    "position": ("track", "_track"),
+    "disc": ("disc", "_disc"),
+    "date": ("originaldate", "originalyear", "tdor", "tory", "year", "_year", "tdrl"),
+    "genres": ("genre",),
+    "composers": ("composer",),
+    "compilation": ("compilation", "tcmp", "tcp", "cpil"),
+    "artist_mbids": ("musicbrainz_artistid", "musicbrainz artist id"),
+    "album_artist_mbids": ("musicbrainz_albumartistid", "musicbrainz album artist id"),
+    "album_mbid": ("musicbrainz_albumid", "musicbrainz album id"),
+    "release_track_mbid": ("musicbrainz_releasetrackid", "musicbrainz release track id"),
+    "track_mbid": ("musicbrainz_trackid", "musicbrainz track id", "ufid"),
+}
+"""Names of each tag in the various formats, as `tinytag` spells them; the first with a value wins."""
+
+
+class CoverPicture(NamedTuple):
+    """A picture embedded in an audio file, named by a hash of its content."""
+
+    name: str
+    content: bytes
+
+
+def read_tags(path: Path) -> dict[str, Any]:
+    """Return a file's tags, without empty ones; refuse a file without sound.
+
+    `seconds` is always present. The others are `title`, `album`, `artists`, `album_artists`, `genres` and `composers`
+    (lists), `position`, `disc`, `year`, `is_compilation`, the MusicBrainz ids `artist_mbids`, `album_artist_mbids`,
+    `album_mbid` and `track_mbid`, and `picture`, the name of the picture that `find_picture` returns.
+    """
+    audio = _read(path)
+    seconds = _seconds(audio)
+    picture = _picture_of(audio)
+    known = {**_understood(_raw_tags(audio)), "seconds": seconds, "picture": picture.name if picture else ""}
+    return {name: value for name, value in known.items() if value not in (None, "", [], False)}
+
+
+def find_picture(path: Path) -> CoverPicture | None:
+    """Return the front cover embedded in a file, else any other picture in it."""
+    return _picture_of(_read(path))
+
+
+def picture_type(content: bytes) -> str | None:
+    """Return the file ending of a picture by its first bytes; None for an unknown format."""
+    return next((ending for magic, at, ending in SIGNATURES if content[at : at + len(magic)] == magic), None)
+
+
+class _BoundedFile:
+    """A file for a parser that trusts sizes: reads and seeks stay within the file, and reads are limited in number."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._reads = 0
+
+    def read(self, size: int) -> bytes:
+        self._reads += 1
+        if self._reads > MOST_READS:
+            raise ValueError("no sound was found near its beginning")
+        return self._file.read(max(0, min(size, self._size - self._file.tell())))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            return self._file.seek(max(0, self._size + offset))
+        start = self._file.tell() if whence == io.SEEK_CUR else 0
+        return self._file.seek(max(0, min(start + offset, self._size)))
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _read(path: Path) -> TinyTag:
+    try:
+        with open(path, "rb") as file:
+            return _parsed(file, path)
+    except UnsupportedFormatError as error:
+        raise InputError("it is not an audio file, or its beginning is damaged") from error
+    except (OSError, TinyTagException) as error:
+        cause = error.__cause__ or error
+        problem = f"it cannot be read: {tidy(str(cause))[:200] or type(cause).__name__}"
+        raise (UnavailableError if isinstance(cause, OSError) else InputError)(problem) from error
+
+
+def _parsed(file: BinaryIO, path: Path) -> TinyTag:
+    """Parse an open file, with the parts of ID3 and MP3 handled that `tinytag` leaves out."""
+    size = file.seek(0, io.SEEK_END)
+    header = _at(file, 0, ID3V2_BYTES)
+    tag_bytes = _id3v2_size(header)
+    if tag_bytes and size > 2 * ID3V1_BYTES and _at(file, size - ID3V1_BYTES, 3) == b"TAG":
+        size -= ID3V1_BYTES  # an ID3v2 tag replaces the ID3v1 tag at the end
+    audio = _attempted(lambda: _BoundedFile(file, size), path)
+    if audio.duration and audio.samplerate and audio.mime_type == "audio/mpeg":
+        audio.duration -= _padded_samples(_at(file, tag_bytes, LAME_WITHIN_BYTES)) / audio.samplerate
+    if tag_bytes and header[3] < 4 and header[5] & UNSYNCHRONISED:
+        plain = _synchronised(header, _at(file, ID3V2_BYTES, tag_bytes - ID3V2_BYTES))
+        tags = _attempted(lambda: io.BytesIO(plain), path, duration=False)
+        tags.duration = audio.duration
+        return tags
+    return audio
+
+
+def _attempted(open_: Callable[[], Any], path: Path, *, duration: bool = True) -> TinyTag:
+    failure: Exception | None = None
+    for wanted in ATTEMPTS:
+        try:
+            return _parse(open_(), path, duration=duration, **wanted)
+        except UnsupportedFormatError:
+            raise
+        except TinyTagException as error:
+            failure = failure or error
+    raise failure or AssertionError
+
+
+def _parse(file: Any, path: Path, **wanted: Any) -> TinyTag:
+    """Parse by the format of the content, or by the ending of the name where the content does not tell."""
+    file.seek(0)
+    try:
+        return TinyTag.get(None, file, **wanted)
+    except UnsupportedFormatError:
+        file.seek(0)
+        return TinyTag.get(path, file, **wanted)
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
+
+
+def _id3v2_size(header: bytes) -> int:
+    """Return the bytes of the ID3v2 tag that a file begins with, header included; 0 without one."""
+    if len(header) < ID3V2_BYTES or not header.startswith(b"ID3"):
+        return 0
+    return ID3V2_BYTES + sum((byte & 0x7F) << shift for byte, shift in zip(header[6:], SYNCHSAFE, strict=True))
+
+
+def _synchronised(header: bytes, body: bytes) -> bytes:
+    """Return an ID3v2.2 or 2.3 tag without the zero bytes that unsynchronisation inserted."""
+    plain = body.replace(b"\xff\x00", b"\xff")
+    sizes = bytes(len(plain) >> shift & 0x7F for shift in SYNCHSAFE)
+    return header[:5] + bytes([header[5] & ~UNSYNCHRONISED]) + sizes + plain
+
+
+def _padded_samples(start: bytes) -> int:
+    """Return the samples of silence that an MP3 encoder added at both ends, by the LAME header of the first frame."""
+    found = LAME.search(start)
+    if found is None:
+        return 0
+    first, middle, last = found[1]
+    return (first << 4 | middle >> 4) + ((middle & 15) << 8 | last)
+
+
+def _seconds(audio: TinyTag) -> float:
+    if audio.duration is None:
+        raise InputError("it cannot be read: no sound was found; it is damaged, or not an audio file")
+    if not 0 < audio.duration < 1e7:
+        raise InputError(f"there is no sound in it: its length is {audio.duration:g} seconds")
+    return max(round(audio.duration, 2), 0.01)
+
+
+def _raw_tags(audio: TinyTag) -> dict[str, list[str]]:
+    """Return for each meaning the values of the first of its names that has any."""
+    values = {name: _split(found) for name, found in audio.as_dict().items() if isinstance(found, list)}
+    return {meaning: next((values[one] for one in names if values.get(one)), []) for meaning, names in FIELDS.items()}
+
+
+def _split(values: Sequence[str]) -> list[str]:
+    """Return values one by one: ID3v2.4 separates them by zero bytes."""
+    return [part for value in values for part in value.split("\0") if part.strip()][:MOST_VALUES]
+
+
+def _understood(raw: Mapping[str, list[str]]) -> dict[str, Any]:
+    def texts(meaning: str) -> list[str]:
+        return list(dict.fromkeys(text for value in raw[meaning] if (text := text_of(value))))
+
+    return {
+        "title": next(iter(texts("title")), ""),
+        "album": next(iter(texts("album")), ""),
+        "artists": _without_credit(texts("artists")),
+        "album_artists": texts("album_artists"),
+        "genres": texts("genres"),
+        "composers": texts("composers"),
+        "position": _number(raw["position"]),
+        "disc": _number(raw["disc"]),
+        "year": year_of(texts("date")),
+        "is_compilation": any(text.lower() in TRUE for text in texts("compilation")),
+        "artist_mbids": _mbids(texts("artist_mbids")),
+        "album_artist_mbids": _mbids(texts("album_artist_mbids")),
+        "album_mbid": next(iter(_mbids(texts("album_mbid"))), ""),
+        "track_mbid": next(iter(_mbids(texts("release_track_mbid")) or _mbids(texts("track_mbid"))), ""),
+    }
+
+
+def _without_credit(artists: list[str]) -> list[str]:
+    """Drop a credit such as "A feat. B" where A and B are listed too: the tags ARTIST and ARTISTS come as one list."""
+
+    def is_credit(name: str) -> bool:
+        return sum(other != name and other in name for other in artists) > 1
+
+    return [name for name in artists if not is_credit(name)]
+
+
+def text_of(value: str) -> str:
+    """Return a tag's value on one line, with wrongly decoded letters repaired."""
+    return tidy(meant(value[:MOST_TEXT]))
+
+
+def tidy(text: str) -> str:
+    """Return a text on one line, without invisible characters."""
+    return unicodedata.normalize("NFC", " ".join(INVISIBLE.sub(" ", text).split()))
+
+
+def meant(text: str) -> str:
+    """Repair a text that was decoded as Latin-1 although it is UTF-8 or Cyrillic (Windows-1251)."""
+    written = _bytes_behind(text) if NOT_ASCII.search(text) else None
+    if written is None:
+        return text
+    try:
+        return written.decode("utf-8")
+    except UnicodeDecodeError:
+        high = len(HIGH_LATIN.findall(text))
+        is_cyrillic = high >= FEWEST_CYRILLIC and 5 * high >= 3 * len(LETTER.findall(text))
+        return written.decode("cp1251", errors="replace") if is_cyrillic else text
+
+
+def _bytes_behind(text: str) -> bytes | None:
+    """Return the bytes that a single-byte text was decoded from; None where it has other letters too."""
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return text.encode(encoding)
+        except UnicodeEncodeError:
+            continue
+    return None
+
+
+def year_of(dates: Iterable[str]) -> int | None:
+    """Return the first year in dates such as `2003`, `2003-05-01`, `May 2003`, `20030501`."""
+    found = next((match for date in dates if (match := YEAR.search(date))), None)
+    return int(found[1]) if found else None
+
+
+def _number(values: Sequence[str]) -> int | None:
+    """Return the number of a track or disc from `3`, `3/12` or `03`; None for 0 and for text."""
+    for value in values:
+        found = WHOLE.match(value)
+        if found and int(found[1]):
+            return int(found[1])
+    return None
+
+
+def _mbids(texts: Iterable[str]) -> list[str]:
+    """Return the MusicBrainz ids in texts, which may hold several each."""
+    return [found[0] for text in texts for found in MBID.finditer(text.lower())]
+
+
+def _picture_of(audio: TinyTag) -> CoverPicture | None:
+    """Return the first usable picture; `tinytag` lists front covers first."""
+    for picture in (one for some in audio.images.as_dict().values() for one in some):
+        ending = picture_type(picture.data)
+        if ending and len(picture.data) <= MOST_PICTURE_BYTES:
+            return CoverPicture(f"{hashlib.sha256(picture.data).hexdigest()[:32]}.{ending}", picture.data)
+    return None

@@ -1,0 +1,187 @@
+"""Sources of albums: the provider port, HTTP providers configured by a URL template, and plain URLs."""
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Protocol
+from urllib.parse import quote
+
+from stackroom.api import InputError, InvalidUrlError
+from stackroom.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
+from stackroom_catalogues.music.downloads.items import Album, AlbumFile, DownloadRequest
+from stackroom_catalogues.music.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
+from stackroom_catalogues.music.downloads.names import (
+    AUDIO_SUFFIXES,
+    NAMELESS,
+    file_component,
+    last_component,
+    suffix_of,
+)
+
+BY_URL = "url"
+"""Name of the provider for URLs in requests."""
+PLACEHOLDERS = frozenset({"artist", "album"})
+PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class DownloadProvider(Protocol):
+    """Lists and fetches the files of a request. Safe to use from several threads.
+
+    `require_request` refuses what can never succeed, without network. `resolve` uses the network and raises
+    `TransferError` where that fails.
+    """
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """Fetches files under the address rules of this provider."""
+
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a request that this provider cannot meet."""
+
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the album that a request names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpProviderSpec:
+    """A server with a manifest for each album, at a URL made from a template."""
+
+    manifest: str
+    """For example 'https://music.example.org/{artist}/{album}.json'."""
+    rules: AddressRules = field(default_factory=AddressRules)
+    """Addresses that are allowed besides public ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """How the network is reached; tests have their own."""
+
+    limits: FetchLimits
+    resolve: Resolve | None = None
+    certificates: ssl.SSLContext | None = None
+    clock: Clock = field(default_factory=Clock)
+
+    def guard(self, rules: AddressRules) -> AddressGuard:
+        """Return a guard that checks addresses by these rules."""
+        return AddressGuard(rules, resolve=self.resolve)
+
+    def fetcher(self, guard: AddressGuard) -> Fetcher:
+        """Return a fetcher for the addresses that the guard allows."""
+        return Fetcher(guard, limits=self.limits, certificates=self.certificates, clock=self.clock)
+
+
+class HttpProvider:
+    """Implements `DownloadProvider` for the manifests of one server."""
+
+    def __init__(self, name: str, spec: HttpProviderSpec, outside: Outside) -> None:
+        self._template = _require_template(name, spec.manifest)
+        self._guard = outside.guard(spec.rules)
+        self.fetcher = outside.fetcher(self._guard)
+        _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
+
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a URL, and a request without the names that the template needs."""
+        if request.url is not None:
+            raise InputError(f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'")
+        self._guard.require_well_formed(self._url(request))
+
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the files that the server's manifest lists."""
+        fetched = self.fetcher.fetch_text(self._url(request), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        return _listed(fetched, request, self._guard)
+
+    def _url(self, request: DownloadRequest) -> str:
+        given = {"artist": request.artist, "album": request.album}
+        missing = [name for name in _placeholders(self._template) if not given[name]]
+        if missing:
+            needed = " and ".join(repr(name) for name in missing)
+            raise InputError(f"'{request.provider}' needs {needed}; or give a 'url' instead, and no 'provider'")
+        values = {name: _segment(name, value) for name, value in given.items() if value}
+        return self._template.format_map(values)
+
+
+class UrlProvider:
+    """Implements `DownloadProvider` for URLs in requests: of an audio file, or of a manifest."""
+
+    def __init__(self, rules: AddressRules, outside: Outside) -> None:
+        self._guard = outside.guard(rules)
+        self.fetcher = outside.fetcher(self._guard)
+
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a request without a URL, or with one that is never allowed."""
+        self._guard.require_well_formed(_require_url(request))
+
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the one file at the URL, or the files that the manifest there lists."""
+        url = _require_url(request)
+        name = last_component(url)
+        suffix = suffix_of(name)
+        if suffix in AUDIO_SUFFIXES:
+            file = AlbumFile(name=file_component(name[: -len(suffix)], suffix), url=url)
+            return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
+        fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        album = _listed(fetched, request, self._guard)
+        return Album(artist=request.artist or album.artist, title=request.album or album.title, files=album.files)
+
+
+def build_providers(
+    specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules, outside: Outside
+) -> dict[str, DownloadProvider]:
+    """Return the providers by name, including the one for URLs."""
+    configured = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
+    return {**configured, BY_URL: UrlProvider(url_rules, outside)}
+
+
+def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> Album:
+    """Return the album of a manifest; refuse one with files at URLs that are never allowed."""
+    album = read_manifest(fetched.body, url=fetched.url, request=request)
+    for file in album.files:
+        guard.require_well_formed(file.url)
+    return album
+
+
+def _require_url(request: DownloadRequest) -> str:
+    if request.url is None:
+        raise InputError("'url' is missing")
+    return request.url
+
+
+def _require_template(name: str, template: str) -> str:
+    """Return a template with the known placeholders, in path or query; refuse others."""
+    setting = f"setting 'downloads.providers.{name}'"
+    if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
+        raise InputError(
+            f"setting 'downloads.providers': '{name[:80]}' is not a valid name; use lower-case letters, digits, - and _"
+        )
+    try:
+        parts = list(Formatter().parse(template))
+        found = _placeholders(template)
+    except ValueError as error:
+        raise InputError(f"{setting}: {error}") from None
+    scheme, _, rest = (parts[0][0] if parts else "").partition("://")
+    if scheme not in ("http", "https") or "/" not in rest:
+        raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")
+    is_plain = all(not form and not conversion for _, _, form, conversion in parts)
+    if not is_plain or not set(found) <= PLACEHOLDERS or "album" not in found:
+        raise InputError(f"{setting} needs {{album}}, may have {{artist}}, and nothing else in braces")
+    return template
+
+
+def _require_example(name: str, guard: AddressGuard, url: str) -> None:
+    try:
+        guard.require_well_formed(url)
+    except InvalidUrlError as error:
+        raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
+
+
+def _placeholders(template: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+
+
+def _segment(name: str, value: str) -> str:
+    """Return a value as a path segment; refuse dots only, which would lead to a parent folder."""
+    if value.strip(".") == "":
+        raise InputError(f"'{name}' is '{value[:60]}', dots alone; give a name with a letter or digit")
+    return quote(value, safe="")

@@ -1,0 +1,286 @@
+"""Gaps of a music catalogue: missing metadata, positions and albums of a discography, and duplicates.
+
+`find_gaps` is pure; `answer_gaps` and `answer_fixes` are the queries of `catalog.get`, with the arguments of
+`catalog.mutate` that mend what they find.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from stackroom.api import InputError, Record, RecordId, deferred, fold_name
+from stackroom_catalogues.music.fixes import Fix, propose_fixes
+from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.names import ReleaseNames, work_key
+from stackroom_catalogues.music.shapes import (
+    FixGroup,
+    GapGroup,
+    GapItem,
+    GetParams,
+    GetResult,
+    ProposedFix,
+    identity,
+    plain_value,
+)
+
+SAME_LENGTH_S = 2.0
+"""Difference in length from which recordings of the same name count as different."""
+HUNDRED = 100
+MISSING_SHOWN = 20
+ENTERED = "each missing album has the request by which catalog.mutate enters it"
+MUSICBRAINZ = "musicbrainz"
+"""The reference that stands for the albums that MusicBrainz has of an artist."""
+
+fetch_reference = deferred("stackroom_catalogues.music.musicbrainz:fetch_reference")
+
+WITHOUT: Mapping[str, Callable[[Record], bool]] = {
+    "tracks_without_year": lambda track: track.get("year") is None,
+    "tracks_without_genre": lambda track: not track.get("genres"),
+    "tracks_without_length": lambda track: not track.get("seconds"),
+    "tracks_without_album": lambda track: not track.get("album_id"),
+    "tracks_without_file": lambda track: not track.get("file"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundGap:
+    """One gap or duplicate: the records concerned, and a description."""
+
+    records: tuple[Record, ...] = ()
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """One kind of gap with all its occurrences."""
+
+    name: str
+    found: tuple[FoundGap, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceAlbum:
+    """An album that there should be."""
+
+    name: str
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The albums of a complete discography, with notes on where they are from."""
+
+    albums: tuple[ReferenceAlbum, ...]
+    notes: tuple[str, ...] = ()
+
+
+def find_gaps(
+    tracks: Sequence[Record],
+    albums: Sequence[Record],
+    *,
+    reference: Reference | None = None,
+    further: Sequence[Record] = (),
+) -> list[Gap]:
+    """Return the gaps of tracks and albums; `reference` has the albums of a complete discography.
+
+    `further` are albums of others that an artist is on, such as compilations: they are not missing either.
+    """
+    gaps = [
+        Gap(name=name, found=tuple(FoundGap(records=(track,)) for track in tracks if is_lacking(track)))
+        for name, is_lacking in WITHOUT.items()
+    ]
+    uncovered = [FoundGap(records=(album,)) for album in albums if not album.get("cover")]
+    missing = missing_albums(reference.albums, [*albums, *further]) if reference is not None else []
+    return [
+        *gaps,
+        Gap(name="albums_without_cover", found=tuple(uncovered)),
+        Gap(name="albums_with_missing_positions", found=tuple(_iter_incomplete(tracks, albums))),
+        Gap(name="duplicates", found=tuple(_iter_duplicates(tracks))),
+        Gap(name="missing_albums", found=tuple(FoundGap(said=_said_of(one)) for one in missing)),
+    ]
+
+
+def missing_albums(reference: Sequence[ReferenceAlbum], albums: Sequence[Record]) -> list[ReferenceAlbum]:
+    """Return the albums of a discography that are not among these, the first of each name."""
+    known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
+    wanted: dict[str, ReferenceAlbum] = {}
+    for one in reference:
+        wanted.setdefault(" ".join(one.name.split()), one)
+    return [replace(one, name=name) for name, one in wanted.items() if name and not known.has(name)]
+
+
+def _said_of(album: ReferenceAlbum) -> dict[str, Any]:
+    return {"name": album.name} if album.year is None else {"name": album.name, "year": album.year}
+
+
+def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[FoundGap]:
+    """Yield the albums with missing track numbers between 1 and their last."""
+    by_album: dict[str, list[Record]] = {}
+    for track in tracks:
+        by_album.setdefault(str(track.get("album_id") or ""), []).append(track)
+    for album in albums:
+        numbers = missing_positions(by_album.get(album.id, ()))
+        if numbers:
+            yield FoundGap(records=(album,), said={"missing": numbers[:MISSING_SHOWN]})
+
+
+def missing_positions(tracks: Iterable[Record]) -> list[str]:
+    """Return the missing track numbers of an album, as `7`, or as `2-7` for several discs."""
+    discs: dict[int, set[int]] = {}
+    for track in tracks:
+        position = track.get("position")
+        if position:
+            disc = track.get("disc") or (position // HUNDRED if position > HUNDRED else 0)
+            discs.setdefault(disc, set()).add(position % HUNDRED if position > HUNDRED else position)
+    return [
+        f"{disc}-{number}" if len(discs) > 1 else str(number)
+        for disc, numbers in sorted(discs.items())
+        for number in range(1, max(numbers))
+        if number not in numbers
+    ]
+
+
+def _iter_duplicates(tracks: Sequence[Record]) -> Iterable[FoundGap]:
+    """Yield groups of tracks with the same name, artists and length."""
+    alike: dict[tuple[str, ...], list[Record]] = {}
+    for track in tracks:
+        artists = tuple(sorted(track.get("artist_ids") or track.get("artists") or ()))
+        alike.setdefault((work_key(str(track.get("name"))), *artists), []).append(track)
+    for some in alike.values():
+        for run in _runs_of_one_length(some):
+            if len(run) > 1:
+                yield FoundGap(records=tuple(sorted(run, key=lambda track: track.id)))
+
+
+def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
+    """Split tracks into groups of about equal length; those of unknown length form one."""
+    runs: list[list[Record]] = []
+    last: float | None = None
+    for track in sorted(tracks, key=lambda one: (one.get("seconds") or 0.0, one.id)):
+        seconds = float(track.get("seconds") or 0.0)
+        is_same = last is not None and bool(seconds) == bool(last) and seconds - last <= SAME_LENGTH_S
+        if is_same:
+            runs[-1].append(track)
+        else:
+            runs.append([track])
+        last = seconds
+    return runs
+
+
+def is_asked_outside(params: GetParams) -> bool:
+    """Tell whether a query asks another server, so that its answer is not of the catalogue alone."""
+    return params.query_type == "gaps" and _is_musicbrainz(params.reference)
+
+
+def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
+    """Return the gaps of the whole catalogue, or of an artist or album."""
+    record = library.get_any(params.id) if params.id else None
+    reference = _reference_for(library, params, record)
+    tracks, albums = _under(library, record)
+    further = _albums_with(library, tracks, albums) if reference else []
+    gaps = find_gaps(tracks, albums, reference=reference, further=further)
+    return GetResult(
+        query_type="gaps",
+        item=identity(record) if record else None,
+        gaps=[_gap_group(gap, params, record, naming) for gap in gaps if gap.found],
+        notes=[*(reference.notes if reference else ()), *([ENTERED] if gaps[-1].found else [])],
+    )
+
+
+def _is_musicbrainz(reference: Sequence[str] | None) -> bool:
+    return bool(reference) and fold_name(reference[0]) == MUSICBRAINZ if reference else False
+
+
+def _reference_for(library: MusicLibrary, params: GetParams, record: Record | None) -> Reference | None:
+    """Return the albums that an artist should have: those of the call, or those of MusicBrainz."""
+    if params.reference is None:
+        return None
+    if record is None or record.kind != ARTIST:
+        raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
+    if not _is_musicbrainz(params.reference):
+        return Reference(albums=tuple(ReferenceAlbum(name=name) for name in params.reference))
+    fetched: Reference = fetch_reference(record, params.reference[1:], library.catalogue.settings)
+    return fetched
+
+
+def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]) -> list[Record]:
+    """Return the albums of others that these tracks are on, such as compilations."""
+    own = {album.id for album in albums}
+    ids = dict.fromkeys(str(track.get("album_id")) for track in tracks if track.get("album_id"))
+    keys = library.reader.find([RecordId(one) for one in ids if one not in own], scope=library.scope(ALBUM))
+    return library.fetch(list(keys.values()))
+
+
+def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], list[Record]]:
+    """Return the tracks and albums that belong to a record; without one, all of them."""
+    if record is None:
+        return list(library.iter_records(TRACK)), list(library.iter_records(ALBUM))
+    if record.kind == ARTIST:
+        albums = library.albums_of(record)
+        on_albums = [track for album in albums for track in library.tracks_of(album)]
+        return list({track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()), albums
+    return library.tracks_of(record), [record] if record.kind == ALBUM else []
+
+
+def _gap_group(gap: Gap, params: GetParams, record: Record | None, naming: Mapping[str, str]) -> GapGroup:
+    end = params.offset + params.limit
+    items = [_gap_item(found, record, naming) for found in gap.found[params.offset : end]]
+    return GapGroup(gap=gap.name, total=len(gap.found), has_more=end < len(gap.found), items=items)
+
+
+def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> GapItem:
+    if not found.records:
+        return GapItem(**found.said, request=_creation(found.said, record, naming))
+    first = found.records[0]
+    is_several = len(found.records) > 1
+    return GapItem(
+        name=str(first.get("name")),
+        id=None if is_several else first.id,
+        artists=list(first.get("artists") or ()),
+        album=None if is_several else first.get("album"),
+        ids=[record.id for record in found.records] if is_several else None,
+        **found.said,
+    )
+
+
+def _creation(said: Mapping[str, Any], artist: Record | None, naming: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of `catalog.mutate` that enter a missing album of an artist."""
+    by = {"artist_ids": [artist.id]} if artist else {}
+    return {"action": "create", **naming, "kind": ALBUM, "fields": {**said, **by}}
+
+
+def answer_fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
+    """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
+    record = library.get_any(params.id) if params.id else None
+    every_track, every_album = _under(library, None)
+    wanted: Iterable[Record]
+    if record is None:
+        wanted = [*library.iter_records(ARTIST), *every_album, *every_track]
+    else:
+        tracks, albums = _under(library, record)
+        wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
+    fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
+    end = params.offset + params.limit
+    return GetResult(
+        query_type="fixes",
+        fixes=FixGroup(
+            items=[_proposed(fix, naming) for fix in fixes[params.offset : end]],
+            total=len(fixes),
+            has_more=end < len(fixes),
+        ),
+    )
+
+
+def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
+    record = fix.record
+    return ProposedFix(
+        request={
+            "action": "update",
+            **naming,
+            "id": record.id,
+            "fields": {field: plain_value(value) for field, value in fix.fields.items()},
+        },
+        replaces={field: plain_value(record.get(field)) for field in fix.fields},
+        reasons=list(fix.reasons),
+    )

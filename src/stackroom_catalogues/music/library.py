@@ -1,0 +1,217 @@
+"""A music catalogue as one caller sees it: records by id or name, and the records that belong to them."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from stackroom.api import (
+    KIND_FIELD,
+    AnyOf,
+    CatalogueView,
+    Condition,
+    InputError,
+    Key,
+    NotFoundError,
+    Principal,
+    Record,
+    RecordId,
+    Scope,
+    ShelfReader,
+    analyse_query,
+    fold_name,
+)
+from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
+from stackroom_catalogues.music.names import numbers_in
+
+ID = re.compile(rf"({'|'.join(KINDS)})-\S+")
+SCAN_KEYS = 5_000
+NAMESAKES = 10
+WORDS_TRIED = 50
+SUGGESTIONS = 3
+SURE = 0.72
+"""Similarity from which a name is accepted as the wanted one."""
+LIKE = 0.5
+"""Similarity from which a name is suggested."""
+
+
+class MusicLibrary:
+    """One snapshot of one catalogue for one caller, of it the records that meet the conditions."""
+
+    def __init__(self, view: CatalogueView, principal: Principal, *, conditions: Sequence[Condition] = ()) -> None:
+        self.view = view
+        self._conditions = tuple(conditions)
+        self.catalogue = view.catalogue
+        self.principal = principal
+        self.notes: list[str] = []
+        """What was taken for a name that is not exactly a record's, and what else it could be."""
+
+    @property
+    def reader(self) -> ShelfReader:
+        """The snapshot."""
+        return self.view.reader
+
+    def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
+        """Return the scope of a kind, or of all kinds, that the caller may see."""
+        of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
+        return Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self.principal.visibility)
+
+    def count(self, kind: str, *conditions: Condition) -> int:
+        """Count records."""
+        return self.reader.count(self.scope(kind, *conditions))
+
+    def keys(self, kind: str, *conditions: Condition) -> list[Key]:
+        """Return the keys of records, in insertion order."""
+        scope = self.scope(kind, *conditions)
+        return self.reader.scan(scope=scope, limit=self.reader.count(scope))
+
+    def fetch(self, keys: Sequence[Key]) -> list[Record]:
+        """Return the records of keys, in their order."""
+        found = self.reader.fetch(keys, scope=self.scope())
+        return [found[key] for key in keys if key in found]
+
+    def iter_records(self, kind: str, *conditions: Condition) -> Iterator[Record]:
+        """Yield records in insertion order."""
+        keys = self.keys(kind, *conditions)
+        for start in range(0, len(keys), SCAN_KEYS):
+            yield from self.fetch(keys[start : start + SCAN_KEYS])
+
+    def find(self, record_id: str) -> Record | None:
+        """Return the record of an id, in any form in which tools show it."""
+        return self.view.find_stated(record_id, scope=self.scope())
+
+    def albums_of(self, artist: Record) -> list[Record]:
+        """Return an artist's albums, the oldest first."""
+        found = self.iter_records(ALBUM, AnyOf("artist_ids", (artist.id,)))
+        return sorted(found, key=lambda album: (album.get("year") or 9999, str(album.get("name")), album.id))
+
+    def tracks_of(self, record: Record) -> list[Record]:
+        """Return the tracks of an album in their order, or those of an artist, or a track itself."""
+        if record.kind == TRACK:
+            return [record]
+        field = "album_id" if record.kind == ALBUM else "artist_ids"
+        return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=album_order)
+
+    def top_tracks_of(self, artist: Record) -> list[Record]:
+        """Return the tracks of an artist, most played first, else the oldest first."""
+        tracks = self.tracks_of(artist)
+        return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
+
+    def artists_of(self, record: Record) -> list[Record]:
+        """Return the artists of an album or track."""
+        found = self.reader.find([RecordId(one) for one in record.get("artist_ids") or ()], scope=self.scope(ARTIST))
+        return self.fetch(list(found.values()))
+
+    def recent_keys(self, kind: str) -> list[Key]:
+        """Return the keys of a kind, newest first.
+
+        Where a record does not say when it was added, it was no earlier than those that came before it.
+        """
+        keys = np.array(self.keys(kind), dtype=np.int64)
+        days = self.reader.numbers("added", keys.tolist())
+        latest = np.fmax.accumulate(np.where(np.isnan(days), -np.inf, days)) if len(days) else days
+        order = np.lexsort((-keys, -np.where(np.isnan(days), latest, days)))
+        return [Key(key) for key in keys[order].tolist()]
+
+    def get(self, kind: str, wanted: str) -> Record:
+        """Return a record by id or name; refuse an unknown or ambiguous one."""
+        record = self.find(wanted)
+        if record is not None:
+            if record.kind != kind:
+                raise InputError(f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}")
+            return record
+        return self._named((kind,), wanted)
+
+    def find_named(self, kind: str | None, wanted: str) -> Record | None:
+        """Return the record of a name, of one kind or of any; None where there is none."""
+        try:
+            return self._named((kind,) if kind else KINDS, wanted)
+        except NotFoundError:
+            return None
+
+    def get_any(self, wanted: str) -> Record:
+        """Return a record of any kind by id or name; artists before albums before tracks."""
+        return self.find(wanted) or self._named(KINDS, wanted)
+
+    def _named(self, kinds: Sequence[str], wanted: str) -> Record:
+        alike: dict[str, list[Key]] = {}
+        for kind in kinds:
+            matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
+            alike[kind] = [match.key for match in matches if match.likeness >= SURE]
+            same = self.fetch([match.key for match in matches if match.likeness >= 1.0])
+            if len(same) == 1:
+                return same[0]
+            if same:
+                listed = "; ".join(f"{one.id} ({described(one)})" for one in same)
+                raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
+        for kind in kinds if not ID.fullmatch(wanted) else ():
+            record = self._find_spelt(alike[kind], wanted) or self._find_with_words(kind, wanted)
+            if record is not None:
+                self.notes.append(self._note(kind, wanted, record))
+                return record
+        raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
+
+    def _note(self, kind: str, wanted: str, taken: Record) -> str:
+        """Return a note with the record that was taken for a name, and the others that it could mean."""
+        choice = self.view.resolve(wanted, scope=self.scope(kind))
+        records = [choice.record, *(one.record for one in choice.others)]
+        others = [one for one in records if one is not None and one.id != taken.id]
+        listed = "; ".join(f"'{one.get('name')}' ({one.id})" for one in others)
+        hint = f"; it could also be {listed}" if listed else ""
+        return f"'{wanted[:100]}' was taken for '{taken.get('name')}' ({taken.id}){hint}"
+
+    def _find_spelt(self, alike: Sequence[Key], wanted: str) -> Record | None:
+        """Return the first record with a similar name and the same numbers in it; None without one."""
+        return next((record for record in self.fetch(alike) if self._has_numbers(record, wanted)), None)
+
+    def _find_with_words(self, kind: str, wanted: str) -> Record | None:
+        """Return the record with the shortest name that contains all wanted words in order; None without one."""
+        words = f" {fold_name(wanted)} "
+        found = self.reader.lexical(analyse_query(wanted, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
+        named = [
+            (len(name), record.id, record)
+            for record in self.fetch([Key(key) for key in found.keys.tolist()])
+            for name in self.catalogue.spec.names_of(record)
+            if words.strip() and words in f" {fold_name(name)} "
+        ]
+        return min(named, key=lambda one: one[:2])[2] if named else None
+
+    def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
+        """Yield the records whose whole name occurs in a sentence, with that name."""
+        words = f" {fold_name(sentence)} "
+        found = self.reader.lexical(analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
+        for record in self.fetch([Key(key) for key in found.keys.tolist()]):
+            for name in self.catalogue.spec.names_of(record):
+                if fold_name(name) and f" {fold_name(name)} " in words:
+                    yield record, name
+
+    def _has_numbers(self, record: Record, wanted: str) -> bool:
+        """Tell whether a name of a record has the wanted numbers: the fifth symphony is not a misspelt sixth."""
+        asked = set(numbers_in(wanted))
+        return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
+
+    def hint(self, kinds: Sequence[str], wanted: str) -> str:
+        """Return a hint with similar names; a wrong id is read as the name that it was made from."""
+        kind, _, rest = wanted.partition("-")
+        spelt = rest.replace("-", " ") if kind in KINDS and rest else wanted
+        matches = [
+            match
+            for one in kinds
+            for match in self.reader.titles_like(spelt, scope=self.scope(one), limit=SUGGESTIONS)
+            if match.likeness >= LIKE
+        ]
+        best = sorted(matches, key=lambda match: (-match.likeness, match.key))[:SUGGESTIONS]
+        names = [f"'{record.get('name')}' ({record.id})" for record in self.fetch([match.key for match in best])]
+        return f"; did you mean {' or '.join(names)}?" if names else "; search for it with catalog.search"
+
+
+def album_order(track: Record) -> tuple[object, ...]:
+    """Return the sort key of a track: album, disc, number, name."""
+    place = (track.get("disc") or 0, track.get("position") or 9999)
+    return str(track.get("album_id") or ""), *place, str(track.get("name")), track.id
+
+
+def described(record: Record) -> str:
+    """Return a short description that distinguishes a record from others of its name."""
+    parts = [", ".join(record.get("artists") or ()), str(record.get("album") or ""), str(record.get("year") or "")]
+    return " – ".join(part for part in parts if part) or record.kind

@@ -1,0 +1,148 @@
+"""Comparison and correction of names of works. Pure."""
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from stackroom.api import fold_name
+
+GUESTS = re.compile(r"\s*[(\[]?\b(?:feat\.?|ft\.?|featuring)\s+[^)\]]+[)\]]?", re.IGNORECASE)
+EDITION = re.compile(
+    r"\s*[(\[][^()\[\]]*\b(?:deluxe|edition|remaster(?:ed)?|anniversary|bonus|expanded|reissue|version|mono|stereo|explicit)"
+    r"\b[^()\[\]]*[)\]]|\s*[(\[](?:dis[ck]|cd)\s*\w{1,5}[)\]]|\s+[-–:]\s+[^-–:]*\b(?:remaster(?:ed)?|edition|deluxe)\b.*$",
+    re.IGNORECASE,
+)
+NUMBERED_WORK = re.compile(r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*")
+"""A numbered work, followed by its key or its number in a catalogue of works."""
+NUMERAL = re.compile(r"\d+|[ivx]+")
+ALIKE = 0.87
+"""Similarity from which two names count as spellings of the same."""
+
+LEADING_NUMBER = re.compile(r"(\d{1,3})\s*[-._)]\s*(\S.*)|(0\d)\s+(\S.*)")
+FEATURING = re.compile(r"\b(?:featuring|feat|ft)\b\.?\s+(?=\S)", re.IGNORECASE)
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+SMALL_WORDS = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "as",
+        "at",
+        "but",
+        "by",
+        "de",
+        "en",
+        "et",
+        "for",
+        "from",
+        "in",
+        "la",
+        "le",
+        "of",
+        "on",
+        "or",
+        "the",
+        "to",
+    }
+)
+LONG_WORD = 4
+UTF8_AS_LATIN = re.compile(r"[\u00c2\u00c3\u00d0\u00d1][\u0080-\u00bf\u0152-\u017e\u2013-\u203a]")
+"""The first two bytes of a UTF-8 letter, each decoded as a letter of its own."""
+
+
+def work_key(name: str) -> str:
+    """Return a track's name in normal form: without guests, case, accents and punctuation."""
+    return fold_name(GUESTS.sub("", name)) or fold_name(name) or name.strip()
+
+
+def _release_key(name: str) -> str:
+    """Return an album's name in normal form: without edition and catalogue numbers of works."""
+    return NUMBERED_WORK.sub(r"\1", fold_name(EDITION.sub("", name)) or work_key(name))
+
+
+class ReleaseNames:
+    """A set of album names that matches other spellings."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._keys: dict[tuple[str, ...], set[str]] = {}
+        for key in map(_release_key, names):
+            self._keys.setdefault(tuple(numbers_in(key)), set()).add(key)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a name matches one of the set: similar spelling, same numbers."""
+        key = _release_key(name)
+        others = self._keys.get(tuple(numbers_in(key)), set())
+        matcher = SequenceMatcher(b=key)
+        return key in others or any(_is_alike(matcher, other) for other in others)
+
+
+def _is_alike(matcher: SequenceMatcher[str], other: str) -> bool:
+    """Tell whether a name is spelt like the matcher's; cheap bounds on length and letters decide most."""
+    matcher.set_seq1(other)
+    return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+
+
+def numbers_in(name: str) -> list[str]:
+    """Return the Arabic and Roman numbers in a name."""
+    return [word for word in fold_name(name).split() if NUMERAL.fullmatch(word)]
+
+
+def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
+    """Return the corrected name, and the corrections made."""
+    done = []
+    for what, mend in (
+        ("letters decoded as they were meant", _decoded),
+        ("blanks put right", _spaced),
+        ("the track's number taken off", lambda text: _unnumbered(text, position)),
+        ("'feat.' written as usual", _with_usual_guests),
+        ("capitals only where usual", _with_usual_capitals),
+    ):
+        better = mend(name)
+        if better and better != name:
+            name = better
+            done.append(what)
+    return name, done
+
+
+def _decoded(text: str) -> str:
+    """Repair UTF-8 that was decoded as Latin-1."""
+    if not UTF8_AS_LATIN.search(text):
+        return text
+    for encoding in ("latin-1", "cp1252"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return text
+
+
+def _spaced(text: str) -> str:
+    has_blanks = " " in text.strip()
+    return " ".join((text if has_blanks else text.replace("_", " ")).split())
+
+
+def _unnumbered(text: str, position: int | None) -> str:
+    found = LEADING_NUMBER.fullmatch(text)
+    if found is None or position is None or int(found[1] or found[3]) != position:
+        return text
+    return found[2] or found[4]
+
+
+def _with_usual_guests(text: str) -> str:
+    return FEATURING.sub("feat. ", text)
+
+
+def _with_usual_capitals(text: str) -> str:
+    """Return a name of several long words in capitals with usual capitalisation."""
+    words = WORD.findall(text)
+    long_words = [word for word in words if len(word) >= LONG_WORD]
+    if len(long_words) < 2 or not text.isupper():
+        return text
+    small = text.lower()
+    first = WORD.search(small)
+    begins_at = first.start() if first else 0
+    return WORD.sub(lambda found: _capitalised(found[0], is_first=found.start() == begins_at), small)
+
+
+def _capitalised(word: str, *, is_first: bool) -> str:
+    return word if word in SMALL_WORDS and not is_first else word[0].upper() + word[1:]

@@ -1,0 +1,286 @@
+"""HTTP endpoints of music: tracks and covers as files, lists for a player, and likes, playlists and plays.
+
+Changes are those of `catalog.mutate`, for callers who may not use that tool: the same checks, the same undo.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from stackroom.api import (
+    Action,
+    BodyParams,
+    CallerMedia,
+    Cost,
+    EditAction,
+    Endpoint,
+    EndpointRequest,
+    EndpointResult,
+    InputError,
+    MediaFile,
+    MediaKind,
+    NotFoundError,
+    OpenCatalogue,
+    OwnCall,
+    OwnRequest,
+    PageParams,
+    WholeNumber,
+)
+from stackroom_catalogues.music.player.items import OwnStore, Playlist, open_player
+from stackroom_catalogues.music.player.listening import (
+    Listening,
+    ListenParams,
+    ListenResult,
+    NameOrders,
+    music_catalogues,
+)
+from stackroom_catalogues.music.player.own import LIKE, LONGEST_PLAY_S, MOST_TRACKS, PLAY, PLAYLIST, OwnMusic
+
+MOST_LIKES = 10_000
+MOST_PLAYLISTS = 200
+SMALL_BODY = 16 * 1024
+ORDERS = NameOrders()
+
+RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+class PlaylistParams(BodyParams):
+    """A new playlist, or the new state of one."""
+
+    name: str = Field(min_length=1, max_length=200, description="what it is called")
+    tracks: list[RecordName] | None = Field(
+        default=None,
+        max_length=MOST_TRACKS,
+        description="ids of tracks in order, in place of those it has, which may stay though their records are gone; "
+        "without, the tracks stay as they are",
+    )
+
+
+class PlayParams(BodyParams):
+    """A track that was played."""
+
+    track_id: RecordName = Field(description="the track's id")
+    seconds: float = Field(
+        gt=0, le=LONGEST_PLAY_S, strict=True, description="how long it was heard, at most as long as it lasts"
+    )
+
+
+class LikesParams(PageParams):
+    """A page of likes."""
+
+    limit: WholeNumber = Field(default=MOST_LIKES, ge=1, le=MOST_LIKES, description="how many to return at most")
+
+
+class PlaylistsParams(PageParams):
+    """A page of playlists."""
+
+    limit: WholeNumber = Field(
+        default=MOST_PLAYLISTS, ge=1, le=MOST_PLAYLISTS, description="how many to return at most"
+    )
+
+
+class LikeEntry(EndpointResult):
+    """A record that the caller likes."""
+
+    id: str
+    kind: str
+    liked_at: datetime
+
+
+class LikesResult(EndpointResult):
+    """A page of what the caller likes."""
+
+    likes: list[LikeEntry]
+    total: int
+    has_more: bool
+    missing: list[str] = Field(description="ids whose records no longer exist")
+
+
+class PlaylistResult(EndpointResult):
+    """A playlist of the caller's."""
+
+    id: str
+    name: str
+    updated_at: datetime
+    tracks: list[str]
+    missing: list[str] = Field(description="ids whose records no longer exist")
+
+
+class PlaylistsResult(EndpointResult):
+    """A page of the caller's playlists."""
+
+    playlists: list[PlaylistResult]
+    total: int
+    has_more: bool
+
+
+class PlayEntry(EndpointResult):
+    """A track that the caller played."""
+
+    id: str
+    plays: int
+    seconds: int = Field(description="how long it was heard in all")
+
+
+class PlaysResult(EndpointResult):
+    """A page of what the caller played."""
+
+    plays: list[PlayEntry]
+    total: int
+    has_more: bool
+
+
+AnyRequest = EndpointRequest[Any, Any]
+
+
+def _catalogues(request: AnyRequest) -> list[OpenCatalogue]:
+    return music_catalogues(request.catalogues)
+
+
+def _store(request: AnyRequest) -> OwnStore:
+    return open_player(_catalogues(request)[0].open_storage())
+
+
+def _change(request: AnyRequest, action: EditAction, kind: str, subject: str | None, **fields: Any) -> str:
+    """Change a record of the caller's own under the id of the request; return the record's id."""
+    change = OwnRequest(action=action, kind=kind, id=subject, fields=fields)
+    outcome = OwnMusic(_catalogues(request)).edit(request.principal, [change], OwnCall(call_id=request.call_id))
+    return outcome.changes[0].id if outcome.changes else subject or ""
+
+
+def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
+    """List artists, albums and tracks, as a player shows them."""
+    return Listening(request, lambda: _store(request), ORDERS).answer()
+
+
+def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
+    """List what the caller likes, the newest first."""
+    offset, limit = request.query.offset, request.query.limit
+    likes, total = _store(request).list_likes(request.principal.name, offset=offset, limit=limit)
+    return LikesResult(
+        likes=[LikeEntry(id=like.record_id, kind=like.kind, liked_at=like.liked_at) for like in likes],
+        total=total,
+        has_more=offset + len(likes) < total,
+        missing=request.media.missing_among([like.record_id for like in likes]),
+    )
+
+
+def like(request: EndpointRequest[None, None]) -> None:
+    """Like an artist, an album or a track."""
+    _change(request, EditAction.CREATE, LIKE, request.path["id"])
+
+
+def unlike(request: EndpointRequest[None, None]) -> None:
+    """Withdraw a like."""
+    _change(request, EditAction.DELETE, LIKE, request.path["id"])
+
+
+def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
+    """List the caller's playlists, by name."""
+    offset, limit = request.query.offset, request.query.limit
+    shown, total = _store(request).list_playlists(request.principal.name, offset=offset, limit=limit)
+    results = _playlist_results(request.media, shown)
+    return PlaylistsResult(playlists=results, total=total, has_more=offset + len(shown) < total)
+
+
+def get_playlist(request: EndpointRequest[None, None]) -> PlaylistResult:
+    """Return a playlist of the caller's."""
+    return _shown_playlist(request, request.path["id"])
+
+
+def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+    """Create a playlist."""
+    return _shown_playlist(request, _change(request, EditAction.CREATE, PLAYLIST, None, **_given(request.body)))
+
+
+def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
+    """Rename a playlist, and replace its tracks where they are given."""
+    subject = request.path["id"]
+    return _shown_playlist(request, _change(request, EditAction.UPDATE, PLAYLIST, subject, **_given(request.body)))
+
+
+def delete_playlist(request: EndpointRequest[None, None]) -> None:
+    """Delete a playlist."""
+    _change(request, EditAction.DELETE, PLAYLIST, request.path["id"])
+
+
+def note_play(request: EndpointRequest[None, PlayParams]) -> None:
+    """Record that the caller played a track."""
+    try:
+        _change(request, EditAction.CREATE, PLAY, request.body.track_id, seconds=request.body.seconds)
+    except (InputError, NotFoundError) as error:
+        raise type(error)(error.message.replace("'id'", "'track_id'")) from error
+
+
+def list_plays(request: EndpointRequest[PageParams, None]) -> PlaysResult:
+    """List the tracks that the caller played, the most played first."""
+    counts = _store(request).list_plays(request.principal.name)
+    start, end = request.query.offset, request.query.offset + request.query.limit
+    shown = [PlayEntry(id=count.track_id, plays=count.plays, seconds=count.seconds) for count in counts[start:end]]
+    return PlaysResult(plays=shown, total=len(counts), has_more=end < len(counts))
+
+
+def play_track(request: EndpointRequest[None, None]) -> MediaFile:
+    """Return the audio of a track, whole or a range of bytes."""
+    return request.media.get_file(request.path["id"], MediaKind.AUDIO)
+
+
+def show_cover(request: EndpointRequest[None, None]) -> MediaFile:
+    """Return the cover of an album, or of a track's album."""
+    return request.media.get_file(request.path["id"], MediaKind.COVER)
+
+
+def list_endpoints() -> list[Endpoint]:
+    """Return all endpoints: files, lists, and what belongs to a user."""
+    file = partial(Endpoint, tag="player", action=None, target="id", result=MediaFile, is_limited=False)
+    track, record = ({"id": f"the {kind}'s id"} for kind in ("track", "record"))
+    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG)
+    write = partial(read, cost=Cost.WRITE)
+    one_like = partial(write, path_parameters=record, target="id", status=204)
+    playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
+    audio, cover = "/v1/tracks/{id:path}/audio", "/v1/records/{id:path}/cover"
+    created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult, "refusals": (404, 409)}
+    changed: Mapping[str, Any] = {"result": PlaylistResult, "refusals": (404, 409)}
+    played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY, "refusals": (404,)}
+    return [
+        file("GET", audio, play_track, path_parameters=track, operation="media/audio", media_type="audio/*"),
+        file("GET", cover, show_cover, path_parameters=record, operation="media/cover", media_type="image/*"),
+        read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult, refusals=(404,)),
+        read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult),
+        one_like("PUT", "/v1/likes/{id:path}", like, refusals=(400, 404, 409)),
+        one_like("DELETE", "/v1/likes/{id:path}", unlike, refusals=(400,)),
+        read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
+        write("POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created),
+        playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult, refusals=(404,)),
+        playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=Cost.WRITE, body=PlaylistParams, **changed),
+        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=Cost.WRITE, status=204, refusals=(400, 404)),
+        read("GET", "/v1/plays", list_plays, query=PageParams, result=PlaysResult),
+        read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
+    ]
+
+
+def _given(body: PlaylistParams) -> dict[str, Any]:
+    return body.model_dump(exclude_none=True)
+
+
+def _shown_playlist(request: AnyRequest, playlist_id: str) -> PlaylistResult:
+    playlist = _store(request).get_playlist(request.principal.name, playlist_id)
+    return _playlist_results(request.media, [playlist])[0]
+
+
+def _playlist_results(media: CallerMedia, playlists: Sequence[Playlist]) -> list[PlaylistResult]:
+    """Return playlists, each with the tracks that no longer exist for the caller."""
+    missing = set(media.missing_among([track for playlist in playlists for track in playlist.tracks]))
+    return [
+        PlaylistResult(
+            id=playlist.id,
+            name=playlist.name,
+            updated_at=playlist.updated_at,
+            tracks=list(playlist.tracks),
+            missing=[track for track in dict.fromkeys(playlist.tracks) if track in missing],
+        )
+        for playlist in playlists
+    ]

@@ -1,0 +1,381 @@
+"""Lists for a player, with the addresses of pictures: everything by name or by a search, and what the caller keeps."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from pydantic import Field, StringConstraints
+
+from stackroom.api import (
+    EndpointRequest,
+    EndpointResult,
+    ForbiddenError,
+    InputError,
+    Key,
+    NotFoundError,
+    OpenCatalogue,
+    PageParams,
+    Record,
+    RecordId,
+    WholeNumber,
+    fold_name,
+)
+from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.player.items import OwnStore
+from stackroom_catalogues.music.search import search_kinds
+from stackroom_catalogues.music.shapes import MOST, SearchParams, genre_names
+from stackroom_catalogues.music.similar import find_similar
+
+List = Literal[
+    "artists",
+    "albums",
+    "tracks",
+    "search",
+    "recent",
+    "artist",
+    "album",
+    "track",
+    "likes",
+    "plays",
+    "playlist",
+    "similar",
+]
+KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
+GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
+MOST_LISTED = 2_000
+ORDERS_KEPT = 16
+READ_AT_ONCE = 200
+SIMILAR_ARTISTS = 7
+
+NamedKeys = tuple[tuple[str, Key], ...]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
+
+
+class ListenParams(PageParams):
+    """A list: of everything, or of what belongs to a record or to the caller."""
+
+    list: List = Field(description="which list")
+    id: Text = Field(default="", description="the record or playlist that the list belongs to")
+    q: Text = Field(default="", description="of artists, albums, tracks and search: those that answer these words")
+    playable: bool = Field(default=False, description="only tracks that have a file")
+    catalogue: Text = Field(default="", description="only this one")
+    limit: WholeNumber = Field(default=60, ge=1, le=MOST_LISTED, description="how many to return at most")
+
+
+class Named(EndpointResult):
+    """A record that another refers to."""
+
+    id: str
+    name: str
+
+
+class Listed(EndpointResult):
+    """A record in a list."""
+
+    kind: str
+    id: str
+    catalogue: str
+    name: str
+    artists: list[Named]
+    album: Named | None
+    year: int | None
+    seconds: float | None
+    disc: int | None
+    position: int | None
+    genres: list[str]
+    plays: int | None
+    playable: bool = Field(description="whether it has a file that can be played")
+    image: str | None = Field(description="the address of its cover")
+    about: str | None = None
+
+
+class ListedPage(EndpointResult):
+    """A part of a list; the total is null where it was not counted."""
+
+    items: list[Listed]
+    total: int | None
+    has_more: bool
+
+
+class ListenResult(EndpointResult):
+    """Lists, and the record or playlist that they belong to."""
+
+    item: Listed | None = None
+    name: str | None = Field(default=None, description="the name of a playlist")
+    artists: ListedPage | None = None
+    albums: ListedPage | None = None
+    tracks: ListedPage | None = None
+    missing: list[str] = Field(default_factory=list, description="ids whose records no longer exist")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A record, and the catalogue that it is of."""
+
+    library: MusicLibrary
+    record: Record
+    plays: int | None = None
+
+
+def is_playable(record: Record) -> bool:
+    """Tell whether a record has a file that can be played."""
+    return bool(record.kind == TRACK and record.get("file"))
+
+
+def list_record(placed: Placed, covered: set[tuple[str, str]]) -> Listed:
+    """Return a record as it is listed; `covered` has the catalogues and ids of albums with a cover."""
+    record, name = placed.record, placed.library.view.name
+    album_id = record.get("album_id")
+    pictured = record.id if record.get("cover") else str(album_id) if (name, album_id) in covered else None
+    ids, names = list(record.get("artist_ids") or ()), list(record.get("artists") or ())
+    return Listed(
+        kind=record.kind,
+        id=record.id,
+        catalogue=name,
+        name=str(record.get("name")),
+        artists=[Named(id=one, name=called) for one, called in zip(ids, names, strict=False)],
+        album=Named(id=str(album_id), name=str(record.get("album") or "")) if album_id else None,
+        year=record.get("year"),
+        seconds=record.get("seconds"),
+        disc=record.get("disc"),
+        position=record.get("position"),
+        genres=genre_names(record),
+        plays=placed.plays,
+        playable=is_playable(record),
+        image=f"/v1/media/{quote(name, safe='')}/cover/{quote(pictured)}" if pictured else None,
+    )
+
+
+def music_catalogues(catalogues: Sequence[OpenCatalogue]) -> list[OpenCatalogue]:
+    """Return the catalogues with artists, albums and tracks; refuse a caller who sees none."""
+    found = [catalogue for catalogue in catalogues if set(KINDS) <= set(catalogue.spec.kinds)]
+    if not found:
+        raise ForbiddenError("there is no catalogue of music here that you may see")
+    return found
+
+
+class NameOrders:
+    """The names of all records of a kind, sorted once for each state of a catalogue."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, NamedKeys] = {}
+        self._lock = Lock()
+
+    def get(self, library: MusicLibrary, kind: str) -> NamedKeys:
+        """Return the names as lists are sorted, with their keys."""
+        state = (library.view.name, library.reader.change_no, library.count(kind), kind, library.principal.visibility)
+        with self._lock:
+            known = self._kept.get(state)
+        if known is None:
+            known = _names_in_order(library, kind)
+            with self._lock:
+                self._kept = {**dict(list(self._kept.items())[1 - ORDERS_KEPT :]), state: known}
+        return known
+
+
+def _names_in_order(library: MusicLibrary, kind: str) -> NamedKeys:
+    keys = library.keys(kind)
+    listed: list[tuple[str, Key]] = []
+    for start in range(0, len(keys), READ_AT_ONCE):
+        found = library.reader.fetch(keys[start : start + READ_AT_ONCE], scope=library.scope())
+        listed += [(_sorted_as(str(one.get("name"))), key) for key, one in found.items()]
+    return tuple(sorted(listed))
+
+
+def _sorted_as(name: str) -> str:
+    """Return a name without case, accents and a leading article; one of signs alone comes last."""
+    folded = fold_name(name).removeprefix("the ")
+    return folded or f"\U0010ffff{name}"
+
+
+def _similar_artists(library: MusicLibrary, artist: Record) -> list[Record]:
+    """Return the artists most similar to one; none where there is nothing to compare them by."""
+    try:
+        return [one for one, _ in find_similar(library, artist, limit=SIMILAR_ARTISTS)]
+    except InputError:
+        return []
+
+
+class Listening:
+    """Answers one request for lists."""
+
+    def __init__(
+        self, request: EndpointRequest[ListenParams, None], open_store: Callable[[], OwnStore], orders: NameOrders
+    ) -> None:
+        self._orders = orders
+        self._query = request.query
+        self._user = request.principal.name
+        self._open_store = open_store
+        every = music_catalogues(request.catalogues)
+        chosen = [one for one in every if not self._query.catalogue or one.name == self._query.catalogue]
+        if not chosen:
+            there = ", ".join(one.name for one in every)
+            raise InputError(f"'catalogue': no '{self._query.catalogue[:80]}'; there are: {there}")
+        self._libraries = {one.name: MusicLibrary(one.view(), request.principal) for one in chosen}
+
+    def answer(self) -> ListenResult:
+        """Return the lists that were asked for."""
+        wanted = self._query.list
+        if wanted in KIND_OF:
+            return ListenResult().model_copy(update={wanted: self._listed(KIND_OF[wanted])})
+        own: Mapping[str, Callable[[], ListenResult]] = {
+            "search": self._search,
+            "recent": self._recent,
+            "artist": self._artist,
+            "album": self._album,
+            "track": lambda: ListenResult(item=self._item(self._get(TRACK))),
+            "similar": self._similar,
+            "likes": self._likes,
+            "plays": self._plays,
+            "playlist": self._playlist,
+        }
+        return own[wanted]()
+
+    def _listed(self, kind: str) -> ListedPage:
+        if self._query.q:
+            return self._page(self._found(kind))
+        if self._query.playable:
+            return self._page(self._iter_newest(kind), total=None)
+        if kind == TRACK:
+            total = sum(one.count(kind) for one in self._libraries.values())
+            return self._page(self._iter_newest(kind), total=total)
+        return self._by_name(kind)
+
+    def _found(self, kind: str) -> list[Placed]:
+        params = SearchParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
+        found = [
+            (one.hit.score, Placed(library, one.hit.record))
+            for library in self._libraries.values()
+            for one in search_kinds(library, params, is_merged=False).kinds[kind].items
+        ]
+        return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
+
+    def _by_name(self, kind: str) -> ListedPage:
+        every = sorted(
+            (name, order, key)
+            for order, library in enumerate(self._libraries.values())
+            for name, key in self._orders.get(library, kind)
+        )
+        libraries, start = list(self._libraries.values()), self._query.offset
+        shown = every[start : start + self._query.limit]
+        placed = [Placed(libraries[order], one) for _, order, key in shown for one in libraries[order].fetch([key])]
+        has_more = start + len(shown) < len(every)
+        return ListedPage(items=self._shape(placed), total=len(every), has_more=has_more)
+
+    def _iter_newest(self, kind: str) -> Iterator[Placed]:
+        for library in self._libraries.values():
+            keys = library.recent_keys(kind)
+            for start in range(0, len(keys), READ_AT_ONCE):
+                for record in library.fetch(keys[start : start + READ_AT_ONCE]):
+                    yield Placed(library, record)
+
+    def _search(self) -> ListenResult:
+        if not self._query.q:
+            raise InputError("'q' is missing: the words to search for")
+        return ListenResult(artists=self._listed(ARTIST), albums=self._listed(ALBUM), tracks=self._listed(TRACK))
+
+    def _recent(self) -> ListenResult:
+        """Return the newest albums, and the newest tracks that can be played."""
+        ready = (one for one in self._iter_newest(TRACK) if is_playable(one.record))
+        return ListenResult(
+            albums=self._page(self._iter_newest(ALBUM), total=None), tracks=self._page(ready, total=None)
+        )
+
+    def _artist(self) -> ListenResult:
+        artist = self._get(ARTIST)
+        library, record = artist.library, artist.record
+        return ListenResult(
+            item=self._item(artist),
+            albums=self._page([Placed(library, one) for one in library.albums_of(record)]),
+            tracks=self._page([Placed(library, one) for one in library.top_tracks_of(record)]),
+            artists=self._page([Placed(library, one) for one in _similar_artists(library, record)]),
+        )
+
+    def _album(self) -> ListenResult:
+        album = self._get(ALBUM)
+        tracks = [Placed(album.library, one) for one in album.library.tracks_of(album.record)]
+        return ListenResult(item=self._item(album), tracks=self._page(tracks))
+
+    def _similar(self) -> ListenResult:
+        placed = self._get(None)
+        found = find_similar(placed.library, placed.record, limit=MOST)
+        page = self._page([Placed(placed.library, one) for one, _ in found])
+        return ListenResult(item=self._item(placed)).model_copy(update={GROUP_OF[placed.record.kind]: page})
+
+    def _likes(self) -> ListenResult:
+        likes, _ = self._open_store().list_likes(self._user)
+        found = self._find([one.record_id for one in likes])
+        groups = {
+            GROUP_OF[kind]: self._page(
+                [found[one.record_id] for one in likes if one.kind == kind and one.record_id in found]
+            )
+            for kind in KINDS
+        }
+        missing = [one.record_id for one in likes if one.record_id not in found]
+        return ListenResult(missing=missing).model_copy(update=groups)
+
+    def _plays(self) -> ListenResult:
+        counts = self._open_store().list_plays(self._user)
+        found = self._find([one.track_id for one in counts])
+        heard = [
+            Placed(found[one.track_id].library, found[one.track_id].record, one.plays)
+            for one in counts
+            if one.track_id in found
+        ]
+        return ListenResult(tracks=self._page(heard))
+
+    def _playlist(self) -> ListenResult:
+        playlist = self._open_store().get_playlist(self._user, self._query.id)
+        found = self._find(playlist.tracks)
+        tracks = [found[one] for one in playlist.tracks if one in found]
+        missing = [one for one in dict.fromkeys(playlist.tracks) if one not in found]
+        return ListenResult(name=playlist.name, tracks=self._page(tracks), missing=missing)
+
+    def _get(self, kind: str | None) -> Placed:
+        """Return the record of the requested id, which must be of a kind where one is given."""
+        found = self._find([self._query.id]).get(self._query.id)
+        if found is None or (kind is not None and found.record.kind != kind):
+            raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'")
+        return found
+
+    def _find(self, ids: Sequence[str]) -> dict[str, Placed]:
+        """Return the records of ids, each from the first catalogue that has it."""
+        found: dict[str, Placed] = {}
+        for library in self._libraries.values():
+            left = [RecordId(one) for one in dict.fromkeys(ids) if one not in found]
+            keys = library.reader.find(left, scope=library.scope())
+            found |= {record.id: Placed(library, record) for record in library.fetch(list(keys.values()))}
+        return found
+
+    def _page(self, found: Sequence[Placed] | Iterator[Placed], *, total: int | None = -1) -> ListedPage:
+        """Return a part of a list; -1 counts it."""
+        start, end = self._query.offset, self._query.offset + self._query.limit
+        fitting = (one for one in found if not self._query.playable or is_playable(one.record))
+        shown = list(islice(fitting, start, end + 1))
+        counted = len(found) if total == -1 and isinstance(found, Sequence) and not self._query.playable else total
+        return ListedPage(
+            items=self._shape(shown[: self._query.limit]),
+            total=None if counted == -1 else counted,
+            has_more=len(shown) > self._query.limit,
+        )
+
+    def _item(self, placed: Placed) -> Listed:
+        about = placed.record.get("about")
+        return self._shape([placed])[0].model_copy(update={"about": str(about) if about else None})
+
+    def _shape(self, placed: Sequence[Placed]) -> list[Listed]:
+        """Return records as they are listed; a track has the cover of its album."""
+        covered: set[tuple[str, str]] = set()
+        for name, library in self._libraries.items():
+            albums = {
+                RecordId(str(one.record.get("album_id")))
+                for one in placed
+                if one.library is library and one.record.get("album_id")
+            }
+            keys = library.reader.find(sorted(albums), scope=library.scope())
+            covered |= {(name, one.id) for one in library.fetch(list(keys.values())) if one.get("cover")}
+        return [list_record(one, covered) for one in placed]

@@ -1,0 +1,354 @@
+"""Sources of music, and the mapping of their rows to records.
+
+    a folder of audio files    artists, albums and tracks by their tags (`grouping`)
+    an SQLite file             with tables of artists, albums and tracks, such as Chinook (`database`)
+    a table of tracks          CSV or JSON without the column `kind`: grouped like files
+    rows in this layout        CSV, JSON or any other source: one record for each row, with `id`, `kind` and `name`
+
+Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from stackroom.api import (
+    ExpectedError,
+    InputError,
+    Readings,
+    RecallingSource,
+    Record,
+    RecordId,
+    RowMapping,
+    RowSource,
+    SourceRow,
+    Tag,
+)
+from stackroom.api.rows import CsvRows, JsonRows, Ledger, find_path, without_compression
+from stackroom_catalogues.music.audio.files import AudioRows
+from stackroom_catalogues.music.audio.tags import find_picture
+from stackroom_catalogues.music.database import find_rows
+from stackroom_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, YEARS, Tagged, group_rows
+from stackroom_catalogues.music.synth import file_of, load_pieces, render
+
+GENRE = "genre"
+"""The category of a tag without one."""
+SAMPLE = Path(__file__).parent / "sample" / "library.jsonl"
+LEDGER_FILE = "ledger.sqlite"
+DATABASES = (".sqlite", ".sqlite3", ".db")
+TABLES: Mapping[str, Callable[[Path], RowSource]] = {
+    ".csv": CsvRows,
+    ".tsv": CsvRows,
+    ".tab": CsvRows,
+    ".json": JsonRows,
+    ".jsonl": JsonRows,
+    ".ndjson": JsonRows,
+}
+
+TEXTS = ("album_id", "album", "about")
+PATHS = ("file", "cover")
+LISTS = ("aliases", "artist_ids", "artists", "composers")
+WHOLE_NUMBERS = ("disc", "position", "plays")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+LIST_PARTS = re.compile(r"\s*[;|]\s*")
+GENRE_PARTS = re.compile(r"\s*[;|,]\s*")
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,3}):(\d{2}(?:\.\d+)?)")
+YEAR = re.compile(r"(?<!\d)\d{4}(?!\d{1,3}(?!\d))")
+DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?")
+
+COLUMNS = {
+    "title": ("title", "name", "song", "track_name", "track"),
+    "artists": ("artists", "artist", "artist_name", "performer"),
+    "album": ("album", "album_name", "album_title", "release"),
+    "album_artists": ("album_artists", "album_artist", "albumartist"),
+    "genres": ("genres", "genre", "style"),
+    "composers": ("composers", "composer"),
+    "year": ("year", "date", "release_date", "released"),
+    "disc": ("disc", "disc_number", "discnumber"),
+    "position": ("position", "track_number", "tracknumber", "number", "no", "track"),
+    "seconds": ("seconds", "duration", "length", "time"),
+    "milliseconds": ("milliseconds", "duration_ms", "ms"),
+    "plays": ("plays", "play_count", "playcount", "listens"),
+    "added": ("added", "date_added", "added_at"),
+    "path": ("file", "path", "location", "filename"),
+    "id": ("id", "track_id"),
+}
+"""Names of the columns of a table of tracks, the likeliest first."""
+
+
+class GroupedRows:
+    """Implements `RecallingSource` over a source of tracks: its rows are artists, albums and tracks."""
+
+    def __init__(self, inner: RowSource, *, of_files: bool) -> None:
+        self._inner = inner
+        self._of_files = of_files
+
+    @property
+    def name(self) -> str:
+        """The name of the source of tracks."""
+        return self._inner.name
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the source of tracks is whole: then all artists and albums are known."""
+        return self._inner.is_whole
+
+    def count_rows(self) -> int | None:
+        """Return None: artists and albums are only known once all tracks are read."""
+        return None
+
+    def recall(self, readings: Readings) -> str:
+        """Pass earlier readings to the source of tracks, and return its stamp."""
+        return self._inner.recall(readings) if isinstance(self._inner, RecallingSource) else ""
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield unreadable rows, then artists, albums and tracks, once every track has been read."""
+        rows = [row if self._of_files else _as_tagged(row) for row in self._inner.iter_rows()]
+        refused = [row for row in rows if row.problem]
+        tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
+        yield from islice([*refused, *group_rows(tracks)], start, None)
+
+
+def open_rows(location: str) -> RowSource | None:
+    """Return the rows of a music folder, audio file, music database or table; None for anything else."""
+    path = find_path(location)
+    if path is None:
+        return None
+    if path.is_dir() or AudioRows.reads(path):
+        return GroupedRows(AudioRows(path), of_files=True)
+    ending = without_compression(path).suffix.lower()
+    if ending in DATABASES:
+        return find_rows(path)
+    if ending not in TABLES:
+        return None
+    table = TABLES[ending](path)
+    return table if _has_own_layout(table) else GroupedRows(table, of_files=False)
+
+
+def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+    """Return the one record of a row in this layout; refuse one without id, kind or name."""
+    kind = str(row.get("kind") or "").strip().lower()
+    if kind not in KINDS:
+        raise InputError(f"'kind' is {row.get('kind')!r}; it must be one of {', '.join(KINDS)}")
+    record_id, name = _text(row.get("id")), _text(row.get("name"))
+    if not record_id or not name:
+        raise InputError(f"'{'name' if record_id else 'id'}' is missing")
+    fields = {
+        "name": name,
+        **{field: _text(row.get(field)) for field in TEXTS},
+        **{field: _path(row.get(field)) for field in PATHS},
+        **{field: _texts(row.get(field)) for field in LISTS},
+        **{field: _whole_number(row, field) for field in WHOLE_NUMBERS},
+        "year": _year(row),
+        "genres": _tags(row.get("genres")),
+        "seconds": _seconds(row.get("seconds")),
+        "added": _day(row.get("added")),
+    }
+    present = {field: value for field, value in fields.items() if value not in (None, "", ()) and _fits(field, kind)}
+    return (Record(id=RecordId(record_id), kind=kind, fields=present),)
+
+
+MAPPING = RowMapping(records_of=records_of)
+
+
+def keep_files(location: str, folder: Path) -> None:
+    """Write media files into the catalogue's folder: the sample's pieces, and pictures embedded in files."""
+    if Path(location) == SAMPLE.resolve():
+        for piece in load_pieces():
+            target = folder / file_of(piece.track_id)
+            if not target.is_file():
+                _write(target, render(piece))
+    _keep_covers(folder)
+
+
+def _keep_covers(folder: Path) -> None:
+    """Extract missing pictures, and remove those that no file has any more."""
+    wanted = _pictures(folder / LEDGER_FILE)
+    kept = folder / COVERS
+    there = {one.name for one in kept.iterdir()} if kept.is_dir() else set()
+    for name in wanted.keys() - there:
+        for path in wanted[name]:
+            if content := _extracted(path, name):
+                _write(kept / name, content)
+                break
+    for name in there - wanted.keys():
+        (kept / name).unlink(missing_ok=True)
+
+
+def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
+    """Return the names of embedded pictures, each with the files that have it."""
+    if not ledger_file.is_file():
+        return {}
+    with closing(Ledger(ledger_file)) as ledger:
+        readings = ledger.list_readings()
+    found: dict[str, list[Path]] = {}
+    for source, place, content in readings:
+        root = Path(source)
+        name = orjson.loads(content).get("picture") if content else None  # a source other than files caches no content
+        if name:
+            found.setdefault(str(name), []).append(root.parent / place if root.is_file() else root / place)
+    return found
+
+
+def _extracted(path: Path, name: str) -> bytes | None:
+    try:
+        picture = find_picture(path)
+    except ExpectedError:
+        return None
+    return picture[1] if picture and picture[0] == name else None
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(content)
+    os.replace(fresh, path)
+
+
+def _has_own_layout(table: RowSource) -> bool:
+    first = next((row.values for row in table.iter_rows() if not row.problem), {})
+    return "kind" in first and "name" in first
+
+
+def _as_tagged(row: SourceRow) -> SourceRow:
+    """Return a row of a table of tracks in the form of a file's tags: lists, numbers, a path."""
+    if row.problem:
+        return row
+    columns = {str(name).strip().lower().replace(" ", "_"): value for name, value in row.values.items()}
+    said: dict[str, Any] = {}
+    for meaning, names in COLUMNS.items():
+        named = next((name for name in names if _is_said(columns.get(name))), None)
+        said[meaning] = columns.pop(named) if named else None  # "track" is the title only where nothing else is
+    try:
+        values = _tag_values(said)
+    except InputError as error:
+        return SourceRow(place=row.place, values={}, problem=error.message)
+    if not values.get("title"):
+        return SourceRow(place=row.place, values={}, problem="it has no title; a column 'title' or 'name' is wanted")
+    return SourceRow(place=row.place, values={name: value for name, value in values.items() if value})
+
+
+def _tag_values(said: Mapping[str, Any]) -> dict[str, Any]:
+    milliseconds = _number(said["milliseconds"], "milliseconds")
+    return {
+        **{key: _text(said[key]) for key in ("title", "album", "id")},
+        "path": _path(said["path"]).strip(),
+        **{key: list(_texts(said[key])) for key in ("artists", "album_artists", "composers")},
+        **{key: _whole_number(said, key) for key in WHOLE_NUMBERS},
+        "year": _year(said),
+        "genres": [tag.value for tag in _tags(said["genres"])],
+        "seconds": _seconds(said["seconds"]) or _seconds(milliseconds / 1000 if milliseconds else None),
+        "added": _day(said["added"]),
+    }
+
+
+def _fits(field: str, kind: str) -> bool:
+    """Tell whether a kind has a field; a table of all kinds has columns for every one."""
+    only_tracks = ("album_id", "album", "composers", "disc", "position", "file")
+    if kind == ARTIST:
+        return field not in (*only_tracks, "artist_ids", "artists", "seconds", "cover")
+    return field not in only_tracks if kind == ALBUM else field != "cover"
+
+
+def _is_said(value: Any) -> bool:
+    return value not in (None, "", [])
+
+
+def _text(value: Any) -> str:
+    """Return a value on one line, without control characters."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return " ".join(CONTROL.sub(" ", str(value)).split())
+
+
+def _path(value: Any) -> str:
+    """Return a path unchanged: names may have blanks around and between words."""
+    return value if isinstance(value, str) else ""
+
+
+def _listed(value: Any, parts: re.Pattern[str]) -> list[Any]:
+    """Return the items of a list in any notation: a list, JSON, or separated text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            value = value.strip().strip("[]")
+    if isinstance(value, str):
+        return parts.split(value.strip())
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for one in _listed(value, LIST_PARTS) if (text := _text(one))))
+
+
+def _tags(value: Any) -> tuple[Tag, ...]:
+    tags = []
+    for one in _listed(value, GENRE_PARTS):
+        is_object = isinstance(one, Mapping)
+        category = _text(one.get("category")) if is_object else ""
+        named = _text(one.get("value") or one.get("name")) if is_object else _text(one)
+        tags.append(Tag(category or GENRE, named))
+    return tuple(dict.fromkeys(tag for tag in tags if tag.value))
+
+
+def _number(value: Any, field: str) -> float | None:
+    text = _text(value).replace(",", "")
+    if not text:
+        return None
+    number = float(text) if NUMBER.fullmatch(text) else math.inf
+    if math.isinf(number):
+        raise InputError(f"'{field}' is {text[:60]!r}, not a number")
+    return number
+
+
+def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
+    """Return a whole number; the first of `3/12`."""
+    text = _text(row.get(field))
+    number = _number(text.partition("/")[0] if field in ("disc", "position") else text, field)
+    if number is None:
+        return None
+    if number != int(number) or abs(number) > 2**53:
+        raise InputError(f"'{field}' is {text[:60]!r}, not a whole number")
+    return int(number)
+
+
+def _year(row: Mapping[str, Any]) -> int | None:
+    """Return a year, also from a date; None for 0, which tables use for unknown."""
+    found = YEAR.search(_text(row.get("year")))
+    year = int(found[0]) if found else _whole_number(row, "year")
+    if year and year not in YEARS:
+        raise InputError(f"'year' is {year}; it must be {YEARS[0]} to {YEARS[-1]}")
+    return year or None
+
+
+def _seconds(value: Any) -> float | None:
+    """Return a length in seconds from `245`, `245.5`, `4:05` or `1:02:03`."""
+    clock = CLOCK.fullmatch(_text(value))
+    if clock:
+        number: float | None = 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
+    else:
+        number = _number(value, "seconds")
+    if number is not None and not 0 <= number <= MOST_SECONDS:
+        raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length; write seconds or 4:05")
+    return number
+
+
+def _day(value: Any) -> str | None:
+    text = _text(value)
+    if not text:
+        return None
+    found = DAY.fullmatch(text)
+    try:
+        return date.fromisoformat(found[1] if found else "").isoformat()
+    except ValueError as error:
+        raise InputError(f"'added' is {text[:60]!r}, not a date; write it as 2015-04-30") from error

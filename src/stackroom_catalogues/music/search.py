@@ -1,0 +1,193 @@
+"""Searching one music catalogue for artists, albums and tracks: which hits answer, and in which order."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stackroom.api import (
+    EVIDENCE_AT,
+    Asked,
+    CatalogueView,
+    Evidence,
+    Gathered,
+    Hit,
+    Key,
+    MatchType,
+    Merged,
+    Principal,
+    Ranked,
+    RankedKey,
+    Scoped,
+    Searcher,
+    SearchPath,
+    Shown,
+    fold_name,
+    parse_exclusions,
+    require_excludable,
+    scope_each,
+)
+from stackroom_catalogues.music.grouping import KINDS
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.shapes import MOST, SearchParams
+
+HEAD = 21
+"""The number of best hits that are looked at for the exact words of a query."""
+NEAREST_OF_KIND = 3
+WITHIN_NAME = 0.8
+"""The least strength of a record that has the whole query, with its numbers, in a name."""
+FIGURE = re.compile(r"\d")
+LATIN = re.compile(r"[a-z]")
+"""A query without such letters is of a name: a model of English makes nothing of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundOfKind:
+    """The hits of one kind, the nearest ones that are no answer, the total, and whether more hits follow."""
+
+    items: list[Merged]
+    nearest: list[Merged]
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKinds:
+    """The hits of each kind, how sure they are, and why the search was degraded."""
+
+    kinds: Mapping[str, FoundOfKind]
+    evidence: Evidence
+    degraded: str | None
+
+
+def scope_search(views: Gathered[CatalogueView], principal: Principal, params: SearchParams) -> Scoped:
+    """Return the scope of a search in each catalogue: without what it excludes."""
+    excluded = params.exclude or {}
+    require_excludable(excluded, [view.spec for view in views.found.values()])
+    asked = Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda spec: parse_exclusions(excluded, spec),
+    )
+    return scope_each(views, asked)
+
+
+def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool) -> FoundKinds:
+    """Search each kind by itself.
+
+    The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end.
+    """
+    vector = library.view.embed(params.query)
+    searcher = _without_smoothing(library.catalogue.searcher)
+    wanted = min(params.offset + params.limit, MOST)
+    start = 0 if is_merged else params.offset
+    explain = params.explain and bool(fold_name(params.query))  # what is only spelt the same has no parts to explain
+    kinds: dict[str, FoundOfKind] = {}
+    strongest, degraded = 0.0, None
+    for kind in [params.kind] if params.kind else KINDS:
+        ranked = searcher.rank(
+            library.reader, params.query, scope=library.scope(kind), limit=MOST + 1, query_vector=vector
+        )
+        answering = _answering(ranked, library, params.query)
+        strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
+        nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
+        kinds[kind] = FoundOfKind(
+            items=_merged(library.view, ranked.read(answering[start:wanted], explain=explain)),
+            nearest=_merged(library.view, nearest),
+            total=len(answering),
+            has_more=len(answering) > wanted,
+        )
+        degraded = ranked.degraded
+    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded)
+
+
+def search_path(library: MusicLibrary, params: SearchParams, kind: str, notes: Sequence[str]) -> SearchPath:
+    """Return how `catalog.search` searches one catalogue for records of a kind, or of the one that is asked for."""
+    searcher, vector = _without_smoothing(library.catalogue.searcher), library.view.embed(params.query)
+    return SearchPath(
+        view=library.view,
+        query=params.query,
+        scope=library.scope(params.kind or kind),
+        rank=lambda scope: searcher.rank(
+            library.reader, params.query, scope=scope, limit=MOST + 1, query_vector=vector
+        ),
+        show=lambda ranked: _shown(ranked, library, params.query),
+        limit=MOST,
+        page=params.limit,
+        searcher=searcher,
+        notes=notes,
+    )
+
+
+def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> Shown:
+    """Return the hits that answer, and why others do not."""
+    answering = _answering(ranked, library, query)
+    shown = {one.key: one for one in answering[:MOST]}
+    able = {one.key for one in answering}
+    left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in able}
+    strongest = max((one.score for one in answering[:HEAD]), default=0.0)
+    return Shown(keys=list(shown), left_out=left_out, raised=shown, evidence=Evidence.of(strongest))
+
+
+def _why_left_out(one: RankedKey) -> str:
+    if one.score < EVIDENCE_AT:
+        return f"its strength is {one.score:.2f}, and only records from {EVIDENCE_AT} on are shown"
+    return "only records with words of the query are shown, since it is the name of one or in another script"
+
+
+def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[Merged]:
+    return [Merged(view=view, hit=hit) for hit in hits]
+
+
+def _without_smoothing(searcher: Searcher) -> Searcher:
+    """Return a searcher without a share of the neighbours' scores, by which names gain nothing but time is lost."""
+    return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
+
+
+def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
+    """Return the hits that are evidence.
+
+    Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone.
+    """
+    if not fold_name(query):
+        return _spelt_the_same(ranked, library, query)
+    ranking = _named_first(ranked, library, query)
+    is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
+    by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
+    return [one for one in ranking if one.score >= EVIDENCE_AT and (by_meaning or _has_words(one))]
+
+
+def _spelt_the_same(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
+    """Return the hits whose name is a query without letters and figures, as "!!!" is."""
+    same = library.reader.titles_like(query, scope=ranked.scope, limit=HEAD)
+    known = {one.key: one for one in ranked.ranking}
+    return [
+        known[match.key].raised(1.0, by="within_name") if match.key in known else _named(match.key)
+        for match in same
+        if match.likeness >= 1.0
+    ]
+
+
+def _named(key: Key) -> RankedKey:
+    """Return a hit by its name alone."""
+    return RankedKey(key, 1.0, MatchType.FTS, {"bm25": 0.0, "name": 1.0})
+
+
+def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:
+    """Return the ranking, among the first hits those before the others that have the whole query in a name.
+
+    They are evidence by that. It is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means
+    them in this order.
+    """
+    phrase = f" {fold_name(query)} "
+    if len(phrase.split()) < 2 or not FIGURE.search(phrase):
+        return ranked.ranking
+    first, rest = ranked.ranking[:HEAD], ranked.ranking[HEAD:]
+    names = {hit.key: library.catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
+    named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
+    sure = [one.raised(WITHIN_NAME, by="within_name") for one in first if one.key in named]
+    return [*sure, *(one for one in first if one.key not in named), *rest]
+
+
+def _has_words(one: RankedKey) -> bool:
+    """Tell whether a hit has a word of the query, or its name."""
+    return one.reasons["bm25"] > 0 or one.reasons["name"] > 0

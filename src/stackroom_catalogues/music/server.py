@@ -1,0 +1,141 @@
+"""The parts of music in a shared server: downloads into the music folder."""
+
+from pathlib import Path
+
+from stackroom.api import Action, ForbiddenError, InputError, NotFoundError
+from stackroom.api.server import (
+    LOCAL_USER,
+    AddressRules,
+    Author,
+    IngestReport,
+    IngestRequest,
+    ServerContext,
+    ServerParts,
+)
+from stackroom_catalogues.music.audio.tags import read_tags
+from stackroom_catalogues.music.downloads.downloads import Downloads
+from stackroom_catalogues.music.downloads.items import Download
+from stackroom_catalogues.music.downloads.providers import HttpProviderSpec
+from stackroom_catalogues.music.downloads.settings import DownloadSettings, DownloadsSettings
+from stackroom_catalogues.music.downloads.tools import downloads_tools
+from stackroom_catalogues.music.downloads.worker import DownloadHooks
+from stackroom_catalogues.music.tables import METADATA
+
+NAME = "music"
+"""Name of the catalogue, and of its folder in the library, where there is none yet."""
+
+
+def build_server_parts(context: ServerContext) -> ServerParts:
+    """Build the download queue with its workers and tools; the tools need a music catalogue or a configured folder."""
+    section = context.read_settings("downloads", DownloadsSettings)
+    settings = download_settings(context, section)
+    albums = AlbumCatalogue(context, settings.folder)
+    downloads = build_downloads(context, settings, albums)
+    is_offered = section.folder or section.providers or albums.find_name()
+    return ServerParts(
+        tools=downloads_tools(downloads, albums.get_name) if is_offered else (),
+        tasks=downloads.tasks,
+        tables=METADATA,
+        prunings={"downloads": downloads.queue.prune},
+    )
+
+
+def build_downloads(context: ServerContext, settings: DownloadSettings, albums: "AlbumCatalogue") -> Downloads:
+    """Build the download queue and its workers, which add finished albums to their catalogue."""
+    hooks = DownloadHooks(
+        on_album=albums.add_album,
+        on_finished=albums.record_download,
+        find_problem=find_problem,
+        find_refusal=albums.find_refusal,
+    )
+    return Downloads(settings, context.database, hooks, now=context.now, wake=context.wake)
+
+
+def find_problem(file: Path) -> str | None:
+    """Return why a downloaded file is not audio, since a server may send a page under its name; None where it is."""
+    if file.stat().st_size == 0:
+        return "it is empty"
+    try:
+        read_tags(file)
+    except InputError as error:
+        return error.message
+    return None
+
+
+class AlbumCatalogue:
+    """The catalogue that downloaded albums are added to, and the rights that a user needs for that."""
+
+    def __init__(self, context: ServerContext, folder: Path) -> None:
+        self._context = context
+        self._folder = folder
+
+    def find_name(self) -> str | None:
+        """Return the catalogue built from the music folder, else one of music; None where there is none."""
+        folder = self._folder.resolve()
+        found = self._context.list_catalogues()
+        own = [one for one in found if any(Path(source).resolve() == folder for source in one.sources)]
+        usual = [one for one in found if one.name == NAME]
+        return next((one.name for one in (*own, *usual, *found)), None)
+
+    def get_name(self) -> str:
+        """Return the name of the catalogue, whether it exists yet or not."""
+        return self.find_name() or NAME
+
+    def find_refusal(self, download: Download) -> str | None:
+        """Return why a user may no longer have a download; None where they could request it today."""
+        if download.user == LOCAL_USER.name:
+            return None
+        try:
+            principal = self._context.get_principal(download.user)
+        except (NotFoundError, ForbiddenError) as error:
+            return f"it was requested by a user who may not have it any more: {error.message}"
+        if Action.REQUEST_CONTENT not in principal.actions:
+            return f"user '{download.user}', who requested it, no longer has the permission {Action.REQUEST_CONTENT}"
+        if not principal.visibility.sees_catalogue(self.get_name()):
+            return f"user '{download.user}', who requested it, may no longer see the catalogue that albums are added to"
+        return None
+
+    def add_album(self, album: Path, download: Download) -> str | None:
+        """Refresh the catalogue from the music folder; return which files of the album it left out.
+
+        An album that was deleted from the catalogue comes back, since it was requested again.
+        """
+        below = album.relative_to(self._folder)
+        request = IngestRequest(
+            author=Author(principal=download.user, call_id=download.call_id or ""),
+            asks_for=lambda place: place.startswith(f"{below.as_posix()}/"),
+        )
+        return _left_out(self._context.refresh(self.get_name(), str(self._folder), request), below)
+
+    def record_download(self, download: Download) -> None:
+        """Record a finished download for analytics."""
+        self._context.events.record_download(
+            download.user, str(download.id), download.received_bytes, catalogue=self.get_name()
+        )
+
+
+def _left_out(report: IngestReport, album: Path) -> str | None:
+    """Return which files of an album are not in the catalogue, and why; None where all are."""
+    found = [(place, reason) for place, reason in report.rejects if Path(place).is_relative_to(album)]
+    if not found:
+        return None
+    place, reason = found[0]
+    return f"not in the catalogue: {len(found)} of its files, such as '{Path(place).name}': {reason}"
+
+
+def download_settings(context: ServerContext, section: DownloadsSettings) -> DownloadSettings:
+    """Return the settings of the downloads as a section configures them; refuse address rules that are not valid."""
+    try:
+        rules = AddressRules.of(
+            hosts=section.allowed_hosts, networks=section.allowed_networks, ports=section.allowed_ports
+        )
+    except InputError as error:
+        raise InputError(f"the section 'downloads': {error.message}") from error
+    return DownloadSettings(
+        folder=Path(section.folder).expanduser() if section.folder else context.home / NAME,
+        providers={
+            name: HttpProviderSpec(manifest=manifest, rules=rules) for name, manifest in section.providers.items()
+        },
+        url_rules=rules,
+        offline=context.offline,
+    )

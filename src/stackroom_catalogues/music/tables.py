@@ -1,0 +1,111 @@
+"""Tables of the music package in the control database: the download queue, likes, playlists and plays.
+
+`open_key` is a hash of the user and what they requested while the download is open, and is unique: the same request is
+not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
+`lost` counts the workers that died with it.
+
+`own_changes` has the last changes of a user's likes, playlists and plays by the id of the call, so that they can be
+undone: what each was `before` and `after`, as JSON, and the call that it `undoes`.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
+
+from stackroom.api.server import Moment, users
+
+METADATA = MetaData()
+
+downloads = Table(
+    "downloads",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("open_key", Text, unique=True),
+    Column("user_name", Text, nullable=False),
+    Column("provider", Text, nullable=False),
+    Column("artist", Text),
+    Column("album", Text),
+    Column("url", Text),
+    Column("folder", Text),
+    Column("priority", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("lost", Integer, nullable=False),
+    Column("next_attempt_at", Moment, nullable=False),
+    Column("is_installing", Boolean, nullable=False),
+    Column("received_bytes", BigInteger, nullable=False),
+    Column("total_bytes", BigInteger),
+    Column("error_code", Text),
+    Column("error", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("call_id", Text),
+    Column("found_artist", Text),
+    Column("found_album", Text),
+    Index("downloads_by_state", "state", "priority", "id"),
+    Index("downloads_by_user", "user_name", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+download_files = Table(
+    "download_files",
+    METADATA,
+    Column("download_id", Integer, ForeignKey("downloads.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("size", BigInteger),
+    Column("sha256", Text),
+    Column("is_fetched", Boolean, nullable=False),
+)
+
+likes = Table(
+    "likes",
+    METADATA,
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("record_id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("liked_at", Moment, nullable=False),
+)
+
+playlists = Table(
+    "playlists",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+playlist_tracks = Table(
+    "playlist_tracks",
+    METADATA,
+    Column("playlist_id", Text, ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("track_id", Text, nullable=False),
+)
+
+play_counts = Table(
+    "play_counts",
+    METADATA,
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("track_id", Text, primary_key=True),
+    Column("plays", Integer, nullable=False),
+    Column("seconds", BigInteger, nullable=False),
+    Column("played_at", Moment, nullable=False),
+)
+
+own_changes = Table(
+    "own_changes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("before", Text),
+    Column("after", Text),
+    Column("undoes", Text),
+    Column("changed_at", Moment, nullable=False),
+    Index("own_changes_by_call", "user_id", "call_id"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,321 @@
+"""The music tools, `catalog.search` and `catalog.get`. Names, parameters and defaults are a fixed interface.
+
+`catalog.get` also serves an agent that maintains a catalogue: similar records, gaps, playlists, and corrections as
+arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stackroom.api import (
+    UNREADABLE,
+    CatalogueView,
+    Evidence,
+    Gathered,
+    InputError,
+    LayoutCatalogues,
+    Merged,
+    OpenCatalogue,
+    OpenStorage,
+    OwnStorage,
+    Principal,
+    Record,
+    SearchPath,
+    ToolSpec,
+    ask_each,
+    catalogue_tool,
+    merge,
+    result_text,
+    shape_why,
+)
+from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps, is_asked_outside
+from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.own_queries import OwnQueries, is_own
+from stackroom_catalogues.music.player.items import open_player
+from stackroom_catalogues.music.playlist_request import make_playlist
+from stackroom_catalogues.music.search import (
+    NEAREST_OF_KIND,
+    FoundKinds,
+    FoundOfKind,
+    scope_search,
+    search_kinds,
+    search_path,
+)
+from stackroom_catalogues.music.shapes import (
+    GROUPS,
+    MOST,
+    Entry,
+    GenreCount,
+    GetParams,
+    GetResult,
+    Group,
+    SearchParams,
+    SearchResult,
+    Stats,
+    entry_of,
+    identity,
+    page_of,
+    plain_fields,
+    sum_totals,
+)
+from stackroom_catalogues.music.similar import find_similar
+
+TOP_TRACKS = 10
+"""Albums and tracks of an artist that are listed unless a call says how many."""
+
+
+class MusicTools:
+    """The tools over every music catalogue."""
+
+    def __init__(self, catalogues: LayoutCatalogues, open_storage: OpenStorage) -> None:
+        self._catalogues = catalogues
+        self._open_storage = open_storage
+
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+        """Search artists, albums and tracks, each kind separately."""
+        scoped = scope_search(self._catalogues.views(catalogue), principal, params)
+        views = scoped.views
+        is_merged = len(views.found) > 1
+
+        def search(view: CatalogueView) -> FoundKinds:
+            library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
+            return search_kinds(library, params, is_merged=is_merged)
+
+        asked = ask_each(views.found, search)
+        kinds = [params.kind] if params.kind else KINDS
+        groups: dict[str, Any] = {
+            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params, is_merged=is_merged)
+            for kind in kinds
+        }
+        skipped = [*views.skipped, *asked.skipped]
+        reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
+        degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
+        evidence = Evidence.best(one.evidence for one in asked.found.values())
+        return SearchResult(
+            **groups,
+            evidence=evidence,
+            degraded=degraded,
+            unread=skipped,
+            notes=scoped.notes,
+            offset=params.offset,
+        )
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, kind: str) -> SearchPath:
+        """Return how `catalog.search` searches one catalogue for records of a kind."""
+        scoped = scope_search(self._catalogues.views(name), principal, params)
+        library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
+        return search_path(library, params, kind, scoped.notes)
+
+    def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
+        """Return a page of what the catalogues found of one kind; a single one has read that page only."""
+        wanted = min(params.offset + params.limit, MOST)
+        merged = merge([one.items for one in found])
+        shown = merged[params.offset : wanted] if is_merged else merged
+        total = sum(one.total for one in found)
+        nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
+        return Group(
+            items=[self._entry(item) for item in shown],
+            nearest=[self._entry(item) for item in nearest],
+            total=total,
+            has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
+        )
+
+    def _entry(self, item: Merged) -> Entry:
+        label = self._catalogues.label(item.view.name)
+        entry = entry_of(item.hit.record, score=item.hit.score, catalogue=label)
+        return entry.model_copy(update={"why": shape_why(item.hit.why)}) if item.hit.why else entry
+
+    def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
+        """Answer one of the query types of `catalog.get`."""
+        views = self._catalogues.views(catalogue)
+        libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
+        if is_own(params):
+            return self._get_own(principal, params, libraries)
+        library, plain = self._meant(views, libraries, params)
+        label = self._catalogues.label(library.catalogue.name)
+        naming = {"catalogue": label} if label else {}
+        result = _ways(naming)[params.query_type](library, plain)
+        notes = [*result.notes, *dict.fromkeys(library.notes)]
+        return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
+
+    def _get_own(self, principal: Principal, params: GetParams, libraries: Mapping[str, MusicLibrary]) -> GetResult:
+        """Answer a query about what the caller keeps."""
+        store = open_player(self._open_storage())
+        own = OwnQueries(store, libraries, has_labels=self._catalogues.is_several)
+        result = own.answer(principal, params)
+        notes = [note for library in libraries.values() for note in dict.fromkeys(library.notes)]
+        return result.model_copy(update={"notes": [*result.notes, *notes], "offset": params.offset})
+
+    def _meant(
+        self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
+    ) -> tuple[MusicLibrary, GetParams]:
+        """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
+        if len(libraries) == 1 or params.id is None:
+            only = self._catalogues.require_one(views.found, f"query_type '{params.query_type}' is about one catalogue")
+            return libraries[only.name], params
+        name, _, rest = params.id.partition("/")
+        if name in libraries and rest:
+            return libraries[name], params.model_copy(update={"id": rest})
+        kind = params.query_type if params.query_type in KINDS else None
+        found = self._catalogues.find_one(
+            views,
+            params.id,
+            lambda view, stated: libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated),
+        )
+        return libraries[found.view.name if found else next(iter(libraries))], params
+
+
+def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
+    """Return the function of each query type; `naming` names the catalogue to `catalog.mutate`."""
+    return {
+        "artist": _artist,
+        "album": _album,
+        "track": _track,
+        "recent": _recent,
+        "stats": _stats,
+        "similar": _similar,
+        "gaps": partial(answer_gaps, naming=naming),
+        "playlist": make_playlist,
+        "fixes": partial(answer_fixes, naming=naming),
+    }
+
+
+def _required_id(params: GetParams) -> str:
+    if params.id is None:
+        raise InputError(f"'id' is missing: for query_type '{params.query_type}' it is an id or a name")
+    return params.id
+
+
+def _page(records: Sequence[Record], params: GetParams, *, within: Record, usual: int | None = None) -> Group:
+    """Return a page of a record's own; `usual` is its size unless the call says how many."""
+    end = params.offset + (params.limit if usual is None or "limit" in params.model_fields_set else usual)
+    shown = [entry_of(record, within=within) for record in records[params.offset : end]]
+    return Group(items=shown, total=len(records), has_more=end < len(records))
+
+
+def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return an artist with albums and most played tracks."""
+    artist = library.get(ARTIST, _required_id(params))
+    return GetResult(
+        query_type="artist",
+        item=plain_fields(artist),
+        albums=_page(library.albums_of(artist), params, within=artist, usual=TOP_TRACKS),
+        tracks=_page(library.top_tracks_of(artist), params, within=artist, usual=TOP_TRACKS),
+    )
+
+
+def _album(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return an album with its tracks in order."""
+    album = library.get(ALBUM, _required_id(params))
+    return GetResult(
+        query_type="album",
+        item=plain_fields(album),
+        tracks=_page(library.tracks_of(album), params, within=album),
+    )
+
+
+def _track(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return a track with its album and artists."""
+    track = library.get(TRACK, _required_id(params))
+    album = library.find(str(track.get("album_id"))) if track.get("album_id") else None
+    return GetResult(
+        query_type="track",
+        item=plain_fields(track),
+        artists=page_of([entry_of(one) for one in library.artists_of(track)], offset=0, limit=MOST),
+        albums=page_of([entry_of(album)] if album else [], offset=0, limit=MOST),
+    )
+
+
+def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return the newest records of each kind."""
+    end = params.offset + params.limit
+    groups: dict[str, Any] = {}
+    for kind, group in GROUPS.items():
+        keys = library.recent_keys(kind)
+        shown = [entry_of(record) for record in library.fetch(keys[params.offset : end])]
+        groups[group] = Group(items=shown, total=len(keys), has_more=end < len(keys))
+    return GetResult(query_type="recent", **groups)
+
+
+def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return counts, total length, genres and years."""
+    keys = library.keys(TRACK)
+    years = library.reader.numbers("year", keys)
+    known = years[~np.isnan(years)].astype(int)
+    seconds = float(np.nansum(library.reader.numbers("seconds", keys))) if keys else 0.0
+    genres: Counter[str] = Counter()
+    for facet in library.reader.facets("genres", scope=library.scope(TRACK)):
+        genres[facet.value] += facet.count  # whatever its category
+    shown = genres.most_common()[params.offset : params.offset + params.limit]
+    decades, counts = np.unique(known // 10 * 10, return_counts=True)
+    return GetResult(
+        query_type="stats",
+        stats=Stats(
+            artists=library.count(ARTIST),
+            albums=library.count(ALBUM),
+            tracks=len(keys),
+            seconds=round(seconds, 1),
+            genres=[GenreCount(genre=genre, tracks=count) for genre, count in shown],
+            genres_total=len(genres),
+            first_year=int(known.min()) if len(known) else None,
+            last_year=int(known.max()) if len(known) else None,
+            decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
+            tracks_without_year=len(keys) - len(known),
+        ),
+    )
+
+
+def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return the records most similar to an artist, album or track."""
+    record = library.get_any(_required_id(params))
+    found = [entry_of(other, score=score) for other, score in find_similar(library, record, limit=MOST)]
+    group: dict[str, Any] = {GROUPS[record.kind]: page_of(found, offset=params.offset, limit=params.limit)}
+    return GetResult(query_type="similar", item=identity(record), **group)
+
+
+def _opens(catalogues: Sequence[OpenCatalogue]) -> OpenStorage:
+    """Return a function that opens the storage of the server's users, by any of its catalogues."""
+
+    def open_storage() -> OwnStorage:
+        return catalogues[0].open_storage()
+
+    return open_storage
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the tools over every music catalogue that is served."""
+    layout = LayoutCatalogues(catalogues)
+    music = MusicTools(layout, _opens(catalogues))
+    every = [
+        catalogue_tool(
+            name="catalog.search",
+            description="Search artists, albums and tracks by name and meaning.",
+            params=SearchParams,
+            result=SearchResult,
+            run=music.search,
+            searches=music.search_path,
+            text=result_text,
+            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
+        ),
+        catalogue_tool(
+            name="catalog.get",
+            description=(
+                "Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, "
+                "playlist; your likes and plays."
+            ),
+            params=GetParams,
+            result=GetResult,
+            run=music.get,
+            reads_more=lambda params: is_own(params) or is_asked_outside(params),
+            text=result_text,
+            count_of=lambda result: sum_totals(
+                result.artists, result.albums, result.tracks, result.fixes, result.playlists
+            ),
+        ),
+    ]
+    return layout.declare(every)

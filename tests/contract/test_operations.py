@@ -1,0 +1,297 @@
+"""Operations of administrators: the same permission, refusal and result by tool, over REST and at the command line."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from stackroom.cli.job import job_command
+from stackroom.cli.main import cli
+from stackroom.cli.operations import access_command, audit_command, role_command, token_command, user_command
+from stackroom.control.control import Control
+from stackroom.errors import ExpectedError, ForbiddenError, InputError
+from stackroom.gate.gate import Gate
+from stackroom.jobs.board import JobBoard
+from stackroom.jobs.builtin_jobs import list_builtin_jobs
+from stackroom.model.principal import ANONYMOUS, LOCAL_USER
+from stackroom.settings import Settings
+from stackroom.tools.admin import jobs, user_tools
+from stackroom.tools.admin.operations import ADMIN_OPERATIONS
+from stackroom.tools.endpoint import EndpointRequest
+from stackroom.tools.media import CallerMedia
+from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of
+from stackroom.tools.operation_endpoints import operation_endpoints
+from stackroom.tools.problems import validate_fields
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import Toolbox
+
+pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3"), pytest.mark.row("Z6"), pytest.mark.row("Z9")]
+
+GROUPS: dict[str, click.Group] = {
+    "user": user_command,
+    "role": role_command,
+    "token": token_command,
+    "access": access_command,
+    "job": job_command,
+    "audit": audit_command,
+}
+ROOT = click.Context(cli, **cli.context_settings)
+VARIABLE = {"created_at", "id", "token", "one_time_password", "expires_at", "queued_at", "next_run_at"}
+"""Fields whose values differ each time."""
+BY_NAME = {operation.name: operation for operation in ADMIN_OPERATIONS}
+CHOICES: dict[str, OperationChoice] = {
+    "users.query": user_tools.QUERIES,
+    "users.mutate": user_tools.CHANGES,
+    "jobs.query": OperationChoice("query_type", jobs.QUERIES),
+    "jobs.action": OperationChoice("action", jobs.ACTIONS),
+}
+
+
+def find_choice(operation: Operation) -> tuple[str, str, str] | None:
+    """Return the tool of an operation, and the argument with the value by which it is chosen."""
+    for tool, choice in CHOICES.items():
+        for chosen, one in choice.operations.items():
+            if one is operation:
+                return tool, choice.chosen_by, str(chosen)
+    return None
+
+
+@dataclass(kw_only=True)
+class Surfaces:
+    """A library with an editor and a catalogue, and the ways to run an operation on it as the local user."""
+
+    home: Path
+
+    def __post_init__(self) -> None:
+        folder = self.home / "catalogues" / "diary"
+        folder.mkdir(parents=True)
+        (folder / "installed.json").write_text('{"spec": "anime"}')
+        with closing(self.open_control()) as control:
+            control.accounts.create_user(LOCAL_USER, "ada", password=None, roles=["editor"])
+
+    def open_control(self) -> Control:
+        return Control.open(Settings(home=self.home))
+
+    def by_tool(self, operation: Operation, values: dict[str, Any]) -> Any:
+        found = find_choice(operation)
+        if found is None:
+            return None
+        tool, chosen_by, chosen = found
+        with closing(self.open_control()) as control:
+            answer = Gate(Toolbox(self._tools(control))).call(LOCAL_USER, tool, {chosen_by: chosen, **values})
+        return answer.structured if answer.error is None else answer.error
+
+    def by_rest(self, operation: Operation, values: dict[str, Any]) -> Any:
+        if not operation.rest:
+            return None
+        with closing(self.open_control()) as control:
+            (endpoint,) = operation_endpoints([operation], lambda _request: self._call(control))
+            path = {name: values[name] for name in endpoint.path_parameters if name in values}
+            model = endpoint.body or endpoint.query
+            rest = {name: value for name, value in values.items() if name not in path}
+            sent = validate_fields(model, rest) if model else None
+            request = EndpointRequest(
+                identity=identity_of(),
+                call_id="",
+                path=path,
+                query=sent,
+                body=sent,
+                catalogues=(),
+                media=CallerMedia(LOCAL_USER, ()),
+            )
+            return endpoint.run(request).model_dump(mode="json")
+
+    def by_command(self, operation: Operation, values: dict[str, Any]) -> Any:
+        if not operation.command:
+            return None
+        group, name = operation.command.split(" ")
+        command = GROUPS[group].commands[name]
+        ran = CliRunner().invoke(command, [*_typed(command, values), "--json"], parent=ROOT)
+        if isinstance(ran.exception, ExpectedError):
+            raise ran.exception
+        assert ran.exception is None, ran.output
+        return json.loads(ran.stdout)
+
+    def _call(self, control: Control) -> OperationCall:
+        return OperationCall(
+            identity=identity_of(),
+            opened_control=control,
+            catalogues=lambda: ["diary"],
+            open_board=lambda: _board(control),
+        )
+
+    def _tools(self, control: Control) -> list[ToolSpec]:
+        return [*user_tools.users_tools(control), *jobs.jobs_tools(_board(control))]
+
+
+def _board(control: Control) -> JobBoard:
+    def nothing_runs() -> Any:
+        raise AssertionError("nothing is run here")
+
+    return JobBoard(control.database, list_builtin_jobs(nothing_runs))
+
+
+def _typed(command: click.Command, values: dict[str, Any]) -> list[str]:
+    """Return values as somebody types them."""
+    typed: list[str] = []
+    for parameter in command.params:
+        value = values.get(str(parameter.name))
+        for one in [] if value is None else value if isinstance(value, list) else [value]:
+            flag = [max(parameter.opts, key=len)] if isinstance(parameter, click.Option) else []
+            typed += [*flag, *([] if one is True else [str(one)])]
+    return typed
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: bool(one) if name in VARIABLE else _masked(one) for name, one in value.items()}
+    return [_masked(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def surfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Surfaces]:
+    """Make the library anew for each surface."""
+    made: Iterator[int] = iter(range(100))
+
+    def make() -> Surfaces:
+        home = tmp_path / str(next(made))
+        monkeypatch.setenv("STACKROOM_HOME", str(home))
+        return Surfaces(home=home)
+
+    return make
+
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("account/list_users", {"role": "editor"}),
+    ("account/get_user", {"name": "ADA"}),
+    ("account/create_user", {"name": "bob", "role": ["agent"], "permissions": ["ViewAnalytics"]}),
+    ("account/set_roles", {"name": "ada", "role": ["user"]}),
+    ("account/grant", {"name": "ada", "permission": "ServerAdmin"}),
+    ("account/disable_user", {"name": "ada"}),
+    ("account/enable_user", {"name": "ada"}),
+    ("account/reset_password", {"name": "ada"}),
+    ("account/end_sessions", {"name": "ada"}),
+    ("account/list_roles", {}),
+    ("account/create_role", {"name": "curator", "permissions": ["EditCatalog"]}),
+    ("account/change_role", {"name": "agent", "permissions": ["AccessCatalog"]}),
+    ("account/create_token", {"name": "laptop", "user": "ada", "catalogues": ["diary"]}),
+    ("account/list_tokens", {"user": "ada"}),
+    ("account/list_access", {}),
+    ("account/restrict_catalogue", {"catalogue": "diary", "users": ["ada"]}),
+    ("job/list", {"limit": 1}),
+    ("job/get", {"job_id": "backup"}),
+    ("job/history", {"job_id": "backup"}),
+    ("job/trigger", {"job_id": "backup"}),
+    ("job/disable", {"job_id": "backup"}),
+    ("job/enable", {"job_id": "backup"}),
+    ("job/schedule", {"job_id": "backup", "schedule": "2h"}),
+]
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("account/get_user", {"name": "adda"}, "did you mean 'ada'?"),
+    ("account/create_user", {"name": "ada"}, "there is a user 'ada' already; choose another name"),
+    ("account/create_user", {"name": "a b"}, "cannot be the name of a user: 1 to 64 of a-z"),
+    ("account/create_user", {"name": "bob", "role": ["editr"]}, "did you mean 'editor'?"),
+    ("account/create_user", {"name": "bob", "permissions": ["Fly"]}, "must be one of AccessCatalog"),
+    ("account/create_user", {"name": "bob", "role": ["none", "user"]}, "give it alone"),
+    ("account/set_roles", {"name": "ada", "role": ["boss"]}, "roles: admin, agent, editor, user"),
+    ("account/grant", {"name": "zoe", "permission": "ServerAdmin"}, "no user 'zoe'"),
+    ("account/revoke", {"name": "ada", "permission": "EditCatalog"}, "change their roles instead"),
+    ("account/disable_user", {"name": "zoe"}, "no user 'zoe'"),
+    ("account/change_role", {"name": "user"}, "needs 'permissions', 'quotas' or both"),
+    ("account/delete_role", {"name": "editor"}, "is built in and stays"),
+    ("account/delete_role", {"name": "editr"}, "did you mean 'editor'?"),
+    ("account/create_role", {"name": "none", "permissions": ["EditCatalog"]}, "'none' stands for no role"),
+    ("account/create_token", {"name": "x", "user": "ada", "expires": "soon"}, "write 90d, 12h or never"),
+    ("account/create_token", {"name": "x", "user": "ada", "catalogues": ["dairy"]}, "did you mean 'diary'?"),
+    ("account/create_token", {"name": "x", "user": "ada", "scopes": ["ServerAdmin"]}, "they may do: AccessCatalog"),
+    ("account/revoke_token", {"id": "123456"}, "list them to see their ids"),
+    ("account/restrict_catalogue", {"catalogue": "dairy"}, "did you mean 'diary'?"),
+    ("account/restrict_catalogue", {"catalogue": "diary", "roles": ["editr"]}, "did you mean 'editor'?"),
+    ("account/open_catalogue", {"catalogue": "diary"}, "is not restricted"),
+    ("job/get", {"job_id": "bakcup"}, "did you mean 'backup'?"),
+    ("job/trigger", {"job_id": "bakcup"}, "did you mean 'backup'?"),
+    ("job/cancel", {"job_id": "backup"}, "is neither queued nor running"),
+    ("job/schedule", {"job_id": "backup", "schedule": "10s"}, "between a minute and a year"),
+    ("job/output", {"job_id": "77"}, "not kept any more"),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), CASES, ids=[name for name, _ in CASES])
+def test_every_surface_gives_the_same_result(
+    surfaces: Callable[[], Surfaces], name: str, values: dict[str, Any]
+) -> None:
+    operation = BY_NAME[name]
+    runs = (Surfaces.by_tool, Surfaces.by_rest, Surfaces.by_command)
+    found = [_masked(run(surfaces(), operation, values)) for run in runs]
+    given = [one for one in found if one is not None]
+    assert given
+    assert all(one == given[0] for one in given)
+
+
+@pytest.mark.parametrize(("name", "values", "says"), REFUSED, ids=[f"{one[0]} {one[2]}" for one in REFUSED])
+def test_every_surface_refuses_with_what_would_be_right(
+    surfaces: Callable[[], Surfaces], name: str, values: dict[str, Any], says: str
+) -> None:
+    operation = BY_NAME[name]
+    refusals = []
+    for run in (Surfaces.by_tool, Surfaces.by_rest, Surfaces.by_command):
+        try:
+            refused = run(surfaces(), operation, values)
+        except ExpectedError as error:
+            refused = error
+        if refused is not None:
+            assert isinstance(refused, ExpectedError), refused
+            refusals.append((type(refused), says in refused.message))
+    assert refusals
+    assert set(refusals) == {(refusals[0][0], True)}
+
+
+@pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
+def test_a_caller_without_the_permission_is_told_which_one_it_needs(operation: Operation) -> None:
+    call = OperationCall(identity=identity_of(ANONYMOUS))
+    if not operation.actions:
+        return
+    with pytest.raises(ForbiddenError) as refused:
+        operation.perform(call, None)
+    assert all(action in refused.value.message for action in operation.actions)
+
+
+@pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
+def test_a_misspelt_parameter_is_refused_with_the_right_one(operation: Operation) -> None:
+    known = list(operation.params.model_fields)
+    with pytest.raises(InputError) as refused:
+        validate_fields(operation.params, {f"{known[0] if known else 'x'}s": "x"})
+    assert "unknown field" in refused.value.message
+    assert all(name in refused.value.message for name in known)
+
+
+@pytest.mark.parametrize("operation", ADMIN_OPERATIONS, ids=lambda operation: operation.name)
+def test_a_declaration_names_only_what_it_has(operation: Operation) -> None:
+    fields = operation.params.model_fields
+    named = {*operation.arguments, *([operation.target] if operation.target else [])}
+    assert named <= fields.keys()
+    assert {name for name, field in fields.items() if not field.description} == set()
+    assert not operation.secret or operation.secret in operation.result.model_fields
+    assert not operation.table or operation.table in operation.result.model_fields
+    assert operation.summary.endswith(".")
+
+
+def test_operations_have_one_name_one_address_and_one_command_each() -> None:
+    for surface in ("name", "rest", "command"):
+        stated = [getattr(operation, surface) for operation in ADMIN_OPERATIONS if getattr(operation, surface)]
+        assert len(stated) == len(set(stated))
+    assert all(operation.rest or operation.command or find_choice(operation) for operation in ADMIN_OPERATIONS)
+
+
+def test_every_command_of_administrators_has_an_example_and_prints_json() -> None:
+    for group, commands in GROUPS.items():
+        for name, command in commands.commands.items():
+            assert f"Example: stackroom {group} {name}" in (command.help or ""), name
+            assert "--json" in [option for parameter in command.params for option in parameter.opts]

@@ -1,0 +1,53 @@
+"""The project has one name, and claims no address that is not its own."""
+
+import re
+import subprocess
+
+import pytest
+
+from stackroom import __version__
+from support.pages import ROOT
+
+pytestmark = pytest.mark.row("N17")
+
+FORMER_NAME = "pina" + "kes"
+MAY_NAME_IT = {"CHANGELOG.md", "docs/decisions/0032-the-name.md"}
+
+
+def list_files(*arguments: str) -> set[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return set(done.stdout.splitlines())
+
+
+def test_the_former_name_is_in_no_file_but_the_changelog_and_its_decision() -> None:
+    assert list_files("grep", "-il", FORMER_NAME) == MAY_NAME_IT
+    assert [name for name in list_files("ls-files") if FORMER_NAME in name.lower()] == []
+
+
+def test_no_address_of_an_organisation_of_our_name_is_claimed() -> None:
+    assert list_files("grep", "-ilE", r"github\.com/stackroom|io\.github\.stackroom|stackroom\.(dev|io|org)\b") == set()
+
+
+def test_the_readme_installs_from_a_clone_and_a_wheel_and_marks_the_line_for_the_index() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    lines = [line.split("#", 1) for line in block.splitlines()]
+    assert [command.strip() for command, _ in lines] == [
+        "pipx install .",
+        f"pipx install ./stackroom-{__version__}-py3-none-any.whl",
+        "pipx install stackroom",
+    ]
+    assert lines[2][1].strip().startswith("after the first release")
+
+
+def test_nothing_tells_to_install_from_an_index_before_the_first_release() -> None:
+    asked = (
+        r"(pip|pipx|uv tool) (install|upgrade)( -U| --upgrade| --force)* ['\"]?stackroom(\[|['\"` =]|$)|uvx stackroom"
+    )
+    allowed = {"README.md", "docs/install.md", "tests/docs/test_name.py"}
+    assert list_files("grep", "-lE", asked) <= allowed
+    for page in ("README.md", "docs/install.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert len(re.findall(r"(?:pip|pipx|uv tool) install stackroom\b(?!-)", text)) == 1, page
+        assert "after the first release" in text.lower(), page

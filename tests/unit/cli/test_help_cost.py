@@ -1,0 +1,21 @@
+"""What a command loads before it does anything."""
+
+import subprocess
+import sys
+
+LOADED_BY_HELP = """
+import sys
+from stackroom.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+own = [name for name in sys.modules if name.startswith("stackroom")]
+print([name for name in ("numpy", "pydantic", "apsw", "tantivy") if name in sys.modules], len(own) <= 10)
+"""
+
+
+def test_help_lists_the_commands_of_packages_and_loads_neither_them_nor_the_engine() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED_BY_HELP], check=True, capture_output=True, text=True)
+    assert "stackroom_catalogues.papers" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[] True"

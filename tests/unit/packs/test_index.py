@@ -1,0 +1,92 @@
+"""The index of releases: the layout of GitHub's API is read, and everything else is refused with its place."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stackroom.errors import InputError
+from stackroom.packs.index import MOST_RELEASES, parse_index
+from stackroom.packs.versions import is_older
+
+pytestmark = pytest.mark.row("A11")
+
+ASSET = {"name": "manifest.json", "size": 12, "browser_download_url": "https://example.org/manifest.json"}
+RELEASE = {"tag_name": "1.0", "draft": False, "prerelease": False, "assets": [ASSET]}
+
+
+def test_an_answer_of_githubs_api_with_all_its_members_is_read() -> None:
+    entry = {
+        **RELEASE,
+        "id": 1,
+        "author": {"login": "x"},
+        "assets": [{**ASSET, "digest": f"sha256:{'a' * 64}", "id": 2}],
+    }
+
+    release = parse_index(json.dumps([entry]).encode())[0]
+
+    assert release.tag == "1.0"
+    assert release.is_installable
+    asset = release.find_asset("manifest.json")
+    assert asset is not None
+    assert (asset.size_bytes, asset.sha256) == (12, "a" * 64)
+
+
+@pytest.mark.parametrize("member", ["draft", "prerelease"])
+def test_drafts_and_preliminary_releases_are_not_installed(member: str) -> None:
+    assert not parse_index(json.dumps([{**RELEASE, member: True}]).encode())[0].is_installable
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "not JSON"),
+        (b"<html></html>", "not JSON"),
+        (b"{}", "a JSON object; expected a list"),
+        (b"[1]", "release 0 of the index is a JSON number"),
+        (json.dumps([RELEASE] * (MOST_RELEASES + 1)).encode(), "at most 2,000 are read"),
+    ],
+)
+def test_a_malformed_index_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_index(content)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tag_name": None}, "release 0 of the index: 'tag_name' is None"),
+        ({"assets": {}}, "'assets' is not a list"),
+        ({"assets": [{}] * 2_001}, "'assets' is not a list of at most 2,000"),
+        ({"assets": [7]}, "asset 0 of release 0 of the index is a JSON number"),
+        ({"assets": [{**ASSET, "size": -1}]}, "'size' is -1"),
+        ({"assets": [{**ASSET, "size": 10**15}]}, "'size' is 1000"),
+        ({"assets": [{**ASSET, "size": True}]}, "'size' is True"),
+        ({"assets": [{**ASSET, "digest": "md5:1"}]}, "'digest' is 'md5:1'"),
+        ({"assets": [{**ASSET, "browser_download_url": ""}]}, "'browser_download_url' is ''"),
+    ],
+)
+def test_a_malformed_member_is_named(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_index(json.dumps([{**RELEASE, **changed}]).encode())
+
+
+def test_a_file_whose_name_leads_elsewhere_is_no_asset() -> None:
+    assets = [{**ASSET, "name": name} for name in ("../x", "/etc/passwd", "a/b", "..", "a\\b")]
+
+    assert not parse_index(json.dumps([{**RELEASE, "assets": assets}]).encode())[0].assets
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("2026.11.9", "2026.11.16"), ("1.9", "1.10"), ("1.2.0-rc1", "1.2.0"), ("v1", "1.0.1"), ("1.0a", "1.0b2")],
+)
+def test_versions_are_ordered_by_their_numbers(older: str, newer: str) -> None:
+    assert is_older(older, newer)
+    assert not is_older(newer, older)
+
+
+def test_versions_that_are_written_differently_may_be_equal() -> None:
+    assert not is_older("1", "1.0")
+    assert not is_older("v1.0", "1")
+    assert not is_older("1.0+build7", "1.0")

@@ -1,0 +1,365 @@
+"""Installing a catalogue from a release: whole and as it was published, or not at all."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stackroom.api.registry import PACKAGES
+from stackroom.assembly.app import App
+from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
+from stackroom.model.record import RecordId
+from stackroom.packs import install
+from stackroom.packs.build import files_folder
+from stackroom.packs.entries import PackEntry
+from stackroom.packs.install import install_release
+from stackroom.packs.manifest import Manifest, PackFile, content_of
+from stackroom.packs.report import ReleaseProgress
+from stackroom.packs.update import update_catalogue
+from stackroom.search.calibrate import find_calibration
+from stackroom.zstd import zstd
+from support.embedders import WORD_MODEL
+from support.libraries import make_anime
+from support.loopback import FileServer
+from support.publisher import NAME, Publisher, make_star, make_stars
+from support.released import edit, pack_of, records_of, versions_of
+from support.signer import Signer
+
+pytestmark = pytest.mark.row("A11")
+
+
+def test_a_catalogue_is_installed_with_its_vectors_spec_and_calibration(app: App, publisher: Publisher) -> None:
+    said: list[str] = []
+
+    report = install_release(app, NAME, str(publisher.folder), progress=ReleaseProgress(say=said.append))
+
+    assert report.version == "1.0"
+    assert versions_of(app) == {"1.0"}
+    reader = app.open_catalogue(NAME).shelf.reader()
+    assert reader.model == WORD_MODEL
+    assert reader.awaiting_vectors == 0
+    calibration = find_calibration(app.library.get_installed(NAME).folder / "calibration.json")
+    assert calibration is not None
+    assert (calibration.model, calibration.middle) == (WORD_MODEL, 0.25)
+    assert app.library.get_installed(NAME).own_declaration is not None
+    assert "40 records" in said[0]
+    assert f"{report.fetch_bytes / 1e3:,.1f} kB to fetch" in said[0]
+
+
+def test_the_release_of_a_packages_catalogue_follows_the_package(app: App, publisher: Publisher) -> None:
+    package = PACKAGES.get("anime")
+    publisher.name, publisher.spec = "anime", package.loaded.declaration
+    publisher.publish("2.0", [make_anime(f"a{number}") for number in range(5)], is_package=True)
+
+    install_release(app, "anime", str(publisher.folder))
+
+    installed = app.library.get_installed("anime")
+    assert (installed.spec_name, installed.own_declaration) == ("anime", None)
+    assert len(records_of(app, "anime")) == 5
+
+
+def test_a_version_is_installed_by_its_number(app: App, publisher: Publisher) -> None:
+    publisher.publish("1.1", make_stars(40, "1.1").values())
+
+    report = install_release(app, NAME, str(publisher.folder), version="1.0")
+
+    assert report.version == "1.0"
+    with pytest.raises(ConflictError, match=r"with version 1\.0; stackroom update takes the newest"):
+        install_release(app, NAME, str(publisher.folder), version="1.1")
+
+
+def test_installing_again_changes_nothing(app: App, publisher: Publisher) -> None:
+    install_release(app, NAME, str(publisher.folder))
+
+    assert not install_release(app, NAME, str(publisher.folder)).is_changed
+
+
+@pytest.mark.parametrize("waiting_at", ["find_release", "holding_release"])
+def test_an_installation_that_waited_for_another_leaves_what_that_one_installed(
+    open_library: Callable[..., App], publisher: Publisher, monkeypatch: pytest.MonkeyPatch, waiting_at: str
+) -> None:
+    reached = getattr(install, waiting_at)
+
+    def wait(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(install, waiting_at, reached)
+        first = open_library()
+        install_release(first, NAME, str(publisher.folder))
+        edit(first, make_star(3, "mine"))
+        return reached(*args, **options)
+
+    monkeypatch.setattr(install, waiting_at, wait)
+    report = install_release(open_library(), NAME, str(publisher.folder))
+
+    assert not report.is_changed
+    assert versions_of(open_library()) == {"1.0", "mine"}
+
+
+def test_a_single_pack_is_installed_from_its_folder_or_a_server(
+    open_library: Callable[..., App], publisher: Publisher
+) -> None:
+    pack = publisher.packs / "1.0"
+    install_release(open_library("one"), NAME, str(pack))
+    server = FileServer()
+    files = [path for path in pack.rglob("*") if path.is_file()]
+    server.files = {f"/{path.relative_to(pack).as_posix()}": path.read_bytes() for path in files}
+    try:
+        other = open_library("other")
+        install_release(other, NAME, server.url)
+    finally:
+        server.die()
+
+    assert versions_of(other) == {"1.0"}
+
+
+@pytest.mark.parametrize("name", ["records.jsonl.zst", "embeddings.parquet"])
+def test_an_installation_that_was_cut_off_goes_on_without_fetching_anything_twice(
+    open_library: Callable[..., App], publisher: Publisher, name: str
+) -> None:
+    server = FileServer()
+    files = [path for path in publisher.folder.rglob("*") if path.is_file()]
+    server.files = {f"/{path.relative_to(publisher.folder).as_posix()}": path.read_bytes() for path in files}
+    url, content = f"/1.0/{name}", (publisher.folder / "1.0" / name).read_bytes()
+    part, tag = content[: len(content) // 2], {"ETag": '"x"'}
+    server.replies[url] = [lambda handler: handler.send(200, part, tag, length=len(content))]
+    server.replies[url] += [lambda handler: handler.send(503, b"")] * 2
+    try:
+        with pytest.raises(UnavailableError):
+            install_release(open_library(), NAME, server.url)
+        assert [catalogue.name for catalogue in open_library().library.list_installed()] == []
+        fetched = [path for path, _ in server.requests if not path.endswith(".json")]
+        report = install_release(open_library(), NAME, server.url)
+        again = [path for path, _ in server.requests if not path.endswith(".json")][len(fetched) :]
+    finally:
+        server.die()
+
+    assert versions_of(open_library()) == {"1.0"}
+    assert "/1.0/records.jsonl.zst" not in again or name == "records.jsonl.zst"
+    assert server.asked(url)[-1]["range"] == f"bytes={len(part)}-"
+    assert report.version == "1.0"
+
+
+def _forged(publisher: Publisher, body: bytes, **wrong: Any) -> Manifest:
+    """Return a manifest that is right in itself, whose file of records has one record of any content."""
+    manifest = publisher.build("2.0", [])
+    line = PackEntry(RecordId("s00000"), body).line
+    data = zstd.compress(line)
+    file = PackFile(
+        name="records.jsonl.zst",
+        sha256=hashlib.sha256(data).hexdigest(),
+        size_bytes=len(data),
+        content=hashlib.sha256(line).hexdigest(),
+        raw_bytes=len(line),
+    )
+    files = (manifest.files[0], replace(file, **wrong), manifest.files[2])
+    forged = replace(manifest, records=1, files=files, content=content_of(files))
+    folder = files_folder(publisher.packs / "2.0", manifest)
+    (folder / file.name).write_bytes(data)
+    folder.rename(files_folder(publisher.packs / "2.0", forged))
+    return forged
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"fields":{"title":7},"kind":"star"}', "'title' is 7, not text"),
+        (b'{"fields":{"title":"x"},"kind":"planet"}', "no kind 'planet'"),
+        (b'{"fields":{"title":"x"},"kind":{"a":1}}', "malformed|no kind"),
+        (b'{"fields":{"title":"x"},"kind":"star","audiences":7}', "malformed"),
+    ],
+)
+def test_records_that_do_not_fit_the_spec_are_refused(
+    app: App, publisher: Publisher, body: bytes, message: str
+) -> None:
+    forged = _forged(publisher, body)
+    publisher.add_release("2.0", forged)
+
+    with pytest.raises(StorageError, match=message):
+        install_release(app, NAME, str(publisher.folder))
+    assert not (app.library.folder / NAME).exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"raw_bytes": 1 << 36}, "MB free, and the release needs about 137,4"),
+        ({"raw_bytes": 1}, "unpacks to more than 1 bytes"),
+        ({"size_bytes": 1}, "bytes rather than 1"),
+        ({"content": "0" * 64}, "its content is not that of the manifest"),
+    ],
+)
+def test_a_manifest_that_says_something_else_than_its_files_is_refused(
+    app: App, publisher: Publisher, wrong: dict[str, Any], message: str
+) -> None:
+    publisher.add_release("2.0", _forged(publisher, b'{"fields":{"title":"x"},"kind":"star"}', **wrong))
+
+    with pytest.raises(ExpectedError, match=message):
+        install_release(app, NAME, str(publisher.folder))
+    assert not (app.library.folder / NAME).exists()
+
+
+def test_another_number_of_records_than_the_manifest_says_is_refused(app: App, publisher: Publisher) -> None:
+    forged = _forged(publisher, b'{"fields":{"title":"x"},"kind":"star"}')
+    publisher.add_release("2.0", replace(forged, records=10**12))
+
+    with pytest.raises(StorageError, match="has 1 records, and the manifest says 1000000000000"):
+        install_release(app, NAME, str(publisher.folder))
+    assert not (app.library.folder / NAME).exists()
+
+
+def test_another_catalogue_than_the_named_one_is_refused(app: App, publisher: Publisher) -> None:
+    with pytest.raises(
+        InputError, match="has releases of 'stars', not of 'planets'; to install it: stackroom init stars"
+    ):
+        install_release(app, "planets", str(publisher.folder))
+    assert not (app.library.folder / "planets").exists()
+
+
+def test_a_name_that_something_else_has_is_refused(app: App, publisher: Publisher, tmp_path: Path) -> None:
+    install_release(app, NAME, str(publisher.folder))
+    other = Publisher(folder=tmp_path / "elsewhere", packs=tmp_path / "other packs")
+    other.publish("1.0", make_stars(3, "1.0").values())
+
+    with pytest.raises(ConflictError, match="is installed already, from"):
+        install_release(app, NAME, str(other.folder))
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "swap", "bomb", "gone"])
+def test_a_file_that_is_not_the_published_one_is_refused(app: App, publisher: Publisher, damage: str) -> None:
+    release = publisher.folder / "1.0"
+    records, vectors = release / "records.jsonl.zst", release / "embeddings.parquet"
+    content = records.read_bytes()
+    wrong = {
+        "flip": content[:-1] + bytes([content[-1] ^ 1]),
+        "truncate": content[:-5],
+        "swap": vectors.read_bytes(),
+        "bomb": b"(\xb5/\xfd" + b"\0" * 2_000,
+        "gone": b"",
+    }[damage]
+    records.write_bytes(wrong) if damage != "gone" else records.unlink()
+
+    with pytest.raises(ExpectedError):
+        install_release(app, NAME, str(publisher.folder))
+    assert app.library.list_installed() == []
+
+
+def test_the_control_of_refused_releases_is_that_a_sound_one_is_installed(app: App, publisher: Publisher) -> None:
+    publisher.add_release("2.0", publisher.build("2.0", make_stars(1, "2.0").values()))
+
+    assert install_release(app, NAME, str(publisher.folder)).version == "2.0"
+
+
+class TestSigned:
+    """A key that is given has to have signed the release."""
+
+    KEY = Signer.new()
+
+    @pytest.fixture
+    def signed(self, tmp_path: Path) -> Publisher:
+        found = Publisher(folder=tmp_path / "signed", packs=tmp_path / "signed packs", key=self.KEY)
+        found.publish("1.0", make_stars(5, "1.0").values())
+        return found
+
+    def test_a_signed_release_is_installed_and_its_key_kept(self, app: App, signed: Publisher) -> None:
+        install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
+
+        source = pack_of(app).find_source()
+        assert source is not None
+        assert source.key == str(self.KEY.public)
+
+    def test_a_release_that_is_signed_by_another_key_is_refused(self, app: App, signed: Publisher) -> None:
+        with pytest.raises(StorageError, match="signed by another key"):
+            install_release(app, NAME, str(signed.folder), key=str(Signer.new().public))
+        assert app.library.list_installed() == []
+
+    def test_a_release_that_is_not_signed_is_refused(self, app: App, publisher: Publisher) -> None:
+        with pytest.raises(StorageError, match="is not signed, but a key is pinned"):
+            install_release(app, NAME, str(publisher.folder), key=str(self.KEY.public))
+
+    def test_a_manifest_that_was_replaced_is_refused(self, app: App, signed: Publisher) -> None:
+        other = replace(signed.build("1.1", make_stars(5, "1.1").values()), licence="mine")
+        (signed.folder / "1.0" / "manifest.json").write_bytes(other.dump())
+        signed.index[0]["assets"] = [asset | {"size": None} for asset in signed.index[0]["assets"]]
+        signed.write_index()
+
+        with pytest.raises(StorageError, match="not the one that was signed"):
+            install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
+
+
+def test_an_index_that_leads_out_of_the_place_is_refused(app: App, publisher: Publisher) -> None:
+    for asset in publisher.index[0]["assets"]:
+        asset["browser_download_url"] = f"../{publisher.folder.name}/1.0/{asset['name']}"
+    publisher.write_index()
+
+    with pytest.raises(InputError, match="is not a path inside"):
+        install_release(app, NAME, str(publisher.folder))
+
+
+def test_nothing_is_fetched_offline_from_a_server(open_library: Callable[..., App]) -> None:
+    with pytest.raises(UnavailableError, match="'offline' is set"):
+        install_release(open_library(offline=True), NAME, "https://example.org/stars")
+
+
+def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher: Publisher) -> None:
+    manifest = publisher.build("2.0", make_stars(1, "2.0").values())
+    raw = json.loads(manifest.dump())
+    assert raw["catalogue"] == NAME
+    publisher.add_release(
+        "2.0", replace(manifest, spec=replace(manifest.spec, is_package=True, name="no-such-package"))
+    )
+
+    with pytest.raises(InputError, match="needs the catalogue package 'no-such-package', which is not installed"):
+        install_release(app, NAME, str(publisher.folder))
+    assert not (app.library.folder / NAME).exists()
+
+
+class TestOverSamples:
+    """A release takes the place of the sample data that came with a package."""
+
+    @pytest.fixture
+    def sampled(self, plain_home: Path, tmp_path: Path, open_library: Callable[..., App]) -> App:
+        shutil.copytree(plain_home, tmp_path / "home")
+        return open_library()
+
+    @pytest.fixture
+    def published(self, publisher: Publisher) -> Publisher:
+        publisher.name, publisher.spec = "anime", PACKAGES.get("anime").loaded.declaration
+        publisher.publish("2.0", [make_anime(f"a{number}") for number in range(5)], is_package=True)
+        return publisher
+
+    def test_the_samples_make_way_and_updates_follow(self, sampled: App, published: Publisher) -> None:
+        report = install_release(sampled, "anime", str(published.folder))
+
+        assert report.removed > 0
+        assert set(records_of(sampled, "anime")) == {f"a{number}" for number in range(5)}
+        assert sampled.library.get_installed("anime").sources == ()
+        published.publish("2.1", [make_anime("b")], is_package=True)
+        assert update_catalogue(sampled, "anime").removed == 5
+        assert not install_release(sampled, "anime", str(published.folder)).is_changed
+
+    def test_files_that_cannot_be_settled_are_brought_up_by_the_same_command(
+        self, sampled: App, published: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_args: object) -> None:
+            raise PermissionError("no")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("stackroom.library.Library.drop_sources", fail)
+            with pytest.raises(StorageError, match=r"is in 'anime', .* not in order yet: no; run the same command"):
+                install_release(sampled, "anime", str(published.folder))
+
+        assert install_release(sampled, "anime", str(published.folder)).version == "2.0"
+        assert sampled.library.get_installed("anime").sources == ()
+
+    def test_a_release_of_another_spec_is_refused(self, sampled: App, publisher: Publisher) -> None:
+        publisher.name = "anime"
+        publisher.publish("2.0", make_stars(3, "2.0").values())
+        before = records_of(sampled, "anime")
+
+        with pytest.raises(ConflictError, match="has sample data of 'anime', and the release follows the spec 'stars'"):
+            install_release(sampled, "anime", str(publisher.folder))
+        assert records_of(sampled, "anime") == before

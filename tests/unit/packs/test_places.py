@@ -1,0 +1,189 @@
+"""Places of releases: folders and servers, and what they may not lead to."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stackroom.errors import ExpectedError, InputError, InvalidUrlError, NotFoundError, UnavailableError
+from stackroom.packs.index import Asset
+from stackroom.packs.places import open_place, resolved_location
+from stackroom.settings import Settings, SourcesSettings
+from support.loopback import FileServer
+
+pytestmark = pytest.mark.row("A11")
+
+INDEX = [{"tag_name": "1", "assets": [{"name": "manifest.json", "browser_download_url": "1/manifest.json"}]}]
+FILE = b"file" * 20_000
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "place"
+    (place / "1").mkdir(parents=True)
+    (place / "1" / "manifest.json").write_bytes(b"{}")
+    (place / "releases.json").write_text(json.dumps(INDEX))
+    (tmp_path / "secret").write_bytes(b"secret")
+    return place
+
+
+@pytest.mark.parametrize("form", ["{}", "{}/releases.json", "file://{}"])
+def test_a_folder_is_a_place_however_it_is_written(folder: Path, settings: Settings, form: str) -> None:
+    place = open_place(form.format(folder), settings)
+
+    assert [release.tag for release in place.list_releases()] == ["1"]
+    assert place.read(Asset(name="manifest.json", url="1/manifest.json"), max_bytes=10) == b"{}"
+
+
+def test_a_folder_with_a_manifest_is_one_release_whose_files_are_beside_it(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "manifest.json").write_bytes(b"{}")
+    release = open_place(str(tmp_path), settings).list_releases()[0]
+
+    found = release.find_asset("records.jsonl.zst", content="0" * 12)
+
+    assert found is not None
+    assert found.url == f"{'0' * 12}/records.jsonl.zst"
+    assert release.find_asset("records.jsonl.zst") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["../secret", "1/../../secret", "/etc/passwd", "%2e%2e/secret", "..\\secret", "link", ".", "%2E", "", "a%00b"],
+)
+def test_no_file_outside_a_folder_is_read(folder: Path, settings: Settings, tmp_path: Path, url: str) -> None:
+    (folder / "link").symlink_to(tmp_path / "secret")
+    place = open_place(str(folder), settings)
+
+    with pytest.raises(InputError, match=r"a path inside|leads out of"):
+        place.read(Asset(name="manifest.json", url=url), max_bytes=100)
+
+
+def test_a_file_of_another_size_or_content_is_refused_and_not_kept(folder: Path, settings: Settings) -> None:
+    place, target = open_place(str(folder), settings), folder.parent / "target"
+    for wrong in ({"size_bytes": 3}, {"sha256": "0" * 64}):
+        with pytest.raises(InputError, match=r"rather than|sha256 differs"):
+            place.bring(Asset(name="manifest.json", url="1/manifest.json", **wrong), target, max_bytes=100)  # type: ignore[arg-type]
+        assert not target.exists()
+
+
+@pytest.mark.parametrize("path", ["", "/", "/releases.json"])
+def test_a_server_is_a_place_whichever_address_of_it_is_given(path: str, settings: Settings) -> None:
+    server = FileServer()
+    server.files = {"/stars/releases.json": json.dumps(INDEX).encode(), "/stars/1/manifest.json": b"{}"}
+    try:
+        place = open_place(f"{server.url}/stars{path}", settings)
+        release = place.list_releases()[0]
+        asset = release.find_asset("manifest.json")
+        assert asset is not None
+        assert place.read(asset, max_bytes=10) == b"{}"
+    finally:
+        server.die()
+
+
+def test_a_download_that_is_cut_off_goes_on_where_the_server_can(tmp_path: Path, settings: Settings) -> None:
+    server, target = FileServer(), tmp_path / "file"
+    server.files = {"/releases.json": b"[]", "/file": FILE}
+    server.replies["/file"] = [lambda handler: handler.send(200, FILE[:50_000], {"ETag": '"x"'}, length=len(FILE))]
+    try:
+        place = open_place(server.url, settings)
+        place.list_releases()
+        place.bring(Asset(name="file", url="file", size_bytes=len(FILE)), target, max_bytes=len(FILE))
+    finally:
+        server.die()
+
+    assert target.read_bytes() == FILE
+    assert server.asked("/file")[1]["range"].startswith("bytes=")
+
+
+def test_a_download_that_is_cut_off_starts_over_where_the_server_knows_no_ranges(
+    tmp_path: Path, settings: Settings
+) -> None:
+    server, target = FileServer(), tmp_path / "file"
+    server.files = {"/releases.json": b"[]"}
+    server.replies["/file"] = [
+        lambda handler: handler.send(200, FILE[:50_000], length=len(FILE)),
+        lambda handler: handler.send(200, FILE),
+    ]
+    try:
+        place = open_place(server.url, settings)
+        place.list_releases()
+        place.bring(Asset(name="file", url="file", size_bytes=len(FILE)), target, max_bytes=len(FILE))
+    finally:
+        server.die()
+
+    assert target.read_bytes() == FILE
+
+
+def test_an_index_does_not_lead_to_hosts_that_are_not_public(settings: Settings) -> None:
+    server = FileServer()
+    server.files = {"/releases.json": b"[]"}
+    try:
+        place = open_place(server.url, settings)
+        place.list_releases()
+        for url in ("http://10.0.0.1/x", "http://169.254.169.254/x", "file:///etc/passwd", "http://localhost/x"):
+            with pytest.raises(InvalidUrlError):
+                place.read(Asset(name="manifest.json", url=url), max_bytes=10)
+    finally:
+        server.die()
+
+
+def test_a_server_that_sends_more_than_a_file_may_have_is_refused(settings: Settings) -> None:
+    server = FileServer()
+    server.files = {"/releases.json": b"[]", "/manifest.json": b"x" * 1000}
+    try:
+        place = open_place(server.url, settings)
+        place.list_releases()
+        with pytest.raises(ExpectedError, match="more than the limit"):
+            place.read(Asset(name="manifest.json", url="manifest.json"), max_bytes=100)
+    finally:
+        server.die()
+
+
+def test_a_server_that_is_away_is_named(settings: Settings) -> None:
+    server = FileServer()
+    server.die()
+
+    with pytest.raises(UnavailableError, match=r"127\.0\.0\.1.*cannot be reached"):
+        open_place(server.url, settings).list_releases()
+
+
+def test_no_server_is_asked_offline(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, offline=True)
+
+    with pytest.raises(UnavailableError, match="what is installed stays as it is"):
+        open_place("https://example.org/stars", settings)
+
+
+def test_a_github_repository_is_the_index_of_its_api(tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def resolve(host: str, port: int) -> list[str]:
+        asked.append((host, port))
+        raise OSError("no network in tests")
+
+    settings = Settings(home=tmp_path, sources=SourcesSettings())
+    place = open_place("github:owner/stars", settings, resolve=resolve)
+
+    with pytest.raises(UnavailableError, match=r"api\.github\.com/repos/owner/stars/releases"):
+        place.list_releases()
+    assert asked == [("api.github.com", 443)]
+
+
+@pytest.mark.parametrize(
+    "location", ["github:owner", "github:../x", "https://", "http://[", "/no/such/folder", "~no-such-user/p"]
+)
+def test_what_cannot_be_a_place_is_refused(location: str, settings: Settings) -> None:
+    with pytest.raises((InputError, NotFoundError)):
+        open_place(location, settings)
+
+
+def test_a_folder_is_kept_by_its_absolute_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+
+    assert resolved_location("place") == str(folder)
+    assert resolved_location("github:owner/stars") == "github:owner/stars"

@@ -1,0 +1,227 @@
+"""Publishing packs as releases in a folder: what is written, what is kept, what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stackroom.errors import ConflictError, InputError, StorageError
+from stackroom.packs.build import files_folder
+from stackroom.packs.index import parse_index
+from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, SIGNATURE_FILE, load_manifest
+from stackroom.packs.patches import apply_patch, patch_name, read_content
+from stackroom.packs.places import find_release, open_place
+from stackroom.packs.publish import Publication, publish_pack
+from stackroom.settings import Settings
+from support.publisher import Publisher, make_star, make_stars, new_publisher
+from support.signer import Signer
+
+pytestmark = pytest.mark.row("A11")
+
+STARS = 1_500
+
+Publish = Callable[..., Publication]
+
+
+@pytest.fixture(scope="module")
+def packs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Packs 1 to 4 of one catalogue: each changes a record of the one before, and the last all of them."""
+    publisher: Publisher = new_publisher(tmp_path_factory.mktemp("packs"))
+    stars = make_stars(STARS, "1")
+    for version in ("1", "2", "3"):
+        changed = make_star(int(version), version)
+        stars = {**stars, changed.id: changed}
+        publisher.build(version, stars.values())
+    publisher.build("4", make_stars(STARS, "4").values())
+    return publisher.packs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def publish(packs: Path, folder: Path) -> Publish:
+    def make(version: str, **options: Any) -> Publication:
+        return publish_pack(packs / version, folder, **options)
+
+    return make
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home")
+
+
+def test_a_published_pack_is_the_newest_release_of_the_folder(
+    publish: Publish, folder: Path, settings: Settings
+) -> None:
+    publish("1")
+    publish("2")
+
+    found = find_release(open_place(str(folder), settings))
+
+    assert found.manifest.version == "2"
+    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["2", "1"]
+
+
+def test_patches_lead_from_the_last_releases_to_the_new_one(publish: Publish, folder: Path, packs: Path) -> None:
+    publish("1")
+    publish("2")
+    third = publish("3").release
+
+    assert len(third.patches) == 4
+    for name in (RECORDS_FILE, EMBEDDINGS_FILE):
+        target = third.manifest.get_file(name)
+        for version in "12":
+            manifest = load_manifest(packs / version)
+            base = manifest.get_file(name)
+            patch = (third.folder / patch_name(base, target)).read_bytes()
+            old = read_content(files_folder(packs / version, manifest) / name, base)
+            assert len(patch) < target.size_bytes / 10
+            assert apply_patch(old, patch, target) == read_content(third.folder / name, target)
+    assert not list((folder / "releases" / "2").glob("*.patch"))
+
+
+def test_the_index_names_the_files_of_every_release_and_the_patches_of_the_newest(
+    publish: Publish, folder: Path
+) -> None:
+    for version in "123":
+        publish(version)
+
+    entries = parse_index((folder / "releases.json").read_bytes())
+
+    assert [len(entry.assets) for entry in entries] == [8, 4, 4]
+    paths = [asset for entry in entries for asset in entry.assets.values()]
+    assert all((folder / asset.url).stat().st_size == asset.size_bytes for asset in paths)
+
+
+def test_no_patches_are_made_where_none_are_wanted(publish: Publish) -> None:
+    publish("2")
+    assert publish("3", patches=0).release.patches == ()
+
+
+def test_the_same_content_is_published_once(publish: Publish, folder: Path) -> None:
+    publish("1")
+    before = (folder / "releases.json").read_bytes()
+
+    again = publish("1")
+
+    assert not again.is_new
+    assert (folder / "releases.json").read_bytes() == before
+
+
+def test_the_oldest_releases_beyond_those_that_are_kept_are_removed(publish: Publish, folder: Path) -> None:
+    for version in "123":
+        publish(version)
+
+    last = publish("4", keep=2)
+
+    assert last.removed == ("2", "1")
+    assert sorted(path.name for path in (folder / "releases").iterdir()) == ["3", "4"]
+    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["4", "3"]
+
+
+def test_folders_that_are_no_releases_are_left_alone(publish: Publish, folder: Path) -> None:
+    publish("1")
+    others = [folder / "releases" / "otherapp" / "app.tgz", folder / "README"]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    (folder / "releases" / ".unfinished").mkdir()
+
+    assert publish("2", keep=1).removed == ("1",)
+
+    assert all(path.exists() for path in others)
+    assert sorted(path.name for path in (folder / "releases").iterdir()) == ["2", "otherapp"]
+
+
+def test_nothing_is_published_where_a_manifest_cannot_be_read(publish: Publish, folder: Path) -> None:
+    publish("1")
+    publish("2")
+    (folder / "releases" / "1" / "manifest.json").write_bytes(b"{}")
+    before = (folder / "releases.json").read_bytes()
+
+    with pytest.raises(StorageError, match=r"1/manifest\.json"):
+        publish("3", keep=1)
+
+    assert (folder / "releases.json").read_bytes() == before
+
+
+def test_the_releases_of_another_machine_are_gone_on_from(publish: Publish, packs: Path, folder: Path) -> None:
+    brought = folder / "releases" / "stars-2"
+    manifest = load_manifest(packs / "2")
+    brought.mkdir(parents=True)
+    for path in [packs / "2" / "manifest.json", *files_folder(packs / "2", manifest).iterdir()]:
+        (brought / path.name).write_bytes(path.read_bytes())
+
+    published = publish("3").release
+
+    assert len(published.patches) == 2
+    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["3", "stars-2"]
+
+
+def test_a_version_that_does_not_follow_the_newest_is_refused(publish: Publish) -> None:
+    publish("2")
+
+    with pytest.raises(ConflictError, match="version 1 does not come after 2"):
+        publish("1")
+
+
+def test_a_tag_is_given_once(publish: Publish) -> None:
+    publish("1", tag="stars-1")
+
+    with pytest.raises(ConflictError, match="a release 'stars-1' already"):
+        publish("2", tag="stars-1")
+
+
+@pytest.mark.parametrize("tag", ["../x", "a/b", "-x", "a b", "x" * 101])
+def test_a_tag_that_is_no_name_is_refused(publish: Publish, tag: str) -> None:
+    with pytest.raises(InputError, match="'--tag' is"):
+        publish("1", tag=tag)
+
+
+def test_a_damaged_file_is_not_published(packs: Path, publish: Publish, folder: Path) -> None:
+    path = files_folder(packs / "1", load_manifest(packs / "1")) / RECORDS_FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"?")
+    try:
+        with pytest.raises(StorageError, match=r"records\.jsonl\.zst is damaged.*Nothing was published"):
+            publish("1")
+    finally:
+        path.write_bytes(whole)
+
+    assert not (folder / "releases.json").exists()
+
+
+def test_the_signature_of_a_pack_is_published_and_none_follows_without_one(
+    publish: Publish, folder: Path, packs: Path, settings: Settings
+) -> None:
+    key = Signer.new()
+    path = packs / "1" / SIGNATURE_FILE
+    path.write_bytes(key.sign((packs / "1" / "manifest.json").read_bytes()))
+    try:
+        publish("1")
+    finally:
+        path.unlink()
+
+    found = find_release(open_place(str(folder), settings), key=str(key.public))
+    assert found.is_signed
+    with pytest.raises(ConflictError, match=r"release '1' is signed, and the pack is not; sign it: minisign -Sm .*/2/"):
+        publish("2")
+
+
+def test_a_folder_that_cannot_be_written_is_named(packs: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("where a folder must be")
+
+    with pytest.raises(StorageError, match="file: cannot be written"):
+        publish_pack(packs / "1", tmp_path / "file")
+
+
+def test_a_version_is_found_among_others(publish: Publish, folder: Path, settings: Settings) -> None:
+    publish("1", tag="stars-1")
+    publish("2", tag="stars-2")
+
+    assert find_release(open_place(str(folder), settings), version="1").manifest.version == "1"

@@ -1,0 +1,59 @@
+"""Facets of a result set: the values that were chosen are marked."""
+
+from stackroom.catalogue.compiler import compile_text
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId
+from stackroom.recommend.recommender import Recommender
+from stackroom.search.searcher import Searcher
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.generic.shapes import SearchParams
+from stackroom.tools.generic.tools import GenericTools
+from support.libraries import Shelved
+
+SPEC = compile_text(
+    """
+name = "tickets"
+title = "Tickets"
+summary = "Tickets of a zoo."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[fields.adult]
+type = "enum"
+values = ["true", "false"]
+filter = true
+facet = true
+
+[embed]
+template = "{title}"
+""",
+    origin="tickets",
+)
+
+
+def open_tickets() -> OpenCatalogue:
+    shelved = Shelved(spec=SPEC)
+    shelved.put(
+        *(
+            Record(id=RecordId(f"t{one}"), fields={"title": "Day", "adult": "true" if one else "false"})
+            for one in range(3)
+        )
+    )
+    return OpenCatalogue(
+        name="tickets",
+        spec=SPEC,
+        shelf=shelved.shelf,
+        searcher=Searcher(spec=SPEC, embedder=shelved.embedder),
+        recommender=Recommender(spec=SPEC, embedder=shelved.embedder, this_year=lambda: 2026),
+    )
+
+
+def test_a_field_that_is_named_adult_is_marked_as_chosen_like_any_other() -> None:
+    params = SearchParams(query="*", filters={"adult": True}, include=["facets"])
+    found = GenericTools([open_tickets()]).search(LOCAL_USER, params)
+    (facet,) = [one for one in found.facets or () if one.field == "adult"]
+    assert {value.value: value.chosen for value in facet.values or ()} == {"true": True, "false": False}
+    assert found.total == 2
