@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from real_anime import DEFAULT_WORK
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_provider, open_rows, package_recipe
 from stackroom.assembly.published import publish_catalogue
@@ -24,6 +23,7 @@ from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.zstd import zstd
 

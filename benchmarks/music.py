@@ -19,11 +19,11 @@ import soundfile
 from mutagen import id3
 from real_anime import DEFAULT_WORK
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.embed.weights import pull_model
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.catalogue.spec import CatalogueSpec
@@ -21,6 +20,7 @@ from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record
 from stackroom.model.vectors import Vector
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.sources.json_rows import JsonRows

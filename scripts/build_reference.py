@@ -24,13 +24,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli
 from stackroom.control.database.time_columns import utc_now
 from stackroom.errors import ExpectedError
 from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.model.principal import Cost
+from stackroom.packages import PACKAGES
 from stackroom.tools.admin.analytics import analytics_tools
 from stackroom.tools.admin.inspect import Inspector, inspect_tools
 from stackroom.tools.admin.jobs import jobs_tools

@@ -19,7 +19,6 @@ from hypothesis import settings
 from mutagen import id3
 from mutagen.wave import WAVE
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.catalogue.spec import CatalogueSpec
@@ -28,6 +27,7 @@ from stackroom.embed.weights import pull_model
 from stackroom.errors import ExpectedError
 from stackroom.model.record import Record
 from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
 from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened

@@ -11,10 +11,10 @@ from pathlib import Path  # noqa: E402
 import numpy as np  # noqa: E402
 from worker import FIELDS, TOP, Hits, Row, serve  # noqa: E402
 
-from stackroom.api.registry import PACKAGES  # noqa: E402
 from stackroom.model.record import Record, RecordId, Tag  # noqa: E402
 from stackroom.model.scope import WHOLE, AnyOf, Scope  # noqa: E402
 from stackroom.model.vectors import ModelId  # noqa: E402
+from stackroom.packages import PACKAGES  # noqa: E402
 from stackroom.search.searcher import QueryVector, Searcher  # noqa: E402
 from stackroom.shelf.embedded.shelf import EmbeddedShelf  # noqa: E402
 from stackroom.shelf.port import Embedding, Put  # noqa: E402

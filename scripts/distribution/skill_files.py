@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.tools.skill import NAME, build_skill
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Shelf
 from support.memory_shelf import MemoryShelf

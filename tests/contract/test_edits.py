@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.embedded_text import digest_of
 from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import ConflictError, NotFoundError
@@ -18,6 +17,7 @@ from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Embedding, Put, Shelf
 from stackroom.text.query import analyse_query
@@ -30,7 +30,7 @@ QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing l
 
 OTHER_PROCESS = """
 import json, pathlib, sys
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.errors import ExpectedError
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.apply import Edits
@@ -318,7 +318,7 @@ def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_anot
     Editor(shelf).create("artist", name="Clara Schumann")
     holding = (
         "import pathlib, sys\n"
-        "from stackroom.api.registry import PACKAGES\n"
+        "from stackroom.packages import PACKAGES\n"
         "from stackroom.shelf.embedded.shelf import EmbeddedShelf\n"
         "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get('music').spec)\n"
         "with shelf.exclusive():\n"

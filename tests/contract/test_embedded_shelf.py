@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 import tantivy
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import BusyError, StorageError
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded import index_process, shelf_index
 from stackroom.shelf.embedded import shelf as shelf_module
 from stackroom.shelf.embedded.base_folder import BaseFolder
@@ -34,7 +34,7 @@ from support.processes import wait_until
 
 READING_PROCESS = """
 import json, pathlib, sys
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.text.query import analyse_query
@@ -55,7 +55,7 @@ with filelock.FileLock(pathlib.Path(sys.argv[1]) / "lock"):
 
 WRITING_PROCESS = """
 import pathlib, sys
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.embedded import shelf as shelf_module, shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -558,7 +558,7 @@ def test_where_the_process_fails_the_index_is_built_all_the_same(
 
 WRITER_THAT_IS_KILLED = """
 import os, pathlib, signal, sys
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.embedded import index_process
 from stackroom.shelf.embedded.shelf import EmbeddedShelf

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.audit_gaps import rebuild_rows
 from stackroom.control.audit.gaps import AuditGaps
 from stackroom.control.control import Control
 from stackroom.model.audit import Outcome
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 CHILD_TIMEOUT_S = 120.0
 CHILD = """
 import json, os, pathlib, signal, sys
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import texts_of
 from stackroom.ingest.edits.relations import ids_in
 from stackroom.model.record import Record
 from stackroom.model.scope import KIND_FIELD, WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.text.query import analyse_query
 
@@ -31,7 +31,7 @@ CHILD_TIMEOUT_S = 120.0
 CHILD = """
 import hashlib, os, pathlib, random, sys
 import numpy as np
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.errors import ConflictError
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.apply import Edits

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
@@ -21,6 +20,7 @@ from stackroom.embed.weights import WeightSources, pull_model
 from stackroom.errors import UnavailableError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, load_settings
 from stackroom_catalogues.judoka.rows import keep_files, open_rows
 

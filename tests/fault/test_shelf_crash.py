@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.segment import DamagedIndexError
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.text_index import TextIndex
@@ -27,7 +27,7 @@ CHILD_TIMEOUT_S = 120.0
 CHILD = """
 import os, pathlib, shutil, sys
 import numpy as np
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded import base_folder, shelf_index

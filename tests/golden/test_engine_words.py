@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 import stackroom
-from stackroom.api.package import CataloguePackage
-from stackroom.api.registry import GROUP, PACKAGES
+from stackroom.packages import GROUP, PACKAGES, CataloguePackage
 
 ENGINE = Path(stackroom.__file__).parent
 SHIPPED = [entry.name for entry in distribution("stackroom").entry_points if entry.group == GROUP]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.api.registry import GROUP, PACKAGES, PackageRegistry
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import load_spec
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import GROUP, PACKAGES, PackageRegistry
 from stackroom.settings import Settings
 from stackroom.sources.opener import open_source
 

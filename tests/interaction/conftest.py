@@ -22,9 +22,9 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
 from support.hosting import FIXTURE_SERVER, Accounts, Hosted

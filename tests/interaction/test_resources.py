@@ -12,11 +12,11 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.packages import PACKAGES
 from stackroom.serve.caller import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings

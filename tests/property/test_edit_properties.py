@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.embedded_text import digest_of
 from stackroom.catalogue.spec import embedding_text, texts_of
 from stackroom.errors import ConflictError, InputError
@@ -21,6 +20,7 @@ from stackroom.ingest.edits.relations import ids_in
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Embedding, Put, Shelf

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import ExpectedError
 from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import Edit, EditAction, EditBatch, EditRequest
 from stackroom.ingest.edits.values import Place
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.shelf.port import Author
 from support.memory_shelf import MemoryShelf
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stackroom.api.registry import PACKAGES
+from stackroom.packages import PACKAGES
 from stackroom.packs.build import PackLabel, build_pack
 from stackroom.packs.verify import check_pack
 from support.libraries import Shelved, make_anime

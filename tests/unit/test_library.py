@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from stackroom.library import Installed, Library, find_changed_file
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.sources.json_rows import JsonRows

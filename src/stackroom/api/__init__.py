@@ -1,6 +1,5 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
-from stackroom.api.package import CataloguePackage, Catalogues, Sample, deferred
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -28,6 +27,7 @@ from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.model.vectors import Vector
+from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.conditions import resolve_choices

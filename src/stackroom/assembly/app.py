@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
 
-from stackroom.api.package import CataloguePackage
-from stackroom.api.registry import PACKAGES, PackageRegistry
 from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.opened import OpenedCatalogues
 from stackroom.assembly.own_records import OwnRecords
@@ -25,6 +23,7 @@ from stackroom.gate.gate import Gate, Limiter, Observer
 from stackroom.library import Installed, Library
 from stackroom.model.principal import Principal
 from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.packs.status import ReleaseStatus
 from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings

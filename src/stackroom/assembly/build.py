@@ -6,7 +6,6 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stackroom.api.package import CataloguePackage
 from stackroom.assembly.app import App
 from stackroom.assembly.databases import names_database, open_database
 from stackroom.assembly.map_making import keep_map
@@ -32,6 +31,7 @@ from stackroom.ingest.pipeline import (
 )
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, Installed
 from stackroom.model.scope import WHOLE
+from stackroom.packages import CataloguePackage
 from stackroom.search.calibrate import calibrate, find_calibration, save_calibration
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.shelf.port import BuildableShelf, ShelfReader

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from stackroom.api.package import load_target
 from stackroom.errors import InputError
+from stackroom.packages import load_target
 from stackroom.settings import Settings
 from stackroom.sources.database_address import is_database_address
 from stackroom.sources.location import ReadOptions, SourceLocation, split_locations

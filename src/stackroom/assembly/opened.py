@@ -7,8 +7,6 @@ from pathlib import Path
 
 import apsw
 
-from stackroom.api.package import CataloguePackage
-from stackroom.api.registry import PackageRegistry
 from stackroom.assembly.open_files import require_files
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.spec import CatalogueSpec
@@ -27,6 +25,7 @@ from stackroom.library import (
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.vectors import ModelId
+from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.calibrate import CalibrationFile
 from stackroom.search.catalogue_embedder import CatalogueEmbedder

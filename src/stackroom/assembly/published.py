@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast
 
-from stackroom.api.package import load_target
 from stackroom.assembly.app import App
 from stackroom.collection_settings import SCHEMES
+from stackroom.packages import load_target
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
 

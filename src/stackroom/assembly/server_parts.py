@@ -6,8 +6,6 @@ from datetime import datetime
 from functools import partial
 
 from stackroom.analytics.events import EventRecorder
-from stackroom.api.package import CataloguePackage, load_target
-from stackroom.api.registry import PackageRegistry
 from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
@@ -18,6 +16,7 @@ from stackroom.errors import ExpectedError, ForbiddenError
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.builtin_jobs import Source
 from stackroom.model.principal import Principal
+from stackroom.packages import CataloguePackage, PackageRegistry, load_target
 from stackroom.settings import SectionT, read_section
 from stackroom.tools.endpoint import Endpoint
 

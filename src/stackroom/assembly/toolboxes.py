@@ -8,9 +8,8 @@ from functools import cache
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from stackroom.api.package import CataloguePackage
-from stackroom.api.registry import PackageRegistry
 from stackroom.errors import StorageError
+from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.shelf.port import Problem
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools

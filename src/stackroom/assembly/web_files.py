@@ -3,7 +3,7 @@
 import re
 from typing import cast
 
-from stackroom.api.package import load_target
+from stackroom.packages import load_target
 from stackroom.settings import Settings
 from stackroom.sources.location import ReadOptions, split_locations
 from stackroom.sources.port import RowSource

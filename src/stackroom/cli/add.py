@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from stackroom.api.package import CataloguePackage
 from stackroom.assembly.app import App
 from stackroom.assembly.build import (
     Recipe,
@@ -39,6 +38,7 @@ from stackroom.errors import ExpectedError, InputError, InterruptedByUser, Model
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
+from stackroom.packages import CataloguePackage
 from stackroom.sources.database_address import database_of, shown_address
 from stackroom.sources.location import ALL_SHEETS, ReadOptions, join_locations, stem_of
 from stackroom.sources.opener import holds_tables

@@ -5,7 +5,6 @@ from functools import partial
 
 import click
 
-from stackroom.api.package import CataloguePackage
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.assembly.late_vectors import count_waiting, embed_waiting
@@ -20,6 +19,7 @@ from stackroom.embed.weights import pull_model, weight_sources
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import Ledger, check_ledger
 from stackroom.library import LEDGER_FILE, Installed
+from stackroom.packages import CataloguePackage
 from stackroom.tools.relations import find_dangling
 
 

@@ -10,9 +10,9 @@ from string import Template
 
 import click
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError
 from stackroom.library import require_name
+from stackroom.packages import PACKAGES
 
 TEMPLATE = files("stackroom.cli") / "new_package"
 ENDING = ".txt"

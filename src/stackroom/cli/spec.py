@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.build import open_provider, open_rows
 from stackroom.assembly.proposal import propose
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
@@ -21,6 +20,7 @@ from stackroom.cli.read_options import read_options
 from stackroom.cli.spec_file import write_spec
 from stackroom.errors import NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
+from stackroom.packages import PACKAGES
 from stackroom.sources.database_address import shown_address
 from stackroom.sources.location import ReadOptions, is_address, join_locations
 from stackroom.sources.port import notes_of

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly import audit_gaps
 from stackroom.assembly.audit_gaps import AuditRepair, rebuild_rows
 from stackroom.control.audit.gaps import AuditGaps
@@ -21,6 +20,7 @@ from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.model.record import Record, RecordId
+from stackroom.packages import PACKAGES
 from stackroom.shelf.port import Author, Delete, Put
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

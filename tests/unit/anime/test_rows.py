@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Tag
+from stackroom.packages import PACKAGES
 from stackroom_catalogues.anime.rows import identities_of, is_metadata, record_of, tags_of
 
 pytestmark = pytest.mark.row("A10")

@@ -8,11 +8,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from stackroom.api.registry import GROUP, PACKAGES, PackageRegistry
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import NotFoundError, StorageError
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import GROUP, PACKAGES, PackageRegistry
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
@@ -16,6 +15,7 @@ from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.jobs.job import JobContext
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z8")

@@ -8,7 +8,6 @@ import apsw
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -17,6 +16,7 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import PACK_FOLDER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions

@@ -12,7 +12,6 @@ import apsw
 import pytest
 
 from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.backup_plan import plan_backup
 from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
@@ -33,6 +32,7 @@ from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from stackroom.shelf.port import never_stop
 from stackroom.sources.location import ReadOptions

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.package import CataloguePackage, Sample
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES, CataloguePackage, Sample
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N11")

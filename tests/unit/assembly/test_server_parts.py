@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from stackroom.api.registry import GROUP, PackageRegistry
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
 from stackroom.assembly.app import App
@@ -22,6 +21,7 @@ from stackroom.ingest.pipeline import IngestRequest
 from stackroom.jobs.job import JobContext
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import GROUP, PackageRegistry
 from stackroom.settings import Settings
 
 DECLARATION = """

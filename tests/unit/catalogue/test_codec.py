@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.codec import decode_record, encode_record, plain_record
 from stackroom.errors import StorageError
 from stackroom.model.record import Record, RecordId, Tag
+from stackroom.packages import PACKAGES
 
 PAPERS = PACKAGES.get("papers").spec
 FULL = Record(

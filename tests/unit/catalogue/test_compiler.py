@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import compile_text, parse_template
 from stackroom.catalogue.spec import FilterKind, Role, TemplatePart
 from stackroom.errors import SpecError
+from stackroom.packages import PACKAGES
 
 SMALL = """
 name = "things"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import load_spec
 from stackroom.errors import NotFoundError
+from stackroom.packages import PACKAGES
 
 
 def test_the_five_catalogues_ship() -> None:

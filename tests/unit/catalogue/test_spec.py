@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import parse_template
 from stackroom.catalogue.spec import EmbedSpec, embedding_text, texts_of
 from stackroom.model.record import Record, RecordId, Tag
+from stackroom.packages import PACKAGES
 
 TEMPLATE = EmbedSpec(parts=parse_template("{title}. {tags}. {synopsis}"))
 

@@ -14,8 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from stackroom.cli.main import main
-from stackroom.cli.main import cli
+from stackroom.cli.main import cli, main
 from stackroom.cli.operations import user_command
 from stackroom.control.control import Control
 from stackroom.errors import ConflictError, InputError, InterruptedByUser, NotFoundError, StorageError

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.catalogue.spec import embedding_text
@@ -17,6 +16,7 @@ from stackroom.ingest.mapping import require_valid
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.zstd import zstd

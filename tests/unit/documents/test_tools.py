@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import NotFoundError
@@ -16,6 +15,7 @@ from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPag
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Visibility
+from stackroom.packages import PACKAGES
 from stackroom.serve.caller import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from stackroom.api import rows as api
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import UnavailableError
 from stackroom.ingest import pipeline
 from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import IngestReport, Target
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.sources.port import SourceRow
 from stackroom_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping, build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest
 from stackroom.model.record import Record, RecordId
+from stackroom.packages import PACKAGES
 from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
 

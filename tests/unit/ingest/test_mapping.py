@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Record, RecordId
+from stackroom.packages import PACKAGES
 
 
 def test_a_record_as_declared_is_accepted(anime_spec: CatalogueSpec, anime: Callable[..., Record]) -> None:

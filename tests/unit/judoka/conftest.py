@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom_catalogues.judoka.rows import keep_files, open_rows
 from support.texts import values_missing_from_text

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import InputError, ModelError, NotFoundError, UnavailableError
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom_catalogues.judoka.rows import open_rows
 

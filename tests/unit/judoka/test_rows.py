@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Record
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.zstd import zstd
 from stackroom_catalogues.judoka.files import source_of

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.serve.mcp_server import tool_entry
 from stackroom.settings import Settings
 from stackroom.shelf.port import Delete

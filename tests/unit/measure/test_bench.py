@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.build import package_recipe
 from stackroom.errors import InputError, UnavailableError
 from stackroom.measure.bench import bench, time_start
+from stackroom.packages import PACKAGES
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue

@@ -18,7 +18,6 @@ from mutagen import id3
 from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.toolboxes import ToolChoice
@@ -27,6 +26,7 @@ from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
 from stackroom_catalogues.music.audio.files import AudioRows

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import InputError
@@ -20,6 +19,7 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.library import LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.tools.media import CallerMedia, MediaKind
 from stackroom_catalogues.music.audio.tags import read_tags

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.build import package_recipe
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Record, Tag
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom_catalogues.music.grouping import MOST_SECONDS, YEARS
 from stackroom_catalogues.music.rows import open_rows, records_of
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from stackroom.analytics.events import EventLog, EventRecorder
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.assembly.server_parts import build_context
@@ -18,6 +17,7 @@ from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom_catalogues.music.downloads.downloads import Downloads
 from stackroom_catalogues.music.downloads.items import Download, DownloadRequest, DownloadState

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.model.record import Record
+from stackroom.packages import PACKAGES
 from stackroom.packs.build import PackLabel, build_pack
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack, ReleaseSource

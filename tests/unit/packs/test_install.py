@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError, UnavailableError
 from stackroom.model.record import RecordId
+from stackroom.packages import PACKAGES
 from stackroom.packs import install
 from stackroom.packs.build import files_folder
 from stackroom.packs.entries import PackEntry

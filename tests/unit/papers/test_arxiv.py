@@ -10,12 +10,12 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError, UnavailableError
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import Target, ingest
 from stackroom.model.scope import WHOLE
 from stackroom.net.polite import Clock, Pace
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.location import read_provider_query
 from stackroom_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed

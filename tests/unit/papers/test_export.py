@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.ingest.batch import ListRows
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("P6")

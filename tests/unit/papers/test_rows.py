@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import require_valid
 from stackroom.ingest.pipeline import IngestReport, Target, ingest
 from stackroom.model.record import Tag
+from stackroom.packages import PACKAGES
 from stackroom.sources.json_rows import JsonRows
 from stackroom_catalogues.papers.rows import MAPPING, normalised_title, record_of
 from support.memory_shelf import MemoryShelf

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError, StorageError
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.shelf import batches
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
@@ -21,6 +20,7 @@ from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import StorageError
 from stackroom.library import CALIBRATION_FILE
 from stackroom.model.record import Record
 from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES
 from stackroom.search.calibrate import Calibration, calibrate, find_calibration, load_probes, save_calibration
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record
+from stackroom.packages import PACKAGES
 from stackroom.search.series import (
     MIN_INNER_CHARS,
     MIN_SHARED_CHARS,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.errors import InputError
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import AUDIENCE_FIELD, KIND_FIELD, AnyOf, Range
+from stackroom.packages import PACKAGES
 from stackroom.shelf.terms import (
     asked_term,
     entries_of,

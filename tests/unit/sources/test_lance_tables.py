@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, open_provider, own_recipe, package_recipe
 from stackroom.assembly.published import publish_catalogue
@@ -22,6 +21,7 @@ from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.port import RowSource

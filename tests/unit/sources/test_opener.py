@@ -14,9 +14,9 @@ import pytest
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.build import open_rows
 from stackroom.errors import InputError
+from stackroom.packages import PACKAGES
 from stackroom.sources import compressed
 from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions

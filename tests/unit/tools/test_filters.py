@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
+from stackroom.packages import PACKAGES
 from stackroom.tools.filters import (
     filter_schema,
     filterable,

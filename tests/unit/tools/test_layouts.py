@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.assembly.toolboxes import ToolChoice
@@ -16,6 +15,7 @@ from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom_catalogues.music.library import MusicLibrary

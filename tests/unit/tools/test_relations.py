@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.model.record import Record, RecordId
+from stackroom.packages import PACKAGES
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.relations import check_relations
 from support.memory_shelf import MemoryShelf

@@ -13,7 +13,6 @@ from typing import Any, Protocol, cast
 
 import filelock
 
-from stackroom.api.package import load_target
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.collections.state import (
@@ -31,6 +30,7 @@ from stackroom.errors import BusyError, ExpectedError, InputError, ModelError, S
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import Installed, require_name
 from stackroom.model.vectors import ModelId
+from stackroom.packages import load_target
 from stackroom.sources.port import RowSource
 
 OPEN_PLACE = "stackroom.sources.lance.rows:open_place"

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
 from stackroom.assembly.collections.state import PlaceState, load_state
@@ -24,6 +23,7 @@ from stackroom.errors import BusyError, StorageError
 from stackroom.ingest import pipeline
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.scope import WHOLE
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from support.games import GAMES_SPEC

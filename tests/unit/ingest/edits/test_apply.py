@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
@@ -17,6 +16,7 @@ from stackroom.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
 from stackroom.ingest.edits.draft import EditAction, EditPlan, EditRequest
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
 from stackroom.text.query import analyse_query

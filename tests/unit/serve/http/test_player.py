@@ -11,12 +11,12 @@ import orjson
 import pytest
 
 from stackroom.analytics.reports import EventReports, Popular, Span
-from stackroom.api.registry import PACKAGES
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
 from stackroom.control.database.local import open_local
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.packages import PACKAGES
 from stackroom.serve.http import file_reply, routes
 from stackroom.serve.http.file_reply import FileReply, OpenedFile
 from stackroom.serve.http.ranges import Part

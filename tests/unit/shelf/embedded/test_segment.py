@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.vectors import ModelId, centre
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.segment import (
     DamagedIndexError,
     Segment,

@@ -11,7 +11,6 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.redact import redacted
 from stackroom.grading.figures import build_figure
@@ -19,6 +18,7 @@ from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, Visibility
+from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put
 from stackroom.tools.admin.inspect import Inspector, inspect_tools

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Principal, Quotas
+from stackroom.packages import PACKAGES
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue

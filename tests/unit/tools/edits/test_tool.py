@@ -10,7 +10,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from stackroom.api.registry import PACKAGES
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.control.accounts.limits import RateLimiter
@@ -22,6 +21,7 @@ from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, Visibility
+from stackroom.packages import PACKAGES
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
