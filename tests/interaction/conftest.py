@@ -23,7 +23,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams

@@ -13,7 +13,8 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.packages import PACKAGES

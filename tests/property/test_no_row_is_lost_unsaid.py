@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stackroom.assembly.build import open_rows
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.proposal import Proposal, propose
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import build_mapping, require_valid

@@ -11,25 +11,21 @@ from stackroom.assembly.opened import OpenedCatalogues
 from stackroom.assembly.own_records import OwnRecords
 from stackroom.assembly.serving import ServedLibrary
 from stackroom.assembly.toolboxes import ToolboxBuilder, ToolChoice
+from stackroom.assembly.workshop import Workshop
 from stackroom.background.background import Background
-from stackroom.catalogue.compiler import LoadedSpec
-from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.embed.adapters import MissingEmbedder, build_embedder, find_local, is_on_this_machine
+from stackroom.embed.adapters import is_on_this_machine
 from stackroom.embed.breaker import WatchedEmbedder
-from stackroom.embed.port import Embedder
-from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.cache import AnswerCache
 from stackroom.gate.gate import Gate, Limiter, Observer
-from stackroom.library import Installed, Library
 from stackroom.model.principal import Principal
 from stackroom.model.vectors import ModelId
-from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
+from stackroom.packages import PACKAGES, PackageRegistry
 from stackroom.packs.status import ReleaseStatus
 from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings
 from stackroom.shelf.conditions import CatalogueConditions
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import BuildableShelf, Problem
+from stackroom.shelf.port import Problem
 from stackroom.text.places import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import ToolSpec
@@ -40,13 +36,11 @@ logger = logging.getLogger(__name__)
 RERANK_MODULE = "stackroom.search.remote_reranker"
 
 
-class App:
-    """A library, opened with its settings and the catalogue packages it may use."""
+class App(Workshop):
+    """A library whose catalogues can be opened, and served through a gate."""
 
     def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
-        self.settings = settings
-        self.packages = packages
-        self._local: dict[str, Embedder] = {}
+        super().__init__(settings, packages=packages)
         self._watching: dict[str, WatchedEmbedder] = {}
         self._serving: ServedLibrary | None = None
         self.conditions = CatalogueConditions()
@@ -57,12 +51,6 @@ class App:
         """The storage of what belongs to users."""
 
     @cached_property
-    def embedder(self) -> Embedder:
-        """The embedder that the settings name."""
-        settings = self.settings
-        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
-
-    @cached_property
     def query_embedder(self) -> WatchedEmbedder:
         """The embedder of queries that the settings name; counts its failures."""
         return WatchedEmbedder(self.embedder)
@@ -70,28 +58,9 @@ class App:
     def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
         """Return the embedder of a model, shared by all catalogues; the one that the settings name where none is."""
         default = self.query_embedder
-        if model is None or model == default.model or not self._find_local(model.name):
+        if model is None or model == default.model or not self.find_local(model.name):
             return default
         return self._watched(model.name)
-
-    def embedder_named(self, name: str) -> Embedder:
-        """Return the embedder of this name; one that fails with the reason where it is not installed."""
-        if name == self.embedder.model.name:
-            return self.embedder
-        return self._find_local(name) or MissingEmbedder(name)
-
-    def _find_local(self, name: str) -> Embedder | None:
-        """Return a local model by its name, made once; None for one that is not known, or damaged."""
-        if name not in self._local:
-            try:
-                found = find_local(self.settings.models_folder, name)
-            except ModelError as error:
-                logger.warning("%s", error.message)
-                return None
-            if found is None:
-                return None
-            self._local[name] = found
-        return self._local[name]
 
     def _watched(self, name: str) -> WatchedEmbedder:
         return self._watching.setdefault(name, WatchedEmbedder(self._local[name]))
@@ -117,11 +86,6 @@ class App:
         return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
 
     @cached_property
-    def library(self) -> Library:
-        """The installed catalogues."""
-        return Library(self.settings.catalogues_folder)
-
-    @cached_property
     def release_status(self) -> ReleaseStatus:
         """The last checks of the places that catalogues were installed from."""
         return ReleaseStatus(self.library)
@@ -129,39 +93,25 @@ class App:
     @cached_property
     def _catalogues(self) -> OpenedCatalogues:
         return OpenedCatalogues(
-            self.library,
-            self.packages,
+            self,
             self.conditions,
             embedder_of=self.embedder_of,
             find_reranker=lambda: self.reranker,
             open_storage=self.own_records.open,
-            settings=self.settings,
         )
 
     def open_catalogue(self, name: str) -> OpenCatalogue:
         """Return a catalogue of the library, opened once."""
         return self._catalogues.open(name)
 
-    def spec_of(self, installed: Installed) -> LoadedSpec:
-        """Return the spec that a catalogue follows: its own, or that of its package."""
-        return self._catalogues.spec_of(installed)
-
-    def package_of(self, installed: Installed) -> CataloguePackage:
-        """Return the package that a catalogue follows; refuse one that is not installed."""
-        return self._catalogues.package_of(installed)
-
-    def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
-        """Open the shelf of a catalogue for writing, and create it if it is new."""
-        return EmbeddedShelf.create(place.folder, spec, model=model)
-
     def close(self) -> None:
         """End the background; close every catalogue, and the embedder and the reranker if they were used."""
         self.background.stop()
         self._catalogues.close()
         self.own_records.close()
-        for part in ("embedder", "reranker"):
-            if (used := self.__dict__.get(part)) is not None:
-                used.close()
+        super().close()
+        if (reranker := self.__dict__.get("reranker")) is not None:
+            reranker.close()
 
     def build_gate(
         self,

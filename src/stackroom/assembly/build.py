@@ -1,18 +1,18 @@
 """Build catalogues: a source in, a catalogue in the library out."""
 
+from __future__ import annotations
+
 import importlib.resources
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stackroom.assembly.app import App
-from stackroom.assembly.databases import names_database, open_database
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, want_model
-from stackroom.assembly.published import TABLE_PREFIX, names_bucket, open_table
-from stackroom.assembly.update_guard import UpdateGuard, guarding
-from stackroom.assembly.web_files import names_web_file, open_web_file
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -29,17 +29,21 @@ from stackroom.ingest.pipeline import (
     ingest_rows,
     remove_source,
 )
-from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, Installed
+from stackroom.ingest.relations import describe_dangling, find_dangling
+from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.scope import WHOLE
-from stackroom.packages import CataloguePackage
+from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.calibrate import calibrate, find_calibration, save_calibration
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.shelf.port import BuildableShelf, ShelfReader
-from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location, is_same_table
-from stackroom.sources.opener import OpenProvider, no_provider, open_source
+from stackroom.sources.location import is_same_table
 from stackroom.sources.port import RowSource
-from stackroom.tools.relations import describe_dangling, find_dangling
 
+if TYPE_CHECKING:
+    from stackroom.assembly.update_guard import UpdateGuard
+
+FIND_GUARD = "stackroom.assembly.update_guard:find_guard"
+"""Loaded for catalogues that were graded: it searches."""
 WAIT_S = 10.0
 """How long the update of a graded catalogue waits for another process that embeds."""
 
@@ -82,7 +86,7 @@ def own_recipe(loaded: LoadedSpec) -> Recipe:
 
 
 def add_catalogue(
-    app: App,
+    workshop: Workshop,
     source: RowSource,
     *,
     recipe: Recipe,
@@ -103,14 +107,14 @@ def add_catalogue(
     made by `force` or for single rows that were requested.
     """
     spec = recipe.loaded.spec
-    embedder = _choose_embedder(app, recipe, name, model) if embed and spec.embed else None
-    with guarding(app, name, is_wanted=not force and request is UNREQUESTED) as guard:
-        place = _reserve(app, recipe, name, upload=upload)
+    embedder = _choose_embedder(workshop, recipe, name, model) if embed and spec.embed else None
+    with _guarding(workshop, name, is_wanted=not force and request is UNREQUESTED) as guard:
+        place = _reserve(workshop, recipe, name, upload=upload)
         place = replace(place, model=model or place.model)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
-        shelf = app.create_shelf(place, spec, model=embedder.model if embedder else None)
+        shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
         update = _Update(
-            app=app,
+            workshop=workshop,
             source=source,
             recipe=recipe,
             place=place,
@@ -130,7 +134,7 @@ def add_catalogue(
         finally:
             shelf.close()  # writes a checksum, so a folder that is removed goes after it
             if is_abandoned:
-                app.library.abandon(place)
+                workshop.library.abandon(place)
     report.embedded += before
     return report
 
@@ -139,7 +143,7 @@ def add_catalogue(
 class _Update:
     """One update of a catalogue from a source, on its open shelf."""
 
-    app: App
+    workshop: Workshop
     source: RowSource
     recipe: Recipe
     place: Installed
@@ -211,7 +215,7 @@ class _Update:
             self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
         _note_dangling(report, self.shelf.reader(), spec)
         self.recipe.keep_files(source.name, place.folder)
-        self.app.library.complete(place, source=source.name)
+        self.workshop.library.complete(place, source=source.name)
         return report
 
     def _target(self, ledger: Ledger) -> Target:
@@ -235,23 +239,40 @@ class _Update:
             _calibrate(reader, self.place, measured_by)
 
 
-def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:
+@contextmanager
+def _guarding(workshop: Workshop, name: str, *, is_wanted: bool) -> Iterator[UpdateGuard | None]:
+    """Guard the update of a catalogue that was graded; None where it was not, or no guard is wanted."""
+    installed = workshop.library.find_installed(name) if is_wanted else None
+    is_graded = installed is not None and (installed.folder / QUESTIONS_FILE).is_file()
+    guard: UpdateGuard | None = load_target(FIND_GUARD)(workshop, name) if is_graded else None
+    try:
+        yield guard
+    finally:
+        if guard is not None:
+            guard.close()
+
+
+def _choose_embedder(workshop: Workshop, recipe: Recipe, name: str, asked: str | None) -> Embedder:
     """Return the embedder of a catalogue, before anything is made: a model may be missing."""
-    installed = app.library.find_installed(name)
-    embedder = get_embedder(app, want_model(app, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own))
-    is_local = app.settings.embedding.kind == "local"  # an endpoint that is away now may be there when it is needed
+    installed = workshop.library.find_installed(name)
+    embedder = get_embedder(
+        workshop, want_model(workshop, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own)
+    )
+    is_local = (
+        workshop.settings.embedding.kind == "local"
+    )  # an endpoint that is away now may be there when it is needed
     if is_local and (problem := embedder.check()) is not None:
         raise ModelError(problem)
     return embedder
 
 
-def _reserve(app: App, recipe: Recipe, name: str, *, upload: str = "") -> Installed:
+def _reserve(workshop: Workshop, recipe: Recipe, name: str, *, upload: str = "") -> Installed:
     """Return the folder to build a catalogue in."""
-    return app.library.reserve(
+    return workshop.library.reserve(
         name,
         recipe.spec_name,
         declaration=recipe.loaded.declaration if recipe.is_own else None,
-        is_package_name=recipe.spec_name in app.packages.names,
+        is_package_name=recipe.spec_name in workshop.packages.names,
         upload=upload,
     )
 
@@ -323,12 +344,12 @@ def _calibrate(reader: ShelfReader, place: Installed, embedder: Embedder) -> Non
         save_calibration(calibration, place.folder / CALIBRATION_FILE)
 
 
-def find_own_recipe(app: App, name: str) -> Recipe | None:
+def find_own_recipe(workshop: Workshop, name: str) -> Recipe | None:
     """Return the recipe of an installed catalogue with a spec of its own; None where no such catalogue is installed."""
-    installed = app.library.find_installed(name)
+    installed = workshop.library.find_installed(name)
     if installed is None:
         return None
-    loaded = app.spec_of(installed)
+    loaded = workshop.spec_of(installed)
     if installed.own_declaration is None:
         raise InputError(
             f"'{name}' is a catalogue of the package '{installed.spec_name}'; choose another --name, or give "
@@ -337,64 +358,12 @@ def find_own_recipe(app: App, name: str) -> Recipe | None:
     return own_recipe(loaded)
 
 
-def open_rows(
-    package: CataloguePackage | None,
-    location: str,
-    *,
-    options: ReadOptions = NO_OPTIONS,
-    open_provider: OpenProvider = no_provider,
-) -> RowSource:
-    """Return the source at a location; a package may read some locations in its own way."""
-    own = package.open_rows(location) if package else None
-    if package and own is not None and options.given:
-        raise InputError(
-            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; "
-            f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
-        )
-    return own or open_source(location, options=options, open_provider=open_provider)
-
-
-def remembered_options(app: App, name: str, location: str, options: ReadOptions) -> ReadOptions:
-    """Return the options given, or those that a catalogue's one table at this location was last read with."""
-    installed = app.library.find_installed(name)
-    if options.given or installed is None or installed.own_declaration is None:
-        return options
-    known = [SourceLocation.parse(one) for one in installed.sources]
-    same = [one.options for one in known if is_same_location(one.location, location)]
-    return same[0] if len(same) == 1 else options
-
-
-def open_provider(app: App, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
-    if names_database(location):
-        return open_database(location, options, app.settings)
-    if names_web_file(location):
-        return open_web_file(location, options, app.settings)
-    if names_bucket(location):
-        raise InputError(
-            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For all collections of a "
-            f"database, run: stackroom sync {location}; for one table, run: stackroom add lancedb:{location}#TABLE"
-        )
-    source = _open_prefixed(app, location)
-    if source is not None:
-        options.require_only((), location=location)
-    return source
-
-
-def _open_prefixed(app: App, location: str) -> RowSource | None:
-    prefix, colon, query = location.partition(":")
-    if prefix == TABLE_PREFIX and colon:
-        return open_table(query, app.settings)
-    provider = app.packages.find_provider(prefix) if colon else None
-    return provider(query, app.settings) if provider else None
-
-
-def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
+def add_sample(workshop: Workshop, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
     """Install the catalogue of sample data of this name."""
-    package, sample = next(found for found in app.packages.iter_samples() if found[1].name == name)
+    package, sample = next(found for found in workshop.packages.iter_samples() if found[1].name == name)
     with importlib.resources.as_file(sample.files) as path:
         return add_catalogue(
-            app,
+            workshop,
             open_rows(package, str(path)),
             recipe=package_recipe(package),
             name=sample.name,

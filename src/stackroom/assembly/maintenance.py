@@ -11,9 +11,9 @@ from stackroom.api.server import NO_PARTS, ServerParts
 from stackroom.assembly.app import App
 from stackroom.assembly.audit_gaps import AuditRepair
 from stackroom.assembly.backup_plan import plan_backup
-from stackroom.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
+from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.column_changes import note_changes
-from stackroom.assembly.published import TABLE_PREFIX
+from stackroom.assembly.locations import TABLE_PREFIX, open_provider, open_rows
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.control.audit.gaps import AuditGaps
 from stackroom.control.control import Control

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from stackroom.assembly.app import App
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
@@ -28,7 +28,12 @@ class ModelChoice:
 
 
 def want_model(
-    app: App, spec: CatalogueSpec, installed: Installed | None, *, asked: str | None = None, is_own: bool = False
+    workshop: Workshop,
+    spec: CatalogueSpec,
+    installed: Installed | None,
+    *,
+    asked: str | None = None,
+    is_own: bool = False,
 ) -> ModelChoice:
     """Return the model that a catalogue should be built or updated with.
 
@@ -37,31 +42,33 @@ def want_model(
     """
     if explicit := asked or (installed.model if installed else ""):
         return ModelChoice(name=explicit)
-    default, declared = app.embedder.model.name, spec.embed.model if spec.embed else ""
-    if app.settings.embedding.kind != "local":
+    default, declared = workshop.embedder.model.name, spec.embed.model if spec.embed else ""
+    if workshop.settings.embedding.kind != "local":
         return ModelChoice(name=default)
     if declared and is_own:
         return ModelChoice(name=declared)
     present = find_present_model(installed, spec) if installed else None
-    if present is not None and app.embedder_named(present.name).model == present:
+    if present is not None and workshop.embedder_named(present.name).model == present:
         return ModelChoice(name=present.name)
     return ModelChoice(name=declared, is_required=False) if declared else ModelChoice(name=default)
 
 
-def find_brought_model(app: App, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool) -> str | None:
+def find_brought_model(
+    workshop: Workshop, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool
+) -> str | None:
     """Return the local model of the vectors that a source brings to a new catalogue, where another would be chosen."""
     brought = source.vector_model if isinstance(source, VectorSource) else None
-    if brought is None or brought.name not in LOCAL_MODELS or app.library.find_installed(name) is not None:
+    if brought is None or brought.name not in LOCAL_MODELS or workshop.library.find_installed(name) is not None:
         return None
-    chosen = want_model(app, spec, None, is_own=is_own).name
-    return None if chosen == brought.name or app.settings.embedding.kind != "local" else brought.name
+    chosen = want_model(workshop, spec, None, is_own=is_own).name
+    return None if chosen == brought.name or workshop.settings.embedding.kind != "local" else brought.name
 
 
-def get_embedder(app: App, choice: ModelChoice) -> Embedder:
+def get_embedder(workshop: Workshop, choice: ModelChoice) -> Embedder:
     """Return the embedder of a choice, or that of the settings where it is not required and not installed."""
-    embedder = app.embedder_named(choice.name)
+    embedder = workshop.embedder_named(choice.name)
     if not choice.is_required and embedder.check() is not None:
-        return app.embedder
+        return workshop.embedder
     if embedder.model.dimension == 0:
         raise ModelError(str(embedder.check()))
     return embedder

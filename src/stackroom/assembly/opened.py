@@ -1,39 +1,28 @@
 """The open catalogues of a library: each is opened once, and let go of or opened anew when its files change."""
 
 from collections.abc import Callable, Hashable
-from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
-
-import apsw
 
 from stackroom.assembly.open_files import require_files
-from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
 from stackroom.library import (
     CALIBRATION_FILE,
-    DECLARATION_FILE,
     EMBEDDED,
-    NEXT_SPEC_FILE,
-    PACK_FOLDER,
     Installed,
-    Library,
 )
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.vectors import ModelId
-from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.calibrate import CalibrationFile
 from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.search.searcher import Reranker, Searcher
-from stackroom.settings import Settings
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
-from stackroom.shelf.embedded.store import SPEC_MARK
 from stackroom.shelf.port import Shelf
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
@@ -45,24 +34,21 @@ class OpenedCatalogues:
 
     def __init__(
         self,
-        library: Library,
-        packages: PackageRegistry,
+        workshop: Workshop,
         conditions: CatalogueConditions,
         *,
         embedder_of: Callable[[ModelId | None], Embedder],
         find_reranker: Callable[[], Reranker | None],
         open_storage: OpenStorage = refuse_storage,
-        settings: Settings | None = None,
     ) -> None:
-        self.library = library
-        self.packages = packages
+        self.library = workshop.library
+        self._workshop = workshop
         self.conditions = conditions
         self.unserved: dict[str, str] = {}
         """Catalogue → why it cannot be served."""
         self._embedder_of = embedder_of
         self._find_reranker = find_reranker
         self._open_storage = open_storage
-        self._settings = settings
         self._open: dict[str, OpenCatalogue] = {}
         self._shelves: dict[str, WatchedShelf] = {}
         self._packages: dict[str, str | None] = {}
@@ -112,22 +98,6 @@ class OpenedCatalogues:
         self._open.clear()
         self._shelves.clear()
 
-    def spec_of(self, installed: Installed) -> LoadedSpec:
-        """Return the spec that a catalogue follows: its own, or that of its package."""
-        own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
-        return load_spec(own) if own else self.package_of(installed).loaded
-
-    def package_of(self, installed: Installed) -> CataloguePackage:
-        """Return the package that a catalogue follows; refuse one that is not installed."""
-        if installed.spec_name in self.packages.names:
-            return self.packages.get(installed.spec_name)
-        name = installed.name
-        raise StorageError(
-            f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "
-            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; put it "
-            f"back from a back-up, or give it again: stackroom add FILE --spec {DECLARATION_FILE} --name {name}"
-        )
-
     def reopen(self, installed: Installed) -> str | None:
         """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
         try:
@@ -165,7 +135,7 @@ class OpenedCatalogues:
         if known is None:
             return True
         try:
-            is_same_spec = self.spec_of(installed).spec.digest == known.spec.digest
+            is_same_spec = self._workshop.spec_of(installed).spec.digest == known.spec.digest
         except ExpectedError:
             return False  # it goes on as it is
         return not is_same_spec or self._files.get(installed.name) != self.find_store(installed.name)
@@ -180,7 +150,7 @@ class OpenedCatalogues:
 
     def _prepare(self, installed: Installed) -> tuple[OpenCatalogue, WatchedShelf]:
         """Return a catalogue that is opened at its first read."""
-        spec = self.spec_of(installed).spec
+        spec = self._workshop.spec_of(installed).spec
         shelf = WatchedShelf(
             spec,
             lambda: self._open_shelf(installed, spec),
@@ -237,7 +207,7 @@ class OpenedCatalogues:
             list_sources=lambda: self._list_sources(installed),
             list_unserved=lambda: self._list_unserved(installed.spec_name),
             open_storage=self._open_storage,
-            settings=self._settings,
+            settings=self._workshop.settings,
             map=CatalogueMap(installed.folder / MAP_FILE),
         )
 
@@ -254,24 +224,3 @@ class OpenedCatalogues:
 
 def _this_year() -> int:
     return datetime.now(UTC).year
-
-
-def _find_pending_spec(folder: Path) -> Path | None:
-    """Return the spec of a release that the records follow already, although its file is not in its place yet.
-
-    The new spec is beside the catalogue before the transaction that commits a release, and takes the place of the
-    former one after it. In between, and after a kill, the mark that the transaction left in the store decides.
-    """
-    path = folder / PACK_FOLDER / NEXT_SPEC_FILE
-    if not path.is_file():
-        return None
-    try:
-        is_followed = load_spec(path).spec.digest == _read_spec_mark(folder / STORE_FILE)
-    except (ExpectedError, apsw.Error):
-        return None
-    return path if is_followed else None
-
-
-def _read_spec_mark(store: Path) -> str:
-    with closing(apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-        return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")

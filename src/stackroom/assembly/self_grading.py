@@ -13,10 +13,10 @@ from stackroom.grading.asking import AskedQuestion, Asker, embed_for
 from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
 from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
 from stackroom.grading.own_questions import OWN_FILE, load_own_questions
-from stackroom.grading.questions import QUESTIONS_FILE, Question, digest_of_questions, save_questions
+from stackroom.grading.questions import Question, digest_of_questions, save_questions
 from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
 from stackroom.grading.tuning import Tuning, tune
-from stackroom.library import remove_file
+from stackroom.library import QUESTIONS_FILE, remove_file
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 from stackroom.tools.catalogue import OpenCatalogue
@@ -40,12 +40,7 @@ class GradedCatalogue:
 
 
 def grade_catalogue(
-    app: App,
-    name: str,
-    request: GoldenSetRequest,
-    *,
-    asking: Asking = _silent,
-    now: Callable[[], datetime] = utc_now,
+    app: App, name: str, request: GoldenSetRequest, *, asking: Asking = _silent, now: Callable[[], datetime] = utc_now
 ) -> GradedCatalogue:
     """Write the questions of a catalogue, ask them, and keep both the questions and the grade."""
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder

@@ -8,7 +8,8 @@ from functools import partial
 from stackroom.analytics.events import EventRecorder
 from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.maintenance import refresh_from_source
 from stackroom.control.control import Control
 from stackroom.control.database.time_columns import utc_now
@@ -67,11 +68,7 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
 
 
 def build_context(
-    app: App,
-    control: Control,
-    events: EventRecorder,
-    package: CataloguePackage,
-    now: Callable[[], datetime] = utc_now,
+    app: App, control: Control, events: EventRecorder, package: CataloguePackage, now: Callable[[], datetime] = utc_now
 ) -> ServerContext:
     """Build what a package is given of this server."""
 

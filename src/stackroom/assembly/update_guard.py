@@ -6,23 +6,23 @@ the history, and a server that is open follows.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from stackroom.assembly.app import App
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, RegressionError
 from stackroom.grading.asking import Asker, embed_for
-from stackroom.grading.questions import QUESTIONS_FILE, Question, load_questions
+from stackroom.grading.questions import Question, load_questions
 from stackroom.grading.regression import Fall, GradedView, find_regressions
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
 from stackroom.ingest.embedding import build_puts
 from stackroom.ingest.ledger import copy_ledger, put_back_ledger
 from stackroom.ingest.pipeline import IngestReport
-from stackroom.library import LEDGER_FILE, Installed
+from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
@@ -42,7 +42,7 @@ GetEmbedder = Callable[[ModelId | None], Embedder]
 class UpdateGuard:
     """A graded catalogue as it was before an update."""
 
-    app: App
+    workshop: Workshop
     installed: Installed
     loaded: LoadedSpec
     questions: tuple[Question, ...]
@@ -72,8 +72,8 @@ class UpdateGuard:
     ) -> list[Fall]:
         """Return what a later view answers worse, by the spec and the embedders of before where none are given."""
         return find_regressions(
-            self._graded(self.before, self.loaded.spec, self.app.embedder_of),
-            self._graded(reader, spec or self.loaded.spec, get_embedder or self.app.embedder_of),
+            self._graded(self.before, self.loaded.spec, self.workshop.embedder_of),
+            self._graded(reader, spec or self.loaded.spec, get_embedder or self.workshop.embedder_of),
             self.questions,
         )
 
@@ -84,7 +84,7 @@ class UpdateGuard:
         changes = list(_inverse(shelf, self.loaded.spec, since))
         shelf.writer().apply(changes, author=author)  # commit point: the records are as they were
         put_back_ledger(self.installed.folder / LEDGER_COPY, self._ledger)
-        self.app.library.put_back_declaration(self.installed, self.loaded.declaration)
+        self.workshop.library.put_back_declaration(self.installed, self.loaded.declaration)
 
     def close(self) -> None:
         """Close the view from before, and remove what was kept."""
@@ -112,20 +112,9 @@ class UpdateGuard:
         return report.written + report.removed <= few
 
 
-@contextmanager
-def guarding(app: App, name: str, *, is_wanted: bool) -> Iterator[UpdateGuard | None]:
-    """Guard the update of a catalogue that was graded; None where it was not, or no guard is wanted."""
-    guard = _find_guard(app, name) if is_wanted else None
-    try:
-        yield guard
-    finally:
-        if guard is not None:
-            guard.close()
-
-
-def accept_rebuilt(app: App, name: str) -> Callable[[ShelfReader], None]:
+def accept_rebuilt(workshop: Workshop, name: str) -> Callable[[ShelfReader], None]:
     """Return the check of a rebuilt index against the present one, for a catalogue that was graded."""
-    guard = _find_guard(app, name)
+    guard = find_guard(workshop, name)
 
     def accept(reader: ShelfReader) -> None:
         if guard is None:
@@ -148,20 +137,20 @@ def describe_falls(falls: list[Fall]) -> str:
     return ", ".join(map(str, falls))
 
 
-def _find_guard(app: App, name: str) -> UpdateGuard | None:
+def find_guard(workshop: Workshop, name: str) -> UpdateGuard | None:
     """Open the view from before an update; None for a catalogue without questions, or that cannot be read."""
-    installed = app.library.find_installed(name)
+    installed = workshop.library.find_installed(name)
     if installed is None or not (installed.folder / QUESTIONS_FILE).is_file():
         return None
     questions = load_questions(installed.folder / QUESTIONS_FILE)
     try:
-        loaded = app.spec_of(installed)
-        shelf = EmbeddedShelf.open(installed.folder, loaded.spec)
+        loaded = workshop.spec_of(installed)
+        shelf = workshop.open_shelf(installed)
         before = shelf.reader()
     except ExpectedError:
         return None  # there is nothing to compare with: the update may mend it
     return UpdateGuard(
-        app=app, installed=installed, loaded=loaded, questions=tuple(questions), shelf=shelf, before=before
+        workshop=workshop, installed=installed, loaded=loaded, questions=tuple(questions), shelf=shelf, before=before
     )
 
 

@@ -2,38 +2,29 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
 import click
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import (
-    Recipe,
-    add_catalogue,
-    find_own_recipe,
-    open_provider,
-    open_rows,
-    own_recipe,
-    package_recipe,
-    remembered_options,
-)
+from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe, package_recipe
+from stackroom.assembly.locations import open_provider, open_rows, remembered_options
 from stackroom.assembly.model_choice import find_brought_model, want_model
 from stackroom.assembly.proposal import profile_table
+from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.words import catalogue_name
-from stackroom.cli.build import require_model
 from stackroom.cli.choices import choice_options
 from stackroom.cli.column_changes import Settled, remember_columns, settle_columns
 from stackroom.cli.conversation import agree_on
 from stackroom.cli.json_output import json_option, print_json
-from stackroom.cli.opening import open_app
 from stackroom.cli.progress import progress_bar, summary
 from stackroom.cli.proposal import print_proposal
 from stackroom.cli.read_options import read_options
+from stackroom.cli.workshop import open_workshop, require_model
 from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import require_name
@@ -92,21 +83,21 @@ def add_command(
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
-    app = open_app()
-    order = _read_order(app, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
-    settled = _settle(app, order, choices, show=not as_json, ask=not yes, adopt=adopt)
+    workshop = open_workshop()
+    order = _read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    settled = _settle(workshop, order, choices, show=not as_json, ask=not yes, adopt=adopt)
     if settled is None:
         shown = shown_address(order.location)
         click.echo(f"nothing was built; to change the spec: stackroom spec infer {shown} --output catalogue.toml")
         return
-    model = model or _find_brought_model(app, order, settled)
+    model = model or _find_brought_model(workshop, order, settled)
     if not no_embed:
-        installed = app.library.find_installed(order.name)
+        installed = workshop.library.find_installed(order.name)
         spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
-        require_model(app, want_model(app, spec, installed, asked=model, is_own=is_own), quiet=as_json)
-    with _reporting(app, order, hidden=as_json) as report_progress:
+        require_model(workshop, want_model(workshop, spec, installed, asked=model, is_own=is_own), quiet=as_json)
+    with _reporting(workshop, order, hidden=as_json) as report_progress:
         report = add_catalogue(
-            app,
+            workshop,
             order.source,
             recipe=settled.recipe,
             name=order.name,
@@ -117,7 +108,7 @@ def add_command(
             force=force,
         )
     report.notes += settled.notes
-    remember_columns(order.source, settled, app.library.get_installed(order.name).folder)
+    remember_columns(order.source, settled, workshop.library.get_installed(order.name).folder)
     _print_report(order.name, report, as_json=as_json)
 
 
@@ -132,7 +123,7 @@ class _Order:
 
 
 def _read_order(
-    app: App,
+    workshop: Workshop,
     locations: tuple[str, ...],
     *,
     spec_name: str | None,
@@ -146,24 +137,26 @@ def _read_order(
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
-    if spec_name is None and spec_file is None and is_document_folder(app, location, name):
-        spec_name, name = get_folder_reader(app).name, name or name_of(location)
-    package = app.packages.get(spec_name) if spec_name else None
+    if spec_name is None and spec_file is None and is_document_folder(workshop, location, name):
+        spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
+    package = workshop.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
-    reading = remembered_options(app, chosen, location, options)
-    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, app))
+    reading = remembered_options(workshop, chosen, location, options)
+    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, workshop))
     return _Order(location=location, source=source, name=chosen, recipe=recipe)
 
 
-def _settle(app: App, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool) -> Settled | None:
+def _settle(
+    workshop: Workshop, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool
+) -> Settled | None:
     """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
     if order.recipe is not None:
         _require_no_choices(choices, adopt=adopt)
         return Settled(recipe=order.recipe)
-    own = find_own_recipe(app, order.name) if choices == NO_CHOICES else None
+    own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
     if own is not None:
-        folder = app.library.get_installed(order.name).folder
+        folder = workshop.library.get_installed(order.name).folder
         is_asked = ask and show and not adopt and sys.stdin.isatty()
         return settle_columns(order.source, own, folder, adopts=adopt, asks=is_asked)
     proposed = _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
@@ -180,60 +173,65 @@ def _require_no_choices(choices: Choices, *, adopt: bool) -> None:
         raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
 
 
-def _find_brought_model(app: App, order: _Order, settled: Settled) -> str | None:
+def _find_brought_model(workshop: Workshop, order: _Order, settled: Settled) -> str | None:
     spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
-    return find_brought_model(app, order.name, order.source, spec, is_own=is_own)
+    return find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
 
 
 @contextmanager
-def _reporting(app: App, order: _Order, *, hidden: bool) -> Iterator[Progress]:
+def _reporting(workshop: Workshop, order: _Order, *, hidden: bool) -> Iterator[Progress]:
     """Show the progress of a build, and say what there is of one that is stopped."""
     searchable = f'search it now: stackroom search {order.name} "..."'
     total = order.source.count_rows()
     with (
-        _saying_what_is_there(app, order.name),
+        _saying_what_is_there(workshop, order.name),
         progress_bar(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
     ):
         yield report_progress
 
 
-def is_document_folder(app: App, location: str, name: str | None) -> bool:
+def is_document_folder(workshop: Workshop, location: str, name: str | None) -> bool:
     """Return whether a location is a folder of documents, or of a catalogue that was built from documents."""
     path = Path(location).expanduser()
-    installed = app.library.find_installed(name or name_of(location)) if path.is_dir() else None
+    installed = workshop.library.find_installed(name or name_of(location)) if path.is_dir() else None
     is_of_documents = installed is not None and installed.own_declaration is None
     return path.is_dir() and (is_of_documents or not holds_tables(path))
 
 
 @contextmanager
-def _saying_what_is_there(app: App, name: str) -> Iterator[None]:
+def _saying_what_is_there(workshop: Workshop, name: str) -> Iterator[None]:
     """Say of a build that is stopped, or whose embedder fails, what can be searched and how to go on."""
     try:
         yield
     except KeyboardInterrupt as error:
-        raise InterruptedByUser(f"stopped; everything finished so far is kept: {describe_built(app, name)}") from error
+        raise InterruptedByUser(
+            f"stopped; everything finished so far is kept: {describe_built(workshop, name)}"
+        ) from error
     except (ModelError, UnavailableError):
-        click.echo(f"stackroom: {describe_built(app, name)}", err=True)
+        click.echo(f"stackroom: {describe_built(workshop, name)}", err=True)
         raise
 
 
-def describe_built(app: App, name: str) -> str:
+def describe_built(workshop: Workshop, name: str) -> str:
     """Say in a sentence what can be searched of a catalogue whose build has not finished, and how to go on."""
     again = "to go on, run the same command again"
     try:
-        reader = app.open_catalogue(name).shelf.reader()
+        with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
+            reader = shelf.reader()
+            records, awaiting = reader.count(WHOLE), reader.awaiting_vectors
     except ExpectedError:
         return f"'{name}' cannot be searched before all its rows are read; {again}"
-    records, awaiting = reader.count(WHOLE), reader.awaiting_vectors
     by_meaning = f", {records - awaiting:,} of them by meaning" if reader.model else ""
     return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
 
 
-def get_folder_reader(app: App) -> CataloguePackage:
+def get_folder_reader(workshop: Workshop) -> CataloguePackage:
     """Return the package that reads folders given without --as."""
-    package = app.packages.find_folder_reader()
+    package = workshop.packages.find_folder_reader()
     if package is None:
-        raise InputError(f"no installed package reads folders; choose one with --as: {', '.join(app.packages.names)}")
+        raise InputError(
+            f"no installed package reads folders; choose one with --as: {', '.join(workshop.packages.names)}"
+        )
     return package
 
 

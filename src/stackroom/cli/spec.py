@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from stackroom.assembly.build import open_provider, open_rows
+from stackroom.assembly.locations import open_provider, open_rows
 from stackroom.assembly.proposal import propose
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.difference import compare_specs

@@ -12,8 +12,6 @@ from stackroom.errors import StorageError
 from stackroom.library import replace_file
 from stackroom.model.record import RecordId
 
-QUESTIONS_FILE = "golden.jsonl"
-
 
 class QuestionKind(StrEnum):
     """The rule by which a question was made, or where it comes from."""

@@ -11,6 +11,7 @@ from stackroom.errors import StorageError
 from stackroom.grading.grade import GRADE_FILE, describe_grade, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.ingest.ledger import LEDGER_PART, check_ledger
+from stackroom.ingest.relations import check_relations
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_changed_file
 from stackroom.maps.map_file import MAP_FILE, find_map
 from stackroom.packs.installed import InstalledPack
@@ -19,7 +20,6 @@ from stackroom.search.calibrate import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.relations import check_relations
 
 VECTORS_PART = "vectors"
 RELATIONS_PART = "relations"

@@ -14,7 +14,8 @@ import pytest
 from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
 from stackroom.assembly.app import App
 from stackroom.assembly.backup_plan import plan_backup
-from stackroom.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
+from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.maintenance import build_maintenance
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.toolboxes import ToolChoice
@@ -365,10 +366,7 @@ def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewher
         ran = Scheduler(board).run_now("integrity_check", by="ada", show=lambda _run, _report: None)
         assert (ran.state, ran.error) == (RunState.DONE, None)
         runs, _ = board.list_runs()
-        assert [(run.job, run.state) for run in runs] == [
-            ("integrity_check", RunState.DONE),
-            ("backup", RunState.DONE),
-        ]
+        assert [(run.job, run.state) for run in runs] == [("integrity_check", RunState.DONE), ("backup", RunState.DONE)]
         taken = DownloadQueue(other.database, QueueRules()).take_next()
         assert taken is not None
         assert taken.id == download.id

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, own_recipe
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.embed.weights import install_export
 from stackroom.errors import ModelError

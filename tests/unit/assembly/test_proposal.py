@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.build import open_rows
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose, read_rows
 from stackroom.sources.port import SourceRow
 from support.work import count_calls

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES, CataloguePackage, Sample
 from stackroom.settings import Settings
@@ -119,12 +120,7 @@ def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_t
     package = PACKAGES.get("papers")
     recipe = package_recipe(package)
     add_catalogue(
-        app,
-        open_rows(package, location),
-        recipe=recipe,
-        name="papers",
-        progress=lambda _report: None,
-        embed=False,
+        app, open_rows(package, location), recipe=recipe, name="papers", progress=lambda _report: None, embed=False
     )
     app.close()
     assert len(titles(home)) == 162

@@ -9,7 +9,8 @@ import pytest
 
 from stackroom.analytics.events import EventLog, EventRecorder
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.server_parts import build_context
 from stackroom.control.control import Control
 from stackroom.errors import StorageError

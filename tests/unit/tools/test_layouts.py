@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate

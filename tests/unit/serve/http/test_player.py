@@ -12,7 +12,8 @@ import pytest
 
 from stackroom.analytics.reports import EventReports, Popular, Span
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, open_rows, package_recipe
+from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.control.database.local import open_local
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import LOCAL_USER, Action

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.databases import names_database, open_database
+from stackroom.assembly.locations import names_database, open_database
 from stackroom.errors import InputError
 from stackroom.settings import Settings
 from stackroom.sources.database_address import database_of, is_database_address, shown_address

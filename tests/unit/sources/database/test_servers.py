@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import open_provider
+from stackroom.assembly.locations import open_provider
 from stackroom.assembly.maintenance import refresh_from_source
 from stackroom.errors import ExpectedError, InputError, UnavailableError
 from stackroom.jobs.builtin_jobs import Source

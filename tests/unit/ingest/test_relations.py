@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from stackroom.ingest.relations import check_relations
 from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
 from stackroom.shelf.port import Delete, Put
-from stackroom.tools.relations import check_relations
 from support.memory_shelf import MemoryShelf
 
 SPEC = PACKAGES.get("music").spec

@@ -1,0 +1,97 @@
+"""The source at a location: a file, a database, a file on the web, a LanceDB table or a provider's query.
+
+What reads databases, the web and LanceDB is loaded when one is named.
+"""
+
+import re
+from typing import cast
+
+from stackroom.assembly.workshop import Workshop
+from stackroom.collection_settings import SCHEMES
+from stackroom.errors import InputError
+from stackroom.packages import CataloguePackage, load_target
+from stackroom.settings import Settings
+from stackroom.sources.database_address import is_database_address
+from stackroom.sources.location import (
+    NO_OPTIONS,
+    ReadOptions,
+    SourceLocation,
+    flag,
+    is_same_location,
+    split_locations,
+)
+from stackroom.sources.opener import OpenProvider, no_provider, open_source
+from stackroom.sources.port import RowSource
+
+TABLE_PREFIX = "lancedb"
+"""What stands before the colon in the location of a table."""
+OPEN_DATABASE = "stackroom.sources.database_rows:open_database"
+OPEN_TABLE = "stackroom.sources.lance.rows:open_table"
+OPEN_WEB_FILE = "stackroom.sources.web_file:open_web_file"
+WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+
+
+def open_rows(
+    package: CataloguePackage | None,
+    location: str,
+    *,
+    options: ReadOptions = NO_OPTIONS,
+    open_provider: OpenProvider = no_provider,
+) -> RowSource:
+    """Return the source at a location; a package may read some locations in its own way."""
+    own = package.open_rows(location) if package else None
+    if package and own is not None and options.given:
+        raise InputError(
+            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; "
+            f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
+        )
+    return own or open_source(location, options=options, open_provider=open_provider)
+
+
+def remembered_options(workshop: Workshop, name: str, location: str, options: ReadOptions) -> ReadOptions:
+    """Return the options given, or those that a catalogue's one table at this location was last read with."""
+    installed = workshop.library.find_installed(name)
+    if options.given or installed is None or installed.own_declaration is None:
+        return options
+    known = [SourceLocation.parse(one) for one in installed.sources]
+    same = [one.options for one in known if is_same_location(one.location, location)]
+    return same[0] if len(same) == 1 else options
+
+
+def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
+    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
+    if names_database(location):
+        return open_database(location, options, workshop.settings)
+    if any(WEB_ADDRESS.match(part) for part in split_locations(location)):
+        return cast(RowSource, load_target(OPEN_WEB_FILE)(location, options, workshop.settings))
+    if location.partition("://")[0] in SCHEMES and "://" in location:
+        raise InputError(
+            f"{location} is in a bucket, from which LanceDB tables can be read, and no files. For all collections of a "
+            f"database, run: stackroom sync {location}; for one table, run: stackroom add lancedb:{location}#TABLE"
+        )
+    source = _open_prefixed(workshop, location)
+    if source is not None:
+        options.require_only((), location=location)
+    return source
+
+
+def names_database(location: str) -> bool:
+    """Tell whether a location is the address of a database, or has one among several locations."""
+    return any(is_database_address(part) for part in split_locations(location))
+
+
+def open_database(location: str, options: ReadOptions, settings: Settings) -> RowSource:
+    """Return the rows at `postgresql://USER@HOST/DATABASE#TABLE`; an option given beside it comes first."""
+    if len(split_locations(location)) > 1:
+        raise InputError("the table of a database is read alone; give its address as the only LOCATION")
+    place = SourceLocation.parse(location)
+    source = load_target(OPEN_DATABASE)(place.location, options.over(place.options), settings)
+    return cast(RowSource, source)
+
+
+def _open_prefixed(workshop: Workshop, location: str) -> RowSource | None:
+    prefix, colon, query = location.partition(":")
+    if prefix == TABLE_PREFIX and colon:
+        return cast(RowSource, load_target(OPEN_TABLE)(query, workshop.settings))
+    provider = workshop.packages.find_provider(prefix) if colon else None
+    return provider(query, workshop.settings) if provider else None

@@ -1,0 +1,115 @@
+"""What building a catalogue needs of a library: its settings, packages, specs and embedders."""
+
+import logging
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+
+import apsw
+
+from stackroom.catalogue.compiler import LoadedSpec, load_spec
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.embed.adapters import MissingEmbedder, build_embedder, find_local
+from stackroom.embed.port import Embedder
+from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
+from stackroom.model.vectors import ModelId
+from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
+from stackroom.settings import Settings
+from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
+from stackroom.shelf.embedded.store import SPEC_MARK
+from stackroom.shelf.port import BuildableShelf
+
+logger = logging.getLogger(__name__)
+
+
+class Workshop:
+    """A library with its settings and the catalogue packages it may use, as far as building needs it."""
+
+    def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
+        self.settings = settings
+        self.packages = packages
+        self.library = Library(settings.catalogues_folder)
+        self._local: dict[str, Embedder] = {}
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder that the settings name."""
+        settings = self.settings
+        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+
+    def embedder_of(self, model: ModelId | None) -> Embedder:
+        """Return the embedder of a model; the one that the settings name where there is none."""
+        default = self.embedder
+        if model is None or model == default.model:
+            return default
+        return self.find_local(model.name) or default
+
+    def embedder_named(self, name: str) -> Embedder:
+        """Return the embedder of this name; one that fails with the reason where it is not installed."""
+        if name == self.embedder.model.name:
+            return self.embedder
+        return self.find_local(name) or MissingEmbedder(name)
+
+    def find_local(self, name: str) -> Embedder | None:
+        """Return a local model by its name, made once; None for one that is not known, or damaged."""
+        if name not in self._local:
+            try:
+                found = find_local(self.settings.models_folder, name)
+            except ModelError as error:
+                logger.warning("%s", error.message)
+                return None
+            if found is None:
+                return None
+            self._local[name] = found
+        return self._local[name]
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows: its own, or that of its package."""
+        own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
+        return load_spec(own) if own else self.package_of(installed).loaded
+
+    def package_of(self, installed: Installed) -> CataloguePackage:
+        """Return the package that a catalogue follows; refuse one that is not installed."""
+        if installed.spec_name in self.packages.names:
+            return self.packages.get(installed.spec_name)
+        name = installed.name
+        raise StorageError(
+            f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "
+            f"pip. If the spec was your own, {name}/{DECLARATION_FILE} is missing in the library; put it "
+            f"back from a back-up, or give it again: stackroom add FILE --spec {DECLARATION_FILE} --name {name}"
+        )
+
+    def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
+        """Open the shelf of a catalogue for writing, and create it if it is new."""
+        return EmbeddedShelf.create(place.folder, spec, model=model)
+
+    def open_shelf(self, installed: Installed) -> EmbeddedShelf:
+        """Open the shelf of an installed catalogue for reading."""
+        return EmbeddedShelf.open(installed.folder, self.spec_of(installed).spec)
+
+    def close(self) -> None:
+        """Close the embedder, if it was used."""
+        if (used := self.__dict__.get("embedder")) is not None:
+            used.close()
+
+
+def _find_pending_spec(folder: Path) -> Path | None:
+    """Return the spec of a release that the records follow already, although its file is not in its place yet.
+
+    The new spec is beside the catalogue before the transaction that commits a release, and takes the place of the
+    former one after it. In between, and after a kill, the mark that the transaction left in the store decides.
+    """
+    path = folder / PACK_FOLDER / NEXT_SPEC_FILE
+    if not path.is_file():
+        return None
+    try:
+        is_followed = load_spec(path).spec.digest == _read_spec_mark(folder / STORE_FILE)
+    except (ExpectedError, apsw.Error):
+        return None
+    return path if is_followed else None
+
+
+def _read_spec_mark(store: Path) -> str:
+    with closing(apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+        return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")
