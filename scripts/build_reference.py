@@ -1,4 +1,4 @@
-"""Writes `docs/reference/`: tools, prompts, settings, errors, commands and the keys of `catalogue.toml`, from the code.
+"""Writes `docs/reference/`: tools, settings, errors, commands and the keys of `catalogue.toml`, from the code.
 
 Run after changing any of them; with `--check` nothing is written, and pages that lag are named:
 
@@ -38,9 +38,7 @@ from stackroom.tools.admin.server import ServerState, server_tools
 from stackroom.tools.admin.user_tools import users_tools
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.generic.prompts import generic_prompts
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.prompt import PromptSpec
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom_catalogues.music.downloads.tools import downloads_tools
@@ -114,22 +112,6 @@ def tools_page() -> str:
     parts += ["## A shared server", "What `stackroom serve --http` offers beside, to those who have the action."]
     parts += [_tool_section(tool) for tool in list_house_tools()]
     return _page("Tools", parts)
-
-
-def prompts_page() -> str:
-    """Return the page of every prompt: those over every catalogue, and of each built-in one."""
-    parts = [
-        "A prompt is a task that a person chooses in a client, with arguments; it tells the assistant which tools to "
-        "call. It is offered to callers who may use the tools that it needs, over every MCP transport "
-        "(`prompts/list`, `prompts/get`); catalogues and titles are completed (`completion/complete`). Catalogue "
-        "packages [bring their own](../write-a-catalogue.md).",
-        "## Every catalogue",
-        *(_prompt_section(prompt) for prompt in generic_prompts([])),
-    ]
-    for package in PACKAGES.iter_packages():
-        if prompts := package.prompts([]):
-            parts += [f"## Catalogue `{package.name}`", *(_prompt_section(prompt) for prompt in prompts)]
-    return _page("Prompts", parts)
 
 
 def settings_page() -> str:
@@ -209,7 +191,6 @@ def catalogue_page() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "tools.md": tools_page,
-    "prompts.md": prompts_page,
     "settings.md": settings_page,
     "errors.md": errors_page,
     "cli.md": cli_page,
@@ -380,21 +361,6 @@ def _tool_section(tool: ToolSpec) -> str:
             + (" and changes nothing." if tool.read_only else "."),
             _table(("argument", "type", "default", "limits", "meaning"), _argument_rows(arguments)),
             _table(("result field", "type", "meaning"), _result_rows(result)),
-        ]
-    )
-
-
-def _prompt_section(prompt: PromptSpec) -> str:
-    needs = ", ".join(f"`{name}`" for name in prompt.needs)
-    rows = [
-        (f"`{one.name}`", "required" if one.required else NONE, f"{one.longest:,} characters", one.description)
-        for one in prompt.arguments
-    ]
-    return _joined(
-        [
-            f"### `{prompt.name}`",
-            f"{prompt.description} Needs {needs}.",
-            _table(("argument", "", "limit", "meaning"), rows),
         ]
     )
 

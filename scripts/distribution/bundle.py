@@ -14,9 +14,7 @@ from distribution.icon import draw_icon
 from distribution.project import REPO, SUMMARY, Project
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.generic.prompts import generic_prompts
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.prompt import PromptSpec
 from stackroom.tools.toolbox import Toolbox
 
 SOURCES = Path(__file__).parent / "bundle"
@@ -64,8 +62,6 @@ def manifest(project: Project) -> dict[str, Any]:
         "server": {"type": "uv", "entry_point": ENTRY_POINT, "mcp_config": _mcp_config()},
         "tools": [{"name": tool.name, "description": tool.description} for tool in listed],
         "tools_generated": True,
-        "prompts": [_prompt(prompt) for prompt in generic_prompts([])],
-        "prompts_generated": True,
         "keywords": list(project.keywords),
         "license": project.licence,
         "privacy_policies": [project.page("docs/privacy.md")],
@@ -118,13 +114,6 @@ def _mcp_config() -> dict[str, Any]:
             SAMPLES: "${user_config.samples}",
         },
     }
-
-
-def _prompt(prompt: PromptSpec) -> dict[str, Any]:
-    """Return a prompt as a manifest has it: with its required arguments, since its text cannot depend on others."""
-    names = [one.name for one in prompt.arguments if one.required]
-    text = prompt.text({name: f"${{arguments.{name}}}" for name in names})
-    return {"name": prompt.name, "description": prompt.description, "arguments": names, "text": text}
 
 
 def bundle_project(project: Project, wheel: str) -> str:

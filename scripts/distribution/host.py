@@ -57,14 +57,13 @@ def configure(folder: Path, chosen: dict[str, Any]) -> StdioServerParameters:
 
 
 async def ask(parameters: StdioServerParameters, era: str) -> None:
-    """Connect, list tools and prompts, search, and say how long it took."""
+    """Connect, list tools, search, and say how long it took."""
     started_at = time.monotonic()
     async with Client(stdio_client(parameters), mode=era) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         connected_s = time.monotonic() - started_at
-        prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
         answer = await client.call_tool("search", {"query": "space", "limit": 1})
-    print(f"{era}: {len(tools)} tools after {connected_s:.1f} s: {', '.join(tools)}; prompts: {', '.join(prompts)}")
+    print(f"{era}: {len(tools)} tools after {connected_s:.1f} s: {', '.join(tools)}")
     if answer.is_error or not (answer.structured_content or {}).get("results"):
         raise SystemExit(f"the search failed: {answer}")
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.endpoint import Endpoint
     from stackroom.tools.media import MediaSpec
     from stackroom.tools.own_kinds import OwnKinds
-    from stackroom.tools.prompt import PromptSpec
     from stackroom.tools.resources.resource import ResourceSpec
     from stackroom.tools.spec import ToolSpec
 
@@ -107,10 +106,6 @@ class CataloguePackage:
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
-    prompts: Callable[[Catalogues], Sequence[PromptSpec]] = _nothing
-    """Tasks that users can choose; each is offered to those who may use the tools that it needs."""
-    skill_page: Traversable | None = None
-    """A Markdown page of the agent skill: how an assistant works with these catalogues. Its first line is a title."""
     own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
     """Kinds of records that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing

@@ -263,17 +263,6 @@ WRONG_PARAMS = [
         for cursor in ("nonsense", "\0", "-1", "9" * 5_000, "A" * 1_000_000)
     ),
     frame("cursor an object", request("resources/list", cursor={}), PARAMS),
-    frame("completion of nothing", request("completion/complete"), PARAMS),
-    frame(
-        "completion of no template",
-        request("completion/complete", ref={"type": "ref/resource", "uri": "x{"}, argument={"name": "a", "value": "b"}),
-        PARAMS,
-    ),
-    frame(
-        "completion of a prompt",
-        request("completion/complete", ref={"type": "ref/prompt", "name": "x"}, argument={"name": "a", "value": "b"}),
-        PARAMS,
-    ),
     frame("no tool named", request("tools/call"), PARAMS),
     frame("tool a number", request("tools/call", name=7), PARAMS),
     frame("tool without a name", call(""), PARAMS),

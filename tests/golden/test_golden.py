@@ -69,16 +69,6 @@ def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
     require_golden("all-tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
 
 
-def test_the_prompts_of_all_samples_are_as_they_were(whole: Any, require_golden: Callable[[str, str], None]) -> None:
-    async def received() -> list[dict[str, Any]]:
-        async with Client(build_server(lambda: whole.gate, always(LOCAL_USER)), mode="2026-07-28") as client:
-            listed = await client.list_prompts()
-        return [prompt.model_dump(mode="json", by_alias=True, exclude_none=True) for prompt in listed.prompts]
-
-    prompts = anyio.run(received)
-    require_golden("prompts.json", json.dumps({"prompts": prompts}, ensure_ascii=False, indent=1) + "\n")
-
-
 def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_them(whole: Any) -> None:
     countable = {
         tool.name: tool.count_of is not ToolSpec.count_of

@@ -85,7 +85,6 @@ def resource(action: Action) -> ResourceSpec:
         template=prefix + "{name}",
         name=str(action),
         description=f"What {action} opens.",
-        complete=lambda _principal, _variable, typed, _others: [one for one in ("a", "b") if one.startswith(typed)],
     )
 
 

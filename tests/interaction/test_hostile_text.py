@@ -152,15 +152,6 @@ def test_the_instructions_of_the_server_have_no_words_of_records(gate: Gate) -> 
     assert INSTRUCTION not in told
 
 
-def test_completions_leave_out_instructions(gate: Gate) -> None:
-    of_titles = gate.complete(LOCAL_USER, "stackroom://{catalogue}/{+id}", "id", "lantern", {"catalogue": FILMS})
-    others = {"catalogue": FILMS, "field": "genre"}
-    of_values = gate.complete(LOCAL_USER, "stackroom-values://{catalogue}/{field}/{value}", "value", "", others)
-    assert of_values.values
-    assert_safe([of_titles.values, of_values.values])
-    assert INSTRUCTION not in everything_in([of_titles.values, of_values.values])
-
-
 def test_an_answer_about_many_records_is_flagged_by_their_places(gate: Gate) -> None:
     flags = gate.call(LOCAL_USER, "search", {"query": "harbour"}).flags
     assert {flag.path for flag in flags} >= {"results[0].text"}

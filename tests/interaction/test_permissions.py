@@ -70,7 +70,6 @@ def fixture_resource(action: Action) -> ResourceSpec:
         entries=lambda _principal: [ResourceEntry(uri=f"{prefix}a", name="a")],
         read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=rest) if rest == "a" else None,
         template=prefix + "{name}",
-        complete=lambda _principal, _variable, typed, _others: [typed + "!"],
     )
 
 
@@ -113,13 +112,6 @@ def tried_read(gate: Gate, principal: Principal, uri: str) -> tuple[str, str]:
     return "known", content.digest
 
 
-def tried_completion(gate: Gate, principal: Principal, template: str) -> tuple[str, Any]:
-    try:
-        return "known", gate.complete(principal, template, "name", "s", {})
-    except UnknownResourceError as error:
-        return error.code, error.message
-
-
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize("actions", SUBSETS, ids=short)
 def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exist(
@@ -139,9 +131,7 @@ def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exi
 
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize("actions", SUBSETS, ids=short)
-def test_resources_are_listed_and_read_and_completed_by_the_same_people(
-    toolbox: Toolbox, actions: frozenset[Action]
-) -> None:
+def test_resources_are_listed_and_read_by_the_same_people(toolbox: Toolbox, actions: frozenset[Action]) -> None:
     gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
     everything = Gate(toolbox).list_resources(somebody(frozenset(Action))).entries
     listed = [entry.uri for entry in gate.list_resources(principal).entries]
@@ -152,10 +142,6 @@ def test_resources_are_listed_and_read_and_completed_by_the_same_people(
         assert found == tried_read(reference, principal, uri)
     templates = [resource.template for resource in gate.list_templates(principal)]
     assert templates == [resource.template for resource in reference.list_templates(principal)]
-    for template in {resource.template for resource in toolbox.resources} | {"other://{x}", ""}:
-        found = tried_completion(gate, principal, template)
-        assert found[0] == "unknown_resource" or template in templates
-        assert found == tried_completion(reference, principal, template)
 
 
 @pytest.mark.row("Z3")
@@ -232,8 +218,6 @@ def test_a_token_narrowed_to_some_permissions_opens_those_alone(
 
 HIDDEN = ("anime", "personal")
 VISIBLE = ("dnd", "handbook", "judoka", "music", "papers")
-RECORD = "stackroom://{catalogue}/{+id}"
-VALUE = "stackroom-values://{catalogue}/{field}/{value}"
 ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
     ("tools/call", "browse", {}),
@@ -266,20 +250,8 @@ ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
     ("resources/templates/list", "", {}),
     ("resources/read", "stackroom://anime/mal-1", {}),
     ("resources/read", "stackroom://anime/Cowboy%20Bebop", {}),
-    ("resources/read", "stackroom-values://anime/tags/drama", {}),
     ("resources/read", "documents://personal/recipes/dal.md", {}),
     ("resources/read", "documents://handbook/people/hiring.md", {}),
-    ("completion/complete", RECORD, {"name": "catalogue", "value": ""}),
-    ("completion/complete", RECORD, {"name": "catalogue", "value": "an"}),
-    ("completion/complete", RECORD, {"name": "id", "value": "cowboy", "catalogue": "anime"}),
-    ("completion/complete", VALUE, {"name": "field", "value": "", "catalogue": "anime"}),
-    ("completion/complete", VALUE, {"name": "value", "value": "", "catalogue": "anime", "field": "tags"}),
-    ("completion/complete", "documents://{collection}/{+path}", {"name": "collection", "value": ""}),
-    (
-        "completion/complete",
-        "documents://{collection}/{+path}",
-        {"name": "path", "value": "", "collection": "personal"},
-    ),
 ]
 ASKS = [pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for asked in ABOUT_THE_HIDDEN]
 
@@ -392,8 +364,6 @@ def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
     both = 0
     with connect(network_way, restricted, ada) as hers, connect(network_way, restricted, bob) as his:
         for operation, target, arguments in ABOUT_THE_HIDDEN:
-            if is_rest and operation == "completion/complete":
-                continue
             request = request_of(operation, target, **arguments)
             expected = asker_of(never_had, reader).ask(request)
             if is_rest and operation == "tools/call":

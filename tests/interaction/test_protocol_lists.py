@@ -1,4 +1,4 @@
-"""What a client is told at connecting and in lists: instructions, capabilities, names of tools, prompts."""
+"""What a client is told at connecting and in lists: instructions, capabilities, names of tools."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -52,7 +52,7 @@ def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_right
     instructions, capabilities = ask(whole, look, mode=mode)
     assert instructions == whole.gate.guide.instructions(LOCAL_USER)
     assert not capabilities.tools.list_changed
-    assert not capabilities.prompts.list_changed
+    assert capabilities.prompts is capabilities.completions is None
     assert not capabilities.resources.subscribe
 
 
@@ -89,25 +89,6 @@ def test_a_tool_that_is_not_there_by_either_name_is_unknown(whole: Any) -> None:
             await client.call_tool("catalog_gett", {})
 
     ask(whole, call)
-
-
-@pytest.mark.parametrize("mode", ERAS)
-def test_prompts_are_listed_filled_in_and_completed(whole: Any, mode: str) -> None:
-    async def look(client: Client) -> tuple[list[str], str, list[str]]:
-        listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
-        got = await client.get_prompt("research", {"question": "What is a fireball?"})
-        with pytest.raises(MCPError, match="'question' is missing"):
-            await client.get_prompt("research", {})
-        ref = types.PromptReference(type="ref/prompt", name="research")
-        completed = await client.complete(ref, {"name": "catalogue", "value": "d"})
-        (message,) = got.messages
-        assert isinstance(message.content, types.TextContent)
-        return listed, message.content.text, completed.completion.values
-
-    listed, text, values = ask(whole, look, mode=mode)
-    assert listed == [prompt.name for prompt in whole.gate.guide.list_prompts(LOCAL_USER)]
-    assert "What is a fireball?" in text
-    assert values == ["dnd"]
 
 
 def test_null_for_every_optional_argument_of_every_tool_is_as_leaving_it_out(whole: Any) -> None:

@@ -227,10 +227,7 @@ def test_every_kind_of_reading_counts_against_the_same_limit(
         for asked in (
             request_of("tools/call", "echo"),
             request_of("resources/read", "accesscatalog://a"),
-            request_of("completion/complete", "accesscatalog://{name}", name="name", value=""),
         ):
-            if network_way == "rest" and asked.operation == "completion/complete":
-                continue
             reply = asker.ask(asked)
             assert (reply.error, reply.message[:28]) == ("rate_limited", "you have 4 read calls a minu")
             assert 1 <= reply.retry_after_s <= 60

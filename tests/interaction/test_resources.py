@@ -26,7 +26,6 @@ from stackroom.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]
 RECORD = "stackroom://{catalogue}/{+id}"
-VALUE = "stackroom-values://{catalogue}/{field}/{value}"
 NOBODY = Principal(name="nobody", actions=frozenset())
 FILES = [ResourceEntry(uri=f"files://{number}", name=f"{number}.txt", title=f"File {number}") for number in range(450)]
 FILE_GATE = Gate(
@@ -39,9 +38,6 @@ FILE_GATE = Gate(
                 entries=lambda _principal: FILES,
                 read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
                 template="files://{number}",
-                complete=lambda _principal, _variable, typed, _others: [
-                    entry.name for entry in FILES if entry.name.startswith(typed)
-                ],
             )
         ],
     )
@@ -70,17 +66,10 @@ def converse(request: pytest.FixtureRequest) -> Callable[..., None]:
     return run
 
 
-async def complete(client: Client, template: str, variable: str, typed: str, **others: str) -> list[str]:
-    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
-    result = await client.complete(ref, {"name": variable, "value": typed}, others or None)
-    return list(result.completion.values)
-
-
-def test_the_templates_of_records_and_values_are_listed(plain: Any, converse: Any) -> None:
+def test_the_template_of_records_is_listed(plain: Any, converse: Any) -> None:
     async def talk(client: Client) -> None:
         templates = (await client.list_resource_templates()).resource_templates
         found = {template.uri_template: template for template in templates}
-        assert {RECORD, VALUE} <= set(found)
         assert found[RECORD].name == "record"
         assert found[RECORD].description == "A record of a catalogue, as JSON."
         assert found[RECORD].mime_type == "application/json"
@@ -101,26 +90,12 @@ def test_a_record_is_read_by_its_address_and_by_its_title(plain: Any, converse: 
     converse(plain.gate, talk)
 
 
-def test_the_records_with_a_tag_are_read_by_it(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        (content,) = (await client.read_resource("stackroom-values://anime/tags/slice%20of%20life")).contents
-        assert isinstance(content, types.TextResourceContents)
-        found = json.loads(content.text)
-        assert found["total"] >= len(found["records"]) > 0
-        (again,) = (await client.read_resource(f"stackroom://{found['records'][0]['id']}")).contents
-        assert isinstance(again, types.TextResourceContents)
-        assert "slice of life" in again.text
-
-    converse(plain.gate, talk)
-
-
 @pytest.mark.parametrize(
     "uri",
     [
         "stackroom://anime/mal-0",
         "stackroom://nothing/mal-1",
         "stackroom://anime",
-        "stackroom-values://anime/none/x",
         "file:///x",
     ],
 )
@@ -132,30 +107,6 @@ def test_an_unknown_address_is_an_error_that_names_it_and_the_next_read_works(
             await client.read_resource(uri)
         assert caught.value.error.code == types.INVALID_PARAMS
         assert (await client.read_resource("stackroom://anime/mal-1")).contents
-
-    converse(plain.gate, talk)
-
-
-def test_catalogues_titles_fields_and_tags_are_completed(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        assert await complete(client, RECORD, "catalogue", "an") == ["anime"]
-        assert await complete(client, VALUE, "catalogue", "") == ["anime"]
-        assert await complete(client, RECORD, "catalogue", "zz") == []
-        assert "Cowboy Bebop" in await complete(client, RECORD, "id", "cowboy", catalogue="anime")
-        assert await complete(client, VALUE, "field", "ta", catalogue="anime") == ["tags"]
-        assert "slice of life" in await complete(client, VALUE, "value", "slice", catalogue="anime", field="tags")
-        assert await complete(client, VALUE, "value", "MOV", catalogue="anime", field="type") == ["MOVIE"]
-
-    converse(plain.gate, talk)
-
-
-def test_a_completion_that_leads_to_no_template_is_refused(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        with pytest.raises(MCPError, match=r"there is no resource template 'x://\{y\}'") as caught:
-            await complete(client, "x://{y}", "y", "")
-        assert caught.value.error.code == types.INVALID_PARAMS
-        with pytest.raises(MCPError, match="no prompt 'x'"):
-            await client.complete(types.PromptReference(type="ref/prompt", name="x"), {"name": "y", "value": ""})
 
     converse(plain.gate, talk)
 
@@ -270,24 +221,12 @@ def test_bytes_are_read_as_they_are(converse: Any) -> None:
     converse(FILE_GATE, talk)
 
 
-def test_completions_that_were_cut_say_that_there_are_more(converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        ref = types.ResourceTemplateReference(type="ref/resource", uri="files://{number}")
-        completion = (await client.complete(ref, {"name": "number", "value": "1"})).completion
-        assert len(completion.values) == 20
-        assert completion.has_more
-
-    converse(FILE_GATE, talk)
-
-
 def test_a_caller_who_may_not_read_sees_no_resource_at_all(plain: Any, converse: Any) -> None:
     async def talk(client: Client) -> None:
         assert (await client.list_resources()).resources == []
         assert (await client.list_resource_templates()).resource_templates == []
         with pytest.raises(MCPError, match="there is no resource 'stackroom://anime/mal-1'"):
             await client.read_resource("stackroom://anime/mal-1")
-        with pytest.raises(MCPError, match="there is no resource template"):
-            await complete(client, RECORD, "catalogue", "an")
 
     converse(plain.gate, talk, principal=NOBODY)
     converse(plain.gate, talk, principal=replace(NOBODY, actions=frozenset({Action.EDIT_CATALOG})))

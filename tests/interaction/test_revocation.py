@@ -30,7 +30,7 @@ MODERN_META = {
     "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-TOOLS_CHANGED, PROMPTS_CHANGED = "notifications/tools/list_changed", "notifications/prompts/list_changed"
+TOOLS_CHANGED = "notifications/tools/list_changed"
 CALL = {"name": "fetch", "arguments": {"id": "judoka/1"}}
 
 
@@ -250,7 +250,7 @@ class ListeningSocketLine(WebSocketLine):
             hosted.websocket_url, additional_headers={"Authorization": f"Bearer {secret}"}, close_timeout=1
         )
         self.socket = self._stack.enter_context(opening)
-        wanted = {"toolsListChanged": True, "promptsListChanged": True}
+        wanted = {"toolsListChanged": True}
         asked = message("subscriptions/listen", {"notifications": wanted, "_meta": MODERN_META}, 1)
         self.socket.send(json.dumps(asked))
         assert json.loads(self.socket.recv(timeout=120))["params"]["notifications"] == wanted
@@ -365,14 +365,14 @@ def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_
         listening, on_socket = ListeningLine(hosted, secret), ListeningSocketLine(hosted, secret)
         stack.callback(listening.close)
         stack.callback(on_socket.close)
-        assert listening.honoured == {"toolsListChanged": True, "promptsListChanged": True}
+        assert listening.honoured == {"toolsListChanged": True}
         open_ones = [line for line in lines.values() if not isinstance(line, StatelessLine)]
         open_ones += [listening, on_socket]
         try:
             hosted.server.run(*CHANGES[change](hosted, victim))
             assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
             for line in open_ones:
-                soon(lambda line=line: {TOOLS_CHANGED, PROMPTS_CHANGED} <= set(line.hear()), timeout_s=WITHIN_S)
+                soon(lambda line=line: TOOLS_CHANGED in line.hear(), timeout_s=WITHIN_S)
         finally:
             give_back(hosted.accounts.control, change, victim)
         assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, True)

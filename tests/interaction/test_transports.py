@@ -15,8 +15,6 @@ from websockets.sync.client import connect as open_websocket
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import Action
 
-RECORD = "stackroom://{catalogue}/{+id}"
-VALUE = "stackroom-values://{catalogue}/{field}/{value}"
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
     ("tools/call", "search", {"query": "a journey over the sea"}),
@@ -67,24 +65,10 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("resources/read", "judokon://synonyms.json", {}),
     ("resources/read", "stackroom://anime/mal-1", {}),
     ("resources/read", "stackroom://anime/Cowboy%20Bebop", {}),
-    ("resources/read", "stackroom-values://anime/tags/slice%20of%20life", {}),
     ("resources/read", "stackroom://anime/mal-0", {}),
     ("resources/read", "stackroom://nothing/mal-1", {}),
     ("resources/read", "other://x", {}),
-    ("completion/complete", RECORD, {"name": "catalogue", "value": ""}),
-    ("completion/complete", RECORD, {"name": "id", "value": "cowboy", "catalogue": "anime"}),
-    ("completion/complete", VALUE, {"name": "value", "value": "slice", "catalogue": "anime", "field": "tags"}),
-    ("completion/complete", "x://{y}", {"name": "y", "value": ""}),
-    ("prompts/list", "", {}),
-    ("prompts/get", "compare", {"first": "Cowboy Bebop", "second": "Mushishi", "catalogue": "anime"}),
-    ("prompts/get", "compare", {"first": "Cowboy Bebop"}),
-    ("prompts/get", "research", {"question": "x", "catalogue": "anmie"}),
-    ("prompts/get", "research", {"question": "x", "years": "1990"}),
-    ("prompts/get", "reserch", {"question": "x"}),
-    ("completion/complete", "compare", {"name": "first", "value": "cowboy", "catalogue": "anime"}),
-    ("completion/complete", "compare", {"name": "thrid", "value": ""}),
 ]
-NOT_BY_REST = ("completion/complete", "prompts/list", "prompts/get")
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +95,6 @@ def test_every_way_gives_the_answer_of_the_gate(
     asker: Any, way: str, whole: Any, asker_of: Any, request_of: Any, asked: tuple[str, str, dict[str, Any]]
 ) -> None:
     operation, target, arguments = asked
-    if way == "rest" and operation in NOT_BY_REST:
-        pytest.skip("REST has neither completions nor prompts")
     request = request_of(operation, target, **arguments)
     expected, reply = asker_of(whole.gate).ask(request), asker.ask(request)
     if way == "rest" and operation == "tools/call":

@@ -195,14 +195,8 @@ class Asked:
             return gate.list_resources(principal)
         if self.what == "read":
             return gate.read(principal, self.arguments["uri"])
-        if self.what == "complete":
-            template, variable, typed, others = self.arguments["of"]
-            return gate.complete(principal, template, variable, typed, others)
         answer = gate.call(principal, self.what, self.arguments)
         return replace(answer, error=None)
-
-
-RECORD, VALUE = "stackroom://{catalogue}/{+id}", "stackroom-values://{catalogue}/{field}/{value}"
 
 
 def asks() -> Iterator[Asked]:
@@ -225,10 +219,6 @@ def asks() -> Iterator[Asked]:
         yield Asked("browse", {"catalogue": name, "field": "colour"})
         yield Asked("browse", {"catalogue": name, "by": ["tags", "colour"], "query": "king"})
         yield Asked("browse", {"by": [f"only_{name}"]})
-        yield Asked("complete", {"of": (RECORD, "catalogue", name[:2], {})})
-        yield Asked("complete", {"of": (RECORD, "id", "sea", {"catalogue": name})})
-        yield Asked("complete", {"of": (VALUE, "value", "", {"catalogue": name, "field": "tags"})})
-        yield Asked("read", {"uri": f"stackroom-values://{name}/tags/Drama"})
         for number in (0, 3):
             yield Asked("fetch", {"id": f"{name}/r{number}"})
             yield Asked("similar", {"id": f"{name}/r{number}"})
@@ -303,8 +293,6 @@ def comparable(asked: Asked, answer: Any) -> Any:
     """Return what of an answer must be the same whether hidden records are there or not."""
     if asked.what == "search":
         return without_order(answer) if asked.arguments.get("limit") == 50 else sizes(answer)
-    if asked.what == "complete" and asked.arguments["of"][1] == "id" and not isinstance(answer, Answer):
-        return sorted(answer.values), answer.total
     return answer
 
 

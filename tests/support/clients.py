@@ -19,7 +19,6 @@ from websockets.typing import Subprotocol
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.serve.mcp_server import prompt_entry
 
 ERAS = ("legacy", "2026-07-28")
 MCP_WAYS = [f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS]
@@ -109,30 +108,6 @@ async def _read_resource(client: Client, request: Request) -> Reply:
     return Reply(value=(content.mime_type, body))
 
 
-async def _list_prompts(client: Client, _request: Request) -> Reply:
-    result = await client.list_prompts(cache_mode="bypass")
-    return Reply(value=[_plain(one) for one in result.prompts])
-
-
-async def _get_prompt(client: Client, request: Request) -> Reply:
-    result = await client.get_prompt(request.target, dict(request.arguments))
-    (message,) = result.messages
-    assert isinstance(message.content, types.TextContent)
-    return Reply(value=result.description, text=message.content.text)
-
-
-async def _complete(client: Client, request: Request) -> Reply:
-    ref: types.ResourceTemplateReference | types.PromptReference
-    if "://" in request.target:
-        ref = types.ResourceTemplateReference(type="ref/resource", uri=request.target)
-    else:
-        ref = types.PromptReference(type="ref/prompt", name=request.target)
-    others = {key: value for key, value in request.arguments.items() if key not in ("name", "value")}
-    argument = {"name": request.arguments["name"], "value": request.arguments["value"]}
-    found = (await client.complete(ref, argument, others or None)).completion
-    return Reply(value=(list(found.values), found.total))
-
-
 @asynccontextmanager
 async def websocket_streams(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     """Open a WebSocket as the SDK's client wants a transport: a stream of messages each way."""
@@ -166,9 +141,6 @@ _MCP_ASKS = {
     "resources/list": _list_resources,
     "resources/templates/list": _list_templates,
     "resources/read": _read_resource,
-    "prompts/list": _list_prompts,
-    "prompts/get": _get_prompt,
-    "completion/complete": _complete,
 }
 
 
@@ -254,18 +226,7 @@ class GateAsker:
             content = gate.read(principal, request.target)
             body = content.blob if content.blob is not None else (content.text or "").encode()
             return Reply(value=(content.mime_type, body))
-        if request.operation == "prompts/list":
-            return Reply(value=[_plain(prompt_entry(one)) for one in gate.guide.list_prompts(principal)])
-        if request.operation == "prompts/get":
-            rendered = gate.guide.render_prompt(principal, request.target, arguments)
-            return Reply(value=rendered.description, text=rendered.text)
-        others = {key: value for key, value in arguments.items() if key not in ("name", "value")}
-        if "://" not in request.target:
-            name, typed = arguments["name"], arguments["value"]
-            values = gate.guide.complete_prompt(principal, request.target, name, typed, others)
-            return Reply(value=(list(values), len(values)))
-        found = gate.complete(principal, request.target, arguments["name"], arguments["value"], others)
-        return Reply(value=(found.values, found.total))
+        raise ValueError(f"no operation {request.operation!r}")
 
     @staticmethod
     def _tool(tool: Any) -> Any:

@@ -11,7 +11,6 @@ from collections import Counter
 import pytest
 
 FORESEEN = (
-    "REST has neither completions nor prompts",
     "needs Linux's /proc",
     "only Linux says so",
     "this platform does not say",

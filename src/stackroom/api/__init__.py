@@ -89,7 +89,6 @@ from stackroom.tools.own_kinds import (
     OwnStorage,
 )
 from stackroom.tools.plain_text import fields_text, json_text, value_text
-from stackroom.tools.prompt import PromptArgument, PromptSpec
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.scopes import Asked, Scoped, scope_each, scope_of
@@ -107,7 +106,6 @@ from stackroom.tools.spec import (
     ToolSpec,
     catalogue_tool,
 )
-from stackroom.tools.title_completion import complete_title_list, complete_titles
 
 __all__ = [
     "EVIDENCE_AT",
@@ -186,8 +184,6 @@ __all__ = [
     "PricedParams",
     "PricedResult",
     "Principal",
-    "PromptArgument",
-    "PromptSpec",
     "Provider",
     "QueryParams",
     "QueryText",
@@ -237,8 +233,6 @@ __all__ = [
     "ask_each",
     "catalogue_tool",
     "clean",
-    "complete_title_list",
-    "complete_titles",
     "deferred",
     "depth_for",
     "describe_degraded",

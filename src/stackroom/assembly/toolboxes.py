@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
-from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from stackroom.errors import StorageError
@@ -13,16 +11,12 @@ from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.shelf.port import Problem
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.generic.prompts import generic_prompts
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.maps.resource import map_resources
 from stackroom.tools.media import MediaSpec
 from stackroom.tools.own_kinds import OwnKinds
-from stackroom.tools.prompt import PromptSpec
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.records import generic_resources
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.skill import Skill, build_skill, skill_resources
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import ServerTools, Toolbox
 
@@ -47,15 +41,12 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PackageParts:
-    """Tools, resources, media, prompts and the kinds of users of one package, over its open catalogues."""
+    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
 
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
-    prompts: Sequence[PromptSpec]
     own_kinds: Sequence[OwnKinds]
-    skill_page: tuple[str, Traversable] | None
-    """The package's name and its page of the skill."""
     replaces_generic_tools: bool
 
 
@@ -94,21 +85,11 @@ class ToolboxBuilder:
         tools = [*shown, *generic, *edit_tools(opened, own_kinds)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
-        skill = _lazy_skill([part.skill_page for part in parts if part.skill_page])
         return Toolbox(
             [*tools, *server_tools.tools],
-            [
-                *resources,
-                *generic_resources(opened),
-                *map_resources(opened),
-                *edit_resources(opened),
-                skill_resources(skill),
-                *server_tools.resources,
-            ],
+            [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
             catalogues=opened,
             media=media,
-            prompts=[*(one for part in parts for one in part.prompts), *generic_prompts(opened)],
-            skill=skill,
             behind=behind,
         )
 
@@ -137,24 +118,6 @@ class ToolboxBuilder:
             return []
 
 
-def _lazy_skill(pages: Sequence[tuple[str, Traversable]]) -> Callable[[], Skill]:
-    """Return a function that reads the skill at its first call."""
-
-    @cache
-    def build() -> Skill:
-        return build_skill({name: text for name, page in pages if (text := _read_page(name, page))})
-
-    return build
-
-
-def _read_page(name: str, page: Traversable) -> str:
-    try:
-        return page.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        logger.warning("the skill is without the page of the package '%s': %s", name, error)
-        return ""
-
-
 def is_readable(catalogue: OpenCatalogue) -> bool:
     """Tell whether a catalogue can be read now, without waiting long for whoever writes it."""
     try:
@@ -170,8 +133,6 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         tools=[tool.over(names) for tool in package.tools(catalogues)],
         resources=package.resources(catalogues),
         media=package.media(catalogues),
-        prompts=package.prompts(catalogues),
         own_kinds=package.own_kinds(catalogues),
-        skill_page=(package.name, package.skill_page) if package.skill_page else None,
         replaces_generic_tools=package.replaces_generic_tools,
     )

@@ -1,4 +1,4 @@
-"""The gate: `call`, `read`, the lists, `complete` and `perform` for a principal, over every transport.
+"""The gate: `call`, `read`, the lists and `perform` for a principal, over every transport.
 
 Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a call is an answer
 with `is_error` and the error's code; anything else is a bug and propagates.
@@ -21,7 +21,7 @@ from stackroom.errors import (
     did_you_mean,
 )
 from stackroom.gate.answer import Answer
-from stackroom.gate.auditing import NO_SUMMARY, Auditing, CallContext, Observer, ResultSummary
+from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
 from stackroom.gate.cache import AnswerCache, answer_key, find_versions, read_versions
 from stackroom.gate.doubts import Doubts
 from stackroom.gate.guide import Guide
@@ -31,7 +31,6 @@ from stackroom.gate.quarantine import (
     quarantine_content,
     quarantine_entry,
     safe_forms,
-    safe_values,
     with_safe_notes,
 )
 from stackroom.gate.retries import with_retries
@@ -84,9 +83,7 @@ def _position(cursor: str | None) -> int:
 
 
 __all__ = [
-    "COMPLETIONS",
     "CallContext",
-    "Completions",
     "Gate",
     "Limiter",
     "Observer",
@@ -96,7 +93,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-COMPLETIONS = 20
 AUDITED_LATER = "done, and not to be repeated; its audit row is written when the control database is back"
 
 ResultT = TypeVar("ResultT")
@@ -107,14 +103,6 @@ class Limiter(Protocol):
 
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError where it exceeds the quota."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completions:
-    """The first matching values, and the total."""
-
-    values: list[str]
-    total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +129,7 @@ class _CacheKey:
 
 
 class Gate:
-    """The single path of every call, read, list, completion and operation."""
+    """The single path of every call, read, list and operation."""
 
     def __init__(
         self,
@@ -255,46 +243,6 @@ class Gate:
 
         return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, _content_summary))
 
-    def complete(
-        self,
-        principal: Principal,
-        template: str,
-        variable: str,
-        typed: str,
-        others: Mapping[str, str],
-        *,
-        via: str = "",
-    ) -> Completions:
-        """Return values of a template variable that begin like the typed text."""
-        return self.begin_completion(principal, template, variable, typed, others, via=via).finish()
-
-    def begin_completion(
-        self,
-        principal: Principal,
-        template: str,
-        variable: str,
-        typed: str,
-        others: Mapping[str, str],
-        *,
-        via: str = "",
-    ) -> PendingCall[Completions]:
-        """Begin a completion: check the rate limit."""
-        parameters = {**others, "variable": variable, "typed": typed}
-        context = CallContext(
-            principal=principal,
-            via=via,
-            operation="completion/complete",
-            target=template[:200],
-            parameters=parameters,
-        )
-
-        self._check_limit(context)
-
-        def work() -> Completions:
-            return self._complete(principal, template, variable, typed, others)
-
-        return PendingCall(context=context, finish=lambda: self._auditing.run(context, work, lambda _found: NO_SUMMARY))
-
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
         return self._toolboxes.of(principal.visibility)
@@ -395,15 +343,6 @@ class Gate:
                     shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
                     return quarantine_content(shown, toolbox.changing_tools)
         raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
-
-    def _complete(
-        self, principal: Principal, template: str, variable: str, typed: str, others: Mapping[str, str]
-    ) -> Completions:
-        for resource in self._readable(principal):
-            if resource.template == template and resource.complete:
-                values = resource.complete(principal, variable, typed, dict(others))
-                return Completions(values=safe_values(values[:COMPLETIONS]), total=len(values))
-        raise UnknownResourceError(f"there is no resource template '{template[:200]}'", uri=template[:200])
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
         resources = self._toolboxes.of(principal.visibility).resources

@@ -72,11 +72,6 @@ def quarantine_entry(entry: ResourceEntry) -> ResourceEntry:
     return replace(entry, name=_safe_name(entry.name), title=_safe_name(entry.title))
 
 
-def safe_values(values: Sequence[str]) -> list[str]:
-    """Return the values that do not read like instructions, safe to show on one line."""
-    return [safe for value in values if not has_instructions(safe := safe_line(value))]
-
-
 def safe_structure(structured: Any) -> Any:
     """Return JSON values with every text safe; the same object where it is already."""
     return structured if is_safe_json(orjson.dumps(structured).decode()) else safe_value(structured)

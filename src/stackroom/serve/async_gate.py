@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from stackroom.errors import ExpectedError, InputError, OverloadedError, RateLimitedError, TooLargeError
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import CallContext, Completions, Gate, PendingCall
+from stackroom.gate.gate import CallContext, Gate, PendingCall
 from stackroom.model.principal import Principal
 from stackroom.serve.caller import Caller
 from stackroom.serve.caller_limits import RefusalThrottle
@@ -72,15 +72,6 @@ class AsyncGate:
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
         """Read a resource."""
         return await self._ask(caller, lambda gate: gate.begin_read(caller.principal, uri, via=caller.via))
-
-    async def complete(
-        self, caller: Caller, template: str, variable: str, typed: str, others: Mapping[str, str]
-    ) -> Completions:
-        """Return values of a template's variable that begin with `typed`."""
-        return await self._ask(
-            caller,
-            lambda gate: gate.begin_completion(caller.principal, template, variable, typed, others, via=caller.via),
-        )
 
     async def _ask(self, caller: Caller, begin: Callable[[Gate], PendingCall[ResultT]]) -> ResultT:
         """Begin a call, and finish it: at once, or in a thread."""

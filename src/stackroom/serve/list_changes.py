@@ -1,4 +1,4 @@
-"""Connections that are told when their lists of tools and prompts change.
+"""Connections that are told when their lists of tools change.
 
 They do when the rights of their caller change, and when catalogues are added to the library, replaced or removed.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 from mcp import types
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from stackroom.model.principal import Identity
 from stackroom.serve.caller import Context
@@ -55,7 +55,6 @@ class ListChanges:
 
         async def tell() -> None:
             await session.send_tool_list_changed()
-            await session.send_prompt_list_changed()
 
         # The SDK means cleanup to be pushed on this stack, and gives requests no other way to it.
         session._connection.exit_stack.callback(self.subscribe(identity, tell))
@@ -68,7 +67,6 @@ class ListChanges:
 
         async def tell() -> None:
             await bus.publish(ToolsListChanged())
-            await bus.publish(PromptsListChanged())
 
         with self._subscribed(identity, tell):
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
@@ -115,7 +113,4 @@ async def _tell(subscriber: _Subscriber) -> None:
 
 def _served(params: types.SubscriptionsListenRequestParams) -> types.SubscriptionFilter:
     """Return those of the requested kinds of changes that are sent."""
-    wanted = params.notifications
-    return types.SubscriptionFilter(
-        tools_list_changed=wanted.tools_list_changed, prompts_list_changed=wanted.prompts_list_changed
-    )
+    return types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)

@@ -27,7 +27,7 @@ from stackroom.errors import (
     UnknownResourceError,
 )
 from stackroom.gate.answer import Answer
-from stackroom.gate.gate import COMPLETIONS, CallContext, Gate
+from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.flag import Flag
 from stackroom.model.principal import Principal
 from stackroom.serve.async_gate import AsyncGate
@@ -39,16 +39,13 @@ from stackroom.serve.icon import with_icon
 from stackroom.serve.list_changes import ListChanges
 from stackroom.serve.progress import with_progress
 from stackroom.serve.sdk_words import invalid_params, say_plainly
-from stackroom.serve.skills import add_skills
 from stackroom.serve.tool_naming import ToolNaming
 from stackroom.serve.workers import Workers
 from stackroom.text.messages import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.plain_names import with_plain_names
-from stackroom.tools.prompt import PromptSpec
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.skill import Skill
 from stackroom.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
@@ -62,10 +59,8 @@ FLAGGED = "io.stackroom/flagged"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
-CALLS = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+CALLS = frozenset({"tools/call", "resources/read"})
 """The requests that are audited."""
-LISTS = ("tools", "prompts")
-"""The lists that depend on the catalogues and the caller's rights, and whose changes are told."""
 DOTTED = ToolNaming()
 NO_NAMES: Mapping[str, str] = {}
 
@@ -101,16 +96,12 @@ class Handlers:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
-            on_list_prompts=self.list_prompts,
-            on_get_prompt=self.get_prompt,
-            on_completion=self.complete,
             on_subscriptions_listen=self.listen if self._lists else None,
         )
         server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         if "opentelemetry.sdk" not in sys.modules:
             server.middleware.clear()  # spans for each message, which nobody collects without the OpenTelemetry SDK
         server.middleware += [say_plainly, self.note_invalid, self.introduce]
-        add_skills(server, self.find_skill)
         declare_views(server)
         server.add_request_handler("server/discover", types.RequestParams, partial(self.discover, server))
         return server
@@ -154,8 +145,7 @@ class Handlers:
         """Tell the client later when its lists change, and now that this will happen."""
         if self._lists is not None:
             self._lists.subscribe_session(self._callers(context).identity, context)
-            for kind in LISTS:
-                capabilities[kind] = {**capabilities.get(kind, {}), "listChanged": True}
+            capabilities["tools"] = {**capabilities.get("tools", {}), "listChanged": True}
 
     async def discover(
         self, server: Server[Any], context: Context, _params: types.RequestParams | None
@@ -248,74 +238,6 @@ class Handlers:
             document = await self._gate.perform(asked, lambda _gate: build_view())
         return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
-    async def list_prompts(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListPromptsResult:
-        """List the prompts that fit the caller's tools."""
-        _require_no_cursor(params)
-        prompts = await self._list(context, lambda gate, principal: gate.guide.list_prompts(principal))
-        return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
-
-    async def find_skill(self, context: Context) -> Skill | None:
-        """Return the caller's agent skill."""
-        return await self._list(context, lambda gate, principal: gate.guide.find_skill(principal))
-
-    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Return a prompt with its arguments filled in."""
-        caller, given = self._callers(context), params.arguments or {}
-        is_plain = self._naming.is_plain_for(context, caller)
-        asked = CallContext(
-            principal=caller.principal,
-            via=caller.via,
-            operation="prompts/get",
-            target=params.name[:200],
-            parameters=given,
-        )
-        with _protocol_errors():
-            found = await self._gate.perform(
-                asked, lambda gate: gate.guide.render_prompt(caller.principal, params.name, given, is_plain=is_plain)
-            )
-        content = types.TextContent(type="text", text=safe_text(found.text))
-        return types.GetPromptResult(
-            description=found.description, messages=[types.PromptMessage(role="user", content=content)]
-        )
-
-    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Complete the value of a template's variable, or of a prompt's argument."""
-        others = (params.context.arguments if params.context else None) or {}
-        if not isinstance(params.ref, types.ResourceTemplateReference):
-            return await self._complete_prompt(context, params.ref.name, params.argument, others)
-        argument = params.argument
-        with _protocol_errors():
-            caller = self._callers(context)
-            found = await self._gate.complete(caller, params.ref.uri, argument.name, argument.value, others)
-        has_more = found.total > len(found.values)
-        return types.CompleteResult(
-            completion=types.Completion(values=found.values, total=found.total, has_more=has_more)
-        )
-
-    async def _complete_prompt(
-        self, context: Context, name: str, argument: types.CompletionArgument, others: Mapping[str, str]
-    ) -> types.CompleteResult:
-        caller = self._callers(context)
-        asked = CallContext(
-            principal=caller.principal,
-            via=caller.via,
-            operation="completion/complete",
-            target=name[:200],
-            parameters={**others, "variable": argument.name, "typed": argument.value},
-        )
-
-        def find(gate: Gate) -> Sequence[str]:
-            return gate.guide.complete_prompt(caller.principal, name, argument.name, argument.value, others)
-
-        with _protocol_errors():
-            values = await self._gate.perform(asked, find)
-        shown = [safe_text(value) for value in values[:COMPLETIONS]]
-        return types.CompleteResult(
-            completion=types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
-        )
-
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         with _protocol_errors():
             principal = self._callers(context).principal
@@ -391,17 +313,6 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
         input_schema=tool.listed_schema,
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
-    )
-
-
-def prompt_entry(prompt: PromptSpec) -> types.Prompt:
-    """Return a prompt as MCP lists it."""
-    arguments = [
-        types.PromptArgument(name=one.name, description=one.description, required=one.required)
-        for one in prompt.arguments
-    ]
-    return types.Prompt(
-        name=prompt.name, title=prompt.title or None, description=prompt.description, arguments=arguments
     )
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Cost, Principal
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import MediaSpec
 from stackroom.tools.plain_names import plain_names
-from stackroom.tools.prompt import PromptSpec
 from stackroom.tools.resources.resource import ResourceSpec
-from stackroom.tools.skill import Skill
 from stackroom.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64
@@ -85,8 +83,6 @@ class Toolbox:
         *,
         catalogues: Sequence[OpenCatalogue] = (),
         media: Sequence[MediaSpec] = (),
-        prompts: Sequence[PromptSpec] = (),
-        skill: Callable[[], Skill] | None = None,
         behind: "Toolbox | None" = None,
     ) -> None:
         """`behind` has the same over more catalogues, which are absent at present: in no list, but answered about."""
@@ -98,8 +94,6 @@ class Toolbox:
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
-        self.prompts = {prompt.name: prompt for prompt in sorted(prompts, key=lambda prompt: prompt.name)}
-        self._skill = skill
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
             names = Counter(tool.name for tool in tools)
@@ -108,15 +102,6 @@ class Toolbox:
     def list_callable(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that a principal may call, sorted by name, but for those that are in no list."""
         return [tool for tool in self.tools.values() if tool.is_listed and tool.action in principal.actions]
-
-    def list_prompts(self, principal: Principal) -> list[PromptSpec]:
-        """Return the prompts whose tools a principal may call, sorted by name."""
-        names = {tool.name for tool in self.list_callable(principal)}
-        return [prompt for prompt in self.prompts.values() if names.issuperset(prompt.needs)]
-
-    def find_skill(self, principal: Principal) -> Skill | None:
-        """Return the agent skill for these catalogues; None where the principal may not ask them."""
-        return self._skill() if self._skill is not None and Action.ACCESS_CATALOG in principal.actions else None
 
     @property
     def known_resources(self) -> list[ResourceSpec]:

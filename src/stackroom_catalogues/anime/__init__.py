@@ -13,6 +13,4 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="anime", files=FOLDER / "sample.jsonl"),),
     tools=deferred("stackroom_catalogues.anime.tools:tools"),
     replaces_generic_tools=True,
-    prompts=deferred("stackroom_catalogues.anime.prompts:prompts"),
-    skill_page=FOLDER / "skill.md",
 )

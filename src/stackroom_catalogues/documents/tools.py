@@ -253,16 +253,6 @@ class DocumentTools:
             return None
         return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
-    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
-        """Complete the name of a collection, or a path in it by its beginning or a part of it."""
-        if variable == "collection":
-            return [name for name in self._collections if name.startswith(typed)]
-        collection = self._collections.get(others.get("collection", ""))
-        if collection is None:
-            return []
-        paths = [path for path in _ids(collection, _scope(DOCUMENT, principal)) if typed.lower() in path.lower()]
-        return sorted(paths, key=lambda path: (not path.lower().startswith(typed.lower()), path))
-
     def _list_unserved(self) -> Sequence[str]:
         """Return the collections that could not be opened."""
         return next(iter(self._collections.values())).list_unserved()
@@ -392,7 +382,6 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
             name="document",
             description="The whole text of a document.",
             template_mime_type="text/markdown",
-            complete=documents.complete,
         )
     ]
 

@@ -393,20 +393,6 @@ def test_documents_are_listed_and_read_whole(gate: Gate) -> None:
 
 
 @pytest.mark.row("T9")
-def test_the_template_of_documents_completes_collections_and_paths(gate: Gate) -> None:
-    template = "documents://{collection}/{+path}"
-    assert gate.complete(LOCAL_USER, template, "collection", "ha", {}).values == ["handbook"]
-    found = gate.complete(LOCAL_USER, template, "path", "time", {"collection": "handbook"}).values
-    assert "people/time-off.md" in found
-    assert (
-        gate.complete(LOCAL_USER, template, "path", "people/", {"collection": "handbook"})
-        .values[0]
-        .startswith("people/")
-    )
-    assert gate.complete(LOCAL_USER, template, "path", "a", {"collection": "none"}).values == []
-
-
-@pytest.mark.row("T9")
 def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_none(own_app: App, tmp_path: Path) -> None:
     odd = "a b/größe & 100% #1.md"
     path = tmp_path / "notes" / odd

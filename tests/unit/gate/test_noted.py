@@ -112,7 +112,6 @@ NOTE = ResourceSpec(
     entries=lambda _principal: [],
     read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text="été") if rest == "sea" else None,
     template=TEMPLATE,
-    complete=lambda _principal, _variable, typed, _others: [typed + "!"],
 )
 TOOLS = [
     tool("search", cacheable=True),
@@ -214,23 +213,17 @@ def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> Non
 
 
 @pytest.mark.row("Z13")
-def test_reading_and_completing_are_noted_too(notes: Notes) -> None:
+def test_reading_is_noted_too(notes: Notes) -> None:
     gate = gate_of(notes)
     gate.read(READER, "notes://sea", via="sse")
     with pytest.raises(NotFoundError):
         gate.read(READER, "notes://moon")
-    gate.complete(READER, TEMPLATE, "name", "s", {"typed": "something else", "mark": "x"}, via="http")
-    with pytest.raises(NotFoundError):
-        gate.complete(READER, "other://{x}", "x", "", {})
     assert [(entry.operation, entry.target, entry.outcome) for entry in notes.entries] == [
         ("resources/read", "notes://sea", Outcome.OK),
         ("resources/read", "notes://moon", Outcome.REFUSED),
-        ("completion/complete", TEMPLATE, Outcome.OK),
-        ("completion/complete", "other://{x}", Outcome.REFUSED),
     ]
     text = "été".encode()
     assert (notes.entries[0].result_bytes, notes.entries[0].result_digest) == (5, hashlib.sha256(text).hexdigest())
-    assert notes.entries[2].parameters == {"variable": "name", "typed": "s", "mark": "x"}
 
 
 @pytest.mark.row("Z13")

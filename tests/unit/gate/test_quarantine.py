@@ -142,7 +142,6 @@ class Files:
             entries=lambda _who: [ResourceEntry(uri="files://a", name=f"a{ESCAPES}", title=EVIL)],
             read=self.read,
             template="files://{name}",
-            complete=lambda _who, _variable, _typed, _others: [ESCAPES, EVIL, "harmless"],
         )
 
     def read(self, _principal: Principal, rest: str) -> ResourceContent | None:
@@ -181,7 +180,3 @@ def test_a_resource_that_is_no_json_though_it_says_so_is_served_as_text(files: G
 def test_names_of_resources_are_safe_and_say_nothing_to_an_assistant(files: Gate) -> None:
     (entry,) = files.list_resources(LOCAL_USER).entries
     assert (entry.name, entry.title) == ("ared title", NAME_WITHHELD)
-
-
-def test_completions_are_safe_and_leave_out_instructions(files: Gate) -> None:
-    assert files.complete(LOCAL_USER, "files://{name}", "name", "", {}).values == ["red title", "harmless"]

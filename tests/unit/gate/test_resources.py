@@ -1,4 +1,4 @@
-"""Resources through the gate: lists in parts, reading, completing, and that permission hides all of it alike."""
+"""Resources through the gate: lists in parts, reading, and that permission hides all of it alike."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from stackroom.errors import InputError, NotFoundError
-from stackroom.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
+from stackroom.gate.gate import RESOURCES_A_PAGE, Gate, ResourcePage
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.toolbox import Toolbox
@@ -25,10 +25,6 @@ def read_note(principal: Principal, rest: str) -> ResourceContent | None:
     return ResourceContent(mime_type="text/plain", text=text) if text else None
 
 
-def complete_note(_principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
-    return [f"{name}{others.get('mark', '')}" for name in NOTES if variable == "name" and name.startswith(typed)]
-
-
 NOTE_RESOURCE = ResourceSpec(
     prefix="notes://",
     action=Action.ACCESS_CATALOG,
@@ -37,7 +33,6 @@ NOTE_RESOURCE = ResourceSpec(
     template="notes://{name}",
     name="note",
     description="A note.",
-    complete=complete_note,
 )
 LOG_RESOURCE = replace(
     NOTE_RESOURCE,
@@ -123,30 +118,7 @@ def test_a_longer_prefix_is_read_where_the_shorter_has_nothing() -> None:
     assert gate.read(READER, "notes://sea").text == "reader: Swim in it."
 
 
-def test_a_variable_is_completed_with_what_was_typed_and_chosen_before() -> None:
-    assert GATE.complete(READER, "notes://{name}", "name", "se", {}).values == ["sea", "sea salt"]
-    assert GATE.complete(READER, "notes://{name}", "name", "b", {"mark": "!"}).values == ["bread!"]
-    assert GATE.complete(READER, "notes://{name}", "other", "b", {}).values == []
-
-
-def test_there_are_no_more_completions_than_a_person_reads() -> None:
-    many = replace(NOTE_RESOURCE, complete=lambda *_arguments: [str(number) for number in range(500)])
-    found = Gate(Toolbox([], [many])).complete(READER, "notes://{name}", "name", "", {}).values
-    assert found == [str(number) for number in range(COMPLETIONS)]
-
-
-@pytest.mark.parametrize("template", ["notes://{other}", "notes://sea", ""])
-def test_an_unknown_template_is_not_found(template: str) -> None:
-    with pytest.raises(NotFoundError, match="there is no resource template"):
-        GATE.complete(READER, template, "name", "", {})
-
-
-def test_a_template_without_completions_has_none() -> None:
-    with pytest.raises(NotFoundError, match="there is no resource template"):
-        Gate(Toolbox([], [replace(NOTE_RESOURCE, complete=None)])).complete(READER, "notes://{name}", "name", "", {})
-
-
-def test_an_action_that_a_principal_lacks_hides_the_list_the_template_the_content_and_the_completions() -> None:
+def test_an_action_that_a_principal_lacks_hides_the_list_the_template_and_the_content() -> None:
     assert names(GATE.list_resources(READER)) == ["bread", "sea", "sea salt"]
     assert names(GATE.list_resources(NOBODY)) == []
     assert GATE.list_templates(READER) == [NOTE_RESOURCE]
@@ -154,9 +126,6 @@ def test_an_action_that_a_principal_lacks_hides_the_list_the_template_the_conten
     for principal, uri in ((READER, "logs://today"), (NOBODY, "notes://sea")):
         with pytest.raises(NotFoundError, match="there is no resource '"):
             GATE.read(principal, uri)
-    for principal, template in ((READER, "logs://{day}"), (NOBODY, "notes://{name}")):
-        with pytest.raises(NotFoundError, match="there is no resource template '"):
-            GATE.complete(principal, template, "name", "", {})
 
 
 def test_what_may_not_be_read_is_refused_in_the_words_for_what_does_not_exist() -> None:

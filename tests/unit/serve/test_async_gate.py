@@ -64,7 +64,6 @@ def gate_of(*, limiter: RateLimiter | None = None, notes: Notes | None = None) -
         read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=rest),
         template=TEMPLATE,
         template_mime_type="text/plain",
-        complete=lambda _principal, _variable, typed, _others: [f"{typed}ea"],
     )
     observers = [notes] if notes else []
     return Gate(Toolbox([search], [resource]), cache=AnswerCache(10), limiter=limiter, observers=observers)
@@ -111,7 +110,7 @@ def test_an_answer_that_was_given_before_needs_no_thread() -> None:
     anyio.run(talk)
 
 
-@pytest.mark.parametrize("operation", ["tools/call", "resources/read", "completion/complete"])
+@pytest.mark.parametrize("operation", ["tools/call", "resources/read"])
 def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
     notes, workers = Notes(), Workers(threads=1, queue=0)
     made = gate_of(notes=notes)
@@ -121,12 +120,9 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
         if operation == "tools/call":
             answer = await gate.call(CALLER, "search", {"query": "sea"})
             assert answer.error_code == "overloaded"
-        elif operation == "resources/read":
-            with pytest.raises(OverloadedError):
-                await gate.read(CALLER, "notes://sea")
         else:
             with pytest.raises(OverloadedError):
-                await gate.complete(CALLER, TEMPLATE, "name", "s", {})
+                await gate.read(CALLER, "notes://sea")
 
     async def talk() -> None:
         async with anyio.create_task_group() as tasks:
@@ -138,18 +134,16 @@ def test_what_there_is_no_room_for_is_noted_once(operation: str) -> None:
     assert [(entry.operation, entry.outcome) for entry in notes.entries] == [(operation, Outcome.OVERLOADED)]
 
 
-def test_reads_and_completions_are_answered() -> None:
+def test_reads_are_answered() -> None:
     gate = AsyncGate(gate_of, Workers())
 
-    async def talk() -> tuple[str | None, list[str]]:
-        content = await gate.read(CALLER, "notes://sea")
-        found = await gate.complete(CALLER, TEMPLATE, "name", "s", {})
-        return content.text, found.values
+    async def talk() -> str | None:
+        return (await gate.read(CALLER, "notes://sea")).text
 
-    assert anyio.run(talk) == ("sea", ["sea"])
+    assert anyio.run(talk) == "sea"
 
 
-@pytest.mark.parametrize("operation", ["call", "read", "complete"])
+@pytest.mark.parametrize("operation", ["call", "read"])
 def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(operation: str) -> None:
     now = [0.0]
     made = gate_of(limiter=RateLimiter(monotonic=lambda: now[0]))
@@ -163,10 +157,7 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
         try:
             if operation == "call":
                 return (await gate.call(limited, "search", {"query": "sea"})).error_code
-            if operation == "read":
-                await gate.read(limited, "notes://sea")
-            else:
-                await gate.complete(limited, TEMPLATE, "name", "s", {})
+            await gate.read(limited, "notes://sea")
         except RateLimitedError as error:
             return error.code
         return None

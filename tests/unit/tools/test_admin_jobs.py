@@ -193,14 +193,6 @@ def test_where_no_output_is_nothing_is_found(gate: Gate, rest: str) -> None:
 
 
 @pytest.mark.row("Z11")
-def test_the_names_of_jobs_are_completed(gate: Gate) -> None:
-    assert [one.template for one in gate.list_templates(ADA)] == [TEMPLATE]
-    assert gate.complete(ADA, TEMPLATE, "job_id", "re", {}).values == ["rescan"]
-    assert gate.complete(ADA, TEMPLATE, "job_id", "", {}).values == ["backup", "rescan"]
-    assert gate.complete(ADA, TEMPLATE, "other", "", {}).values == []
-
-
-@pytest.mark.row("Z11")
 def test_without_the_permission_there_are_neither_tools_nor_outputs(gate: Gate, board: JobBoard) -> None:
     finish(board, "backup", RunReport(output="secret\n"), RunEnd(state=RunState.DONE))
     others = replace(LOCAL_USER, actions=frozenset(Action) - {Action.SERVER_ADMIN})

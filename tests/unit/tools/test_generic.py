@@ -73,8 +73,6 @@ OUTSIDER = Principal(
     name="outsider", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset({"another audience"}))
 )
 INSIDER = replace(OUTSIDER, name="insider", visibility=Visibility(frozenset({STAFF})))
-RECORD_TEMPLATE = "stackroom://{catalogue}/{+id}"
-VALUE_TEMPLATE = "stackroom-values://{catalogue}/{field}/{value}"
 
 
 def book(name: str, blurb: str = "", **fields: Any) -> Record:
@@ -940,33 +938,6 @@ def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(guarded: Se
     assert json.loads(guarded.gate.read(INSIDER, f"stackroom://books/{name}").text or "")["title"] == "Secret Bread"
 
 
-def test_a_hidden_record_is_not_among_those_with_a_value(guarded: Served) -> None:
-    hidden = guarded.gate.read(OUTSIDER, "stackroom-values://books/subjects/secret")
-    assert json.loads(hidden.text or "") == {"total": 0, "has_more": False, "records": []}
-    shown = guarded.gate.read(INSIDER, "stackroom-values://books/subjects/secret")
-    assert json.loads(shown.text or "") == {
-        "total": 1,
-        "has_more": False,
-        "records": [{"id": "books/Secret Bread", "title": "Secret Bread"}],
-    }
-
-
-def test_what_is_hidden_is_completed_neither_as_a_title_nor_as_a_value(guarded: Served) -> None:
-    def completions(principal: Principal) -> list[str]:
-        gate = guarded.gate
-        return [
-            *gate.complete(principal, RECORD_TEMPLATE, "id", "Secret", {"catalogue": "books"}).values,
-            *gate.complete(
-                principal, VALUE_TEMPLATE, "value", "sec", {"catalogue": "books", "field": "subjects"}
-            ).values,
-        ]
-
-    assert not [one for one in completions(OUTSIDER) if "secret" in one.lower()]
-    shown = completions(INSIDER)
-    assert shown[0] == "Secret Bread"
-    assert shown[-1] == "secret"
-
-
 def test_a_record_is_read_as_json_by_its_id_and_by_its_title(stories: Any, anime: Callable[..., Record]) -> None:
     stories.put(anime("mal-1", title="Fate/Zero: A Tale", synopsis="Knights."))
     gate = serve(opened(stories)).gate
@@ -984,10 +955,6 @@ def test_a_record_is_read_as_json_by_its_id_and_by_its_title(stories: Any, anime
         "stackroom://anime",
         "stackroom://",
         "stackroom://books2/The%20Lighthouse",
-        "stackroom-values://anime/synopsis/Bread",
-        "stackroom-values://anime/none/x",
-        "stackroom-values://nothing/tags/space",
-        "stackroom-values://",
         "file:///etc/passwd",
         "",
     ],
@@ -997,50 +964,7 @@ def test_an_address_where_nothing_stands_is_not_found(served: Served, uri: str) 
         served.gate.read(LOCAL_USER, uri)
 
 
-def test_the_records_with_a_value_are_read_by_it_in_any_case(served: Served) -> None:
-    for value in ("space", "SPACE", "sp%61ce"):
-        content = served.gate.read(LOCAL_USER, f"stackroom-values://anime/tags/{value}")
-        found = json.loads(content.text or "")
-        assert found["total"] == 2
-        assert [one["id"] for one in found["records"]] == ["anime/Star Pilots", "anime/Space Bread"]
-
-
-def test_catalogues_fields_and_values_are_completed_from_what_is_typed(served: Served) -> None:
-    def complete(variable: str, typed: str, **others: str) -> list[str]:
-        return served.gate.complete(LOCAL_USER, VALUE_TEMPLATE, variable, typed, others).values
-
-    assert complete("catalogue", "") == ["anime", "books"]
-    assert complete("catalogue", "bo") == ["books"]
-    assert complete("field", "", catalogue="books") == ["type", "subjects"]
-    assert complete("field", "su", catalogue="books") == ["subjects"]
-    assert complete("value", "S", catalogue="books", field="subjects") == ["sea", "solitude"]
-    assert complete("value", "x", catalogue="books", field="subjects") == []
-    assert complete("value", "s", catalogue="books", field="blurb") == []
-    assert complete("value", "s", catalogue="books") == []
-    assert complete("value", "s", catalogue="nothing", field="subjects") == []
-
-
-def test_titles_that_begin_as_typed_come_first_and_each_leads_to_its_record(served: Served) -> None:
-    titles = served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, "id", "the light", {"catalogue": "books"}).values
-    assert titles[0] == "The Lighthouse"
-    for title in titles:
-        assert json.loads(served.gate.read(LOCAL_USER, f"stackroom://books/{title}").text or "")["title"] == title
-    for others, variable, typed in (
-        ({}, "id", "the"),
-        ({"catalogue": "nothing"}, "id", "the"),
-        ({"catalogue": "books"}, "id", " "),
-        ({"catalogue": "books"}, "else", "the"),
-    ):
-        assert served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, variable, typed, others).values == []
-
-
-def test_what_is_like_no_title_is_completed_to_nothing(served: Served) -> None:
-    assert served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, "id", "zzzzqqq", {"catalogue": "books"}).values == []
-
-
-def test_an_unknown_template_is_refused(served: Served) -> None:
-    with pytest.raises(NotFoundError, match="there is no resource template"):
-        served.gate.complete(LOCAL_USER, "stackroom://{x}", "x", "a", {})
+def test_a_wrong_cursor_of_resources_is_refused(served: Served) -> None:
     with pytest.raises(InputError):
         served.gate.list_resources(LOCAL_USER, "later")
 

@@ -439,9 +439,6 @@ def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
         ran = [job.spec.name for job in board.list_jobs() if job.last_run is not None]
         return [ResourceEntry(uri=f"{SCHEME}{name}{OUTPUT}", name=f"{name} output") for name in ran]
 
-    def complete(_principal: Principal, variable: str, typed: str, _others: dict[str, str]) -> list[str]:
-        return [name for name in sorted(board.specs) if variable == "job_id" and name.startswith(typed)]
-
     return [
         ResourceSpec(
             prefix=SCHEME,
@@ -452,7 +449,6 @@ def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
             name="job output",
             description="What a job wrote in its last run, or in the run of this number.",
             template_mime_type=PLAIN_TEXT,
-            complete=complete,
         )
     ]
 

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,13 +118,8 @@ def log_resources(ring: LogRing) -> list[ResourceSpec]:
             template=PREFIX + "{lines}{?max_tokens,cursor}",
             name="log lines",
             description="The last log lines of this process (recent) or its last errors (errors), latest first.",
-            complete=lambda _who, variable, typed, _others: _begun(shown, typed) if variable == "lines" else [],
         )
     ]
-
-
-def _begun(names: Iterable[str], typed: str) -> list[str]:
-    return [name for name in names if name.startswith(typed)]
 
 
 def _paged(lines: Sequence[LogLine]) -> ContentList:

@@ -1,1 +1,1 @@
-"""The tools and prompts that serve every catalogue: `search`, `fetch`, `similar` and `browse`."""
+"""The tools that serve every catalogue: `search`, `fetch`, `similar` and `browse`."""

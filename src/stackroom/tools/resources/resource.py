@@ -101,7 +101,5 @@ class ResourceSpec:
     """The template's description."""
     template_mime_type: str = "application/json"
     """The media type of what the template leads to."""
-    complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
-    """Completes a variable of the template: (principal, variable, typed text, other variables) → values."""
     is_file: bool = False
     """Whether programs read it as a file: it comes whole unless a read states a budget."""

@@ -12,7 +12,6 @@ import pytest
 from stackroom.maps import following, labels
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.maps import visible
-from stackroom.tools.maps.resource import map_resources
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories
@@ -28,7 +27,7 @@ def stories(make_site: Callable[..., Any]) -> Any:
     shelved.put(*(make_story(f"fire {one}", FIRE, moods=("wild",), year=1990 + one) for one in range(20)))
     shelved.put(make_story("secret", SNOW, moods=("hidden mood",), year=1700, audiences=("curator",)))
     catalogue = replace(open_stories(), shelf=shelved.shelf)
-    boxes = Toolbox(generic_tools([catalogue]), map_resources([catalogue]), catalogues=[catalogue])
+    boxes = Toolbox(generic_tools([catalogue]), catalogues=[catalogue])
     site = make_site(toolboxes=boxes)
     site.add_user("ada")
     site.shelved = shelved
@@ -62,18 +61,13 @@ def test_a_map_has_a_place_and_a_colour_for_each_record_that_the_caller_sees(sto
     assert (stories.last_note().operation, stories.last_note().target) == ("tools/call", "map")
 
 
-def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_its_colours_or_its_resource(stories: Any) -> None:
+def test_nothing_of_a_hidden_record_is_in_a_map_its_labels_or_its_colours(stories: Any) -> None:
     reply = get_map(stories)
     assert "secret" not in reply.text
     assert "hidden mood" not in reply.text
     years = get_map(stories, colour="year", colours_only=True).json()["colour"]
     assert years["ordered"]
     assert "1700" not in json.dumps(years)
-    read = stories.client.get(
-        "/v1/resources/read", params={"uri": "stackroom-map://stories"}, headers=stories.token("ada")
-    )
-    assert "cold" in read.text
-    assert "secret" not in read.text
     near = call(stories, "similar", id="stories/snow 1", limit=19).json()
     assert {one["title"].split()[0] for one in near["results"]} == {"snow"}
     found = call(stories, "search", query="*", ids=["fire 2", "secret", "snow 3"]).json()
@@ -110,16 +104,6 @@ def test_an_unknown_field_is_refused_with_those_that_there_are(stories: Any) -> 
     refused = get_map(stories, colour="mood")
     assert refused.status_code == 400
     assert "no field 'mood' (did you mean 'moods'?); there are moods, year, _kind" in refused.text
-
-
-def test_the_resource_names_the_parts_of_a_map_with_examples(stories: Any) -> None:
-    read = stories.client.get(
-        "/v1/resources/read", params={"uri": "stackroom-map://stories"}, headers=stories.token("ada")
-    ).json()
-    regions = {one["label"]: one for one in read["regions"]}
-    assert regions["cold"]["records"] >= 10
-    assert all(one["title"].startswith("snow") for one in regions["cold"]["examples"])
-    assert regions["cold"]["examples"][0]["id"].startswith("stories/snow")
 
 
 def test_a_catalogue_says_that_its_map_is_still_being_made(stories: Any, monkeypatch: pytest.MonkeyPatch) -> None:
