@@ -69,7 +69,6 @@ HTTP_CODES = {
     "no_host": (400, "A request has no `Host` header, or several."),
     "foreign_origin": (403, "The `Origin` header is not of a page of this server."),
     "method_not_allowed": (405, "There is something at this path, and not for this method."),
-    "precondition_failed": (412, "The file has changed: it does not meet the request's condition."),
     "encoded_body": (415, "A body has a `Content-Encoding`; bodies are taken as they are."),
     "not_json": (415, "A message is not of the content type `application/json`."),
     "unsupported_media_type": (415, "A body is not of the content type `application/json`."),

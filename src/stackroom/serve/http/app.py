@@ -15,14 +15,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.serve.http.authenticate import Authenticated, Authenticator
 from stackroom.serve.http.bodies import Bodies, WithBody
-from stackroom.serve.http.compressed_json import CompressedJson
-from stackroom.serve.http.error_pages import ErrorPages
 from stackroom.serve.http.guard import Guard, refuse_upgrade
 from stackroom.serve.http.hosts import KnownHosts
 from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
-from stackroom.serve.http.page_paths import PagePaths
+from stackroom.serve.http.page_paths import PagePaths, SiteFiles, page_routes
 from stackroom.serve.http.replies import status_reply
-from stackroom.serve.http.site_files import load_site_files
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
 from stackroom.settings import WebSettings
@@ -65,21 +62,23 @@ def build_app(
         Route(MESSAGES_PATH, authenticated(sse.messages, via="sse"), methods=["POST"]),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
     ]
-    return _build_outside(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts, web)
+    return _build_outside([*known, *routes], _lifespan([streamable.run], tasks), hosts, web)
 
 
 def build_rest_app(
     hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequence[Task] = (), *, web: WebSettings | None = None
 ) -> ASGIApp:
     """Return the application without MCP."""
-    return _build_outside(build_router(routes, lifespan=_lifespan([], tasks)), hosts, web)
+    return _build_outside(routes, _lifespan([], tasks), hosts, web)
 
 
-def _build_outside(app: ASGIApp, hosts: KnownHosts, web: WebSettings | None) -> ASGIApp:
-    """Return the application with what surrounds it: the page, the guard, and errors that people can read."""
-    if web:
-        app = PagePaths(app, load_site_files(), web)
-    return CompressedJson(ErrorPages(Guard(app, hosts)))
+def _build_outside(routes: Sequence[BaseRoute], lifespan: Any, hosts: KnownHosts, web: WebSettings | None) -> ASGIApp:
+    """Return the application of these routes with what surrounds it: the page and the guard."""
+    if web is None:
+        return Guard(build_router(routes, lifespan=lifespan), hosts)
+    site = SiteFiles()
+    app = build_router([*routes, *page_routes(site, web)], lifespan=lifespan)
+    return Guard(PagePaths(app, site, web), hosts)
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:

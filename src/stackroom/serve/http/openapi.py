@@ -33,7 +33,6 @@ STATUSES = {
     403: "The caller may not do this.",
     404: "It does not exist, or not for this caller.",
     409: "It conflicts with what exists already.",
-    412: "The file has changed: it does not meet the request's condition.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     416: "The file has no such range; `Content-Range` says how long it is.",
@@ -41,7 +40,7 @@ STATUSES = {
     503: "The server cannot answer now: storage, an external service, or too many requests at once.",
 }
 BODY_REFUSALS = (400, 413, 415)
-FILE_REFUSALS = (404, 412, 416)
+FILE_REFUSALS = (404, 416)
 TOOL_REFUSALS = (*BODY_REFUSALS, 403, 404, 409, 503)
 FILE_HEADERS = {
     "Range": "the part that is wanted, such as bytes=0-65535",

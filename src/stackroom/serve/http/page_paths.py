@@ -1,75 +1,114 @@
 """The page for people: its files, and one document for all of its paths, which decides in the browser what to show.
 
-Programs that ask for the same paths are passed on: there is JSON at some of them.
+The address of the files has the digest of all of them in it, so that browsers may keep them for ever. Programs that ask
+for the page's paths are passed on: there is JSON at some of them.
 """
 
+import base64
+import hashlib
 import json
+import mimetypes
+import os
+import re
+from importlib.resources import files
+from pathlib import Path
 
-import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stackroom.serve.http.accepting import wants_html
-from stackroom.serve.http.content_policy import page_policy
-from stackroom.serve.http.replies import status_reply
-from stackroom.serve.http.site_files import CHECKED_EACH_TIME, FOLDER, FOR_EVER, SiteFile, SiteFiles
 from stackroom.serve.icon import PICTURE
 from stackroom.settings import WebSettings
 
+FOLDER = Path(str(files(__package__) / "site"))
 DOCUMENT = "index.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
-ICON_PATHS = ("/favicon.ico", "/favicon.svg")
-READING = ("GET", "HEAD")
+DIGEST_LETTERS = 16
+CHECKED_EACH_TIME = {"Cache-Control": "no-cache"}
+FOR_EVER = "public, max-age=31536000, immutable"
+CHAT_ADDRESSES = (
+    "https://api.anthropic.com",
+    "https://api.openai.com",
+    "https://generativelanguage.googleapis.com",
+    "https://openrouter.ai",
+    "http://localhost:11434",
+    "http://127.0.0.1:11434",
+)
+"""The language models that the chat can call from the browser; which of them is called, its user configures."""
+
+_IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
+
+
+class SiteFiles(StaticFiles):
+    """The files of the page, at an address that is another when one of them has changed."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        super().__init__(directory=folder)
+        mimetypes.add_type("text/javascript", ".js")  # Windows may have another type for it
+        self.folder = folder
+        digest = hashlib.sha256()
+        for path in sorted(folder.rglob("*")):
+            digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+            digest.update(path.read_bytes() if path.is_file() else b"")
+        self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
+
+    def file_response(
+        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
+    ) -> Response:
+        """Return a file, to be kept for ever."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers["Cache-Control"] = FOR_EVER
+        return response
+
+
+def page_routes(site: SiteFiles, settings: WebSettings) -> list[BaseRoute]:
+    """Return the routes of the page's files and of the icon."""
+    icons: list[BaseRoute] = [Route(path, _show_icon) for path in ("/favicon.ico", "/favicon.svg")]
+    return [Mount(site.address, GZipMiddleware(site)), *icons] if settings.page else icons
+
+
+async def _show_icon(_request: Request) -> Response:
+    return Response(PICTURE, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
 
 
 class PagePaths:
-    """ASGI: answers browsers with the page and its files, and passes on everything else."""
+    """ASGI: answers browsers with the page at its paths, and passes on everything else."""
 
-    def __init__(self, app: ASGIApp, files: SiteFiles, settings: WebSettings) -> None:
+    def __init__(self, app: ASGIApp, site: SiteFiles, settings: WebSettings) -> None:
         self._app = app
-        self._files = files
-        self._icon = SiteFile("icon.svg", PICTURE.encode())
-        self._paths: list[str] = json.loads(files.get(PATHS)) if settings.page else []
-        page = files.get(DOCUMENT).decode().replace(SITE_PLACE, files.address)
-        self._page = SiteFile(DOCUMENT, page.encode())
-        self._headers = {
+        self._paths: list[str] = json.loads((site.folder / PATHS).read_bytes()) if settings.page else []
+        page = (site.folder / DOCUMENT).read_text(encoding="utf-8").replace(SITE_PLACE, site.address)
+        headers = {
             **CHECKED_EACH_TIME,
-            "Vary": "Accept, Accept-Encoding",
+            "Vary": "Accept",
             "Content-Security-Policy": page_policy(page, settings),
             "Cross-Origin-Opener-Policy": "same-origin",
         }
-        self._is_page_served = settings.page
+        self._page = Response(page, media_type="text/html", headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for the page, or pass it on."""
-        if scope["type"] != "http" or scope["method"] not in READING:
+        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and self._has(scope["path"])
+        if not is_page:
             await self._app(scope, receive, send)
-            return
-        headers, path = Headers(scope=scope), scope["path"]
-        is_page = self._is_page_path(path)
-        reply = await self._find_reply(scope["method"], path, headers, is_page=is_page)
-        if reply is not None:
-            await reply(scope, receive, send)
+        elif _wants_html(Headers(scope=scope)):
+            await self._page(scope, receive, send)
         else:
-            await self._app(scope, receive, _by_accept(send) if is_page else send)
+            await self._app(scope, receive, _by_accept(send))
 
-    async def _find_reply(self, method: str, path: str, headers: Headers, *, is_page: bool) -> Response | None:
-        if is_page and wants_html(headers):
-            self._files.compress_beside()
-            return await anyio.to_thread.run_sync(self._page.reply, method, headers, self._headers)
-        if path in ICON_PATHS:
-            return self._icon.reply(method, headers, CHECKED_EACH_TIME)
-        if not self._is_page_served or not path.startswith(f"/{FOLDER}/"):
-            return None
-        file = self._files.find(path)
-        if file is None:
-            return status_reply(404, "not_found", "the page has no such file, or it is of another version; reload it")
-        return await anyio.to_thread.run_sync(file.reply, method, headers, FOR_EVER)
+    def _has(self, path: str) -> bool:
+        return any(path.startswith(known[:-1]) if known.endswith("*") else path == known for known in self._paths)
 
-    def _is_page_path(self, path: str) -> bool:
-        return any(path.startswith(one[:-1]) if one.endswith("*") else path == one for one in self._paths)
+
+def _wants_html(headers: Headers) -> bool:
+    """Tell whether a client asks for HTML by name, and not for JSON, as browsers do."""
+    accepted = headers.get("accept", "").lower()
+    return "text/html" in accepted and "application/json" not in accepted
 
 
 def _by_accept(send: Send) -> Send:
@@ -81,3 +120,27 @@ def _by_accept(send: Send) -> Send:
         await send(message)
 
     return send_varying
+
+
+def page_policy(page: str, settings: WebSettings) -> str:
+    """Return the Content-Security-Policy of the page: its files, and its import map, are all that runs."""
+    models = (*CHAT_ADDRESSES, *settings.connect) if settings.chat else ()
+    rules = {
+        "default-src": ["'none'"],
+        "script-src": ["'self'", *(_hash_of(inline) for inline in _IMPORT_MAP.findall(page))],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:", "blob:"],
+        "media-src": ["'self'"],
+        "connect-src": ["'self'", *models],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+        "frame-ancestors": ["'none'"],
+        "require-trusted-types-for": ["'script'"],
+        "trusted-types": ["'none'"],
+    }
+    return "; ".join(f"{name} {' '.join(dict.fromkeys(values))}" for name, values in rules.items())
+
+
+def _hash_of(text: str) -> str:
+    """Return the source expression that allows this inline text, and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

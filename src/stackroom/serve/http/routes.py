@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, request_response
@@ -17,7 +18,7 @@ from stackroom.serve.http.accounts import account_endpoints
 from stackroom.serve.http.authenticate import Authenticated
 from stackroom.serve.http.bodies import WithBody
 from stackroom.serve.http.endpoints import ServerRequest, read_request
-from stackroom.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
+from stackroom.serve.http.file_reply import count_sent, file_reply
 from stackroom.serve.http.health import health_endpoints
 from stackroom.serve.http.invalid_requests import INVALID
 from stackroom.serve.http.openapi import openapi_endpoint
@@ -32,6 +33,9 @@ from stackroom.tools.operation import OperationCall
 from stackroom.tools.operation_endpoints import operation_endpoints
 
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
+COMPRESSED_FROM = 2_000
+"""From how many bytes on answers to `GET` are compressed; calls by `POST` come from programs nearby, and are not."""
+COMPRESSION = 5
 
 
 def build_routes(service: Service) -> list[BaseRoute]:
@@ -124,15 +128,15 @@ class GateEndpoint:
         return gate.perform(context, lambda: self._run(gate, request, context), is_limited=self._endpoint.is_limited)
 
     async def _send_file(self, request: ServerRequest, context: CallContext) -> Response:
-        def opened(gate: Gate) -> OpenedFile:
+        def find_reply(gate: Gate) -> Response:
             return gate.perform(
                 context,
-                lambda: open_file(self._run(gate, request, context), context.target),
+                lambda: file_reply(request.http, self._run(gate, request, context), context.target),
                 is_limited=self._endpoint.is_limited,
-                size_of=lambda opened: count_sent(request.http, opened.file),
+                size_of=lambda reply: count_sent(request.http, reply),
             )
 
-        return file_reply(request.http, await self._gate.run(context.principal, opened, context))
+        return await self._gate.run(context.principal, find_reply, context)
 
     def _run(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
         principal, action = context.principal, self._endpoint.action
@@ -188,8 +192,11 @@ def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
         response: Response = await run(asked)
         return response
 
+    answering: ASGIApp = request_response(with_error_replies(handle))
+    if endpoint.method == "GET" and endpoint.result is not MediaFile:
+        answering = GZipMiddleware(answering, minimum_size=COMPRESSED_FROM, compresslevel=COMPRESSION)
     app = WithBody(
-        request_response(with_error_replies(handle)),
+        answering,
         service.bodies,
         most_bytes=endpoint.max_body_bytes or MAX_FRAME_BYTES,
         is_public=endpoint.is_public,

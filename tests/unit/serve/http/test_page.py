@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stackroom import __version__
-from stackroom.serve.http.site_files import load_site_files
+from stackroom.serve.http.page_paths import FOLDER
 from stackroom.settings import McpSettings, ServerSettings
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -93,10 +93,9 @@ def test_nothing_runs_in_the_page_but_its_own_files(site: Any) -> None:
 
 
 def test_what_comes_from_the_server_is_put_into_the_page_as_text_only() -> None:
-    files = load_site_files()
-    own = [name for name in files.names() if name.endswith((".js", ".css")) and not name.startswith("vendor/")]
+    own = [path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css") and "vendor" not in path.parts]
     assert len(own) > 10
-    found = {name: [word for word in WRITES_HTML if word in files.get(name).decode()] for name in own}
+    found = {path.name: [word for word in WRITES_HTML if word in path.read_text(encoding="utf-8")] for path in own}
     assert not {name: words for name, words in found.items() if words}
 
 
