@@ -9,9 +9,8 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.caller import always
+from stackroom.serve.caller import ToolNaming, always
 from stackroom.serve.mcp_server import build_server
-from stackroom.serve.tool_naming import ToolNaming
 from stackroom.settings import McpSettings
 from stackroom.tools.schema import COMMON_ARGUMENTS, FOR_PAGES
 

@@ -18,7 +18,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from stackroom.serve.caller_limits import PAUSE_S
+from stackroom.serve.workers import PAUSE_S
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import FrameLocator, Page
 
-from stackroom.serve.hits_view.view import build_view
+from stackroom.serve.hits_view import build_view
 from support.browsing import Visit
 from support.processes import ServerProcess
 

@@ -1,19 +1,75 @@
 """The gate for callers on the event loop: work runs in threads, cached and refused calls need none."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from stackroom.errors import ExpectedError, InputError, OverloadedError, RateLimitedError, TooLargeError
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import CallContext, Gate, PendingCall
 from stackroom.model.principal import Principal
 from stackroom.serve.caller import Caller
-from stackroom.serve.caller_limits import RefusalThrottle
-from stackroom.serve.introductions import Introductions
-from stackroom.serve.workers import Workers
+from stackroom.serve.workers import RefusalThrottle, Workers
+from stackroom.tools.instructions import GENERAL
+from stackroom.tools.plain_names import with_plain_names
 from stackroom.tools.resources.resource import ResourceContent
+
+logger = logging.getLogger(__name__)
+
+MOST_KEPT = 256
+WAIT_S = 2.0
+"""How long a client that connects is kept waiting for the catalogues, to be told about them."""
+THREADS = 4
+
+
+class Introductions:
+    """The instructions of callers; those with the same rights share them."""
+
+    def __init__(self, gate: Callable[[], Gate]) -> None:
+        """`gate` returns the gate, and blocks while it loads."""
+        self._gate = gate
+        self._kept: dict[Hashable, str] = {}
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def text_for(self, principal: Principal, *, is_plain: bool) -> str:
+        """Return a caller's instructions; general ones where the catalogues take long to load, or cannot be."""
+        key = (principal.visibility, principal.actions, is_plain)
+        with anyio.move_on_after(WAIT_S):
+            if key not in self._kept:
+                text = await self._make(principal, is_plain=is_plain)
+                if text is None:
+                    return GENERAL
+                if len(self._kept) >= MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = text
+            return self._kept[key]
+        return GENERAL
+
+    def forget(self) -> None:
+        """Forget every text: there are other catalogues now."""
+        self._kept.clear()
+
+    async def _make(self, principal: Principal, *, is_plain: bool) -> str | None:
+        self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
+
+        def make() -> str:
+            guide = self._gate().guide
+            text = guide.instructions(principal)
+            return with_plain_names(text, guide.plain_names(principal)) if is_plain else text
+
+        try:
+            return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._limiter)
+        except ExpectedError:  # the catalogues could not be loaded, which is reported elsewhere
+            return None
+        except Exception:
+            logger.exception("instructions could not be made")
+            return None
+
 
 LOADING = "loading"
 """The caller name under which worker threads wait for the gate to load."""

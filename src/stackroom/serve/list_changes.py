@@ -11,10 +11,12 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from mcp import types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from stackroom.model.principal import Identity
+from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import Context
 
 logger = logging.getLogger(__name__)
@@ -114,3 +116,24 @@ async def _tell(subscriber: _Subscriber) -> None:
 def _served(params: types.SubscriptionsListenRequestParams) -> types.SubscriptionFilter:
     """Return those of the requested kinds of changes that are sent."""
     return types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
+
+
+LOOK_S = 0.5
+"""The interval at which the library is looked at."""
+
+
+async def watch_library(gate: AsyncGate, lists: ListChanges) -> None:
+    """Follow the library from when the gate is loaded, and tell every connection when its lists change."""
+    async with anyio.create_task_group() as telling:
+        while True:
+            await anyio.sleep(LOOK_S)
+            loaded = gate.find_loaded()
+            try:
+                is_changed = loaded is not None and await anyio.to_thread.run_sync(loaded.refresh)
+            except Exception:  # the catalogues that are open go on being served
+                logger.exception("the library could not be looked at")
+                continue
+            if is_changed:
+                gate.introductions.forget()
+                for tell in lists.tell_all():
+                    telling.start_soon(tell)

@@ -1,12 +1,11 @@
 """The MCP server over the gate: one `Server` for every transport and every revision of the protocol."""
 
-import base64
+import asyncio
 import logging
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 from mcp import types
@@ -18,51 +17,40 @@ from pydantic import ValidationError
 
 from stackroom import __version__
 from stackroom.errors import (
-    ExpectedError,
-    InputError,
-    NotFoundError,
-    OverloadedError,
     RateLimitedError,
-    UnauthenticatedError,
-    UnknownResourceError,
 )
-from stackroom.gate.answer import Answer
 from stackroom.gate.gate import CallContext, Gate
-from stackroom.model.flag import Flag
 from stackroom.model.principal import Principal
 from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Callers, Context
-from stackroom.serve.hits_view.extension import URI as VIEW_URI
-from stackroom.serve.hits_view.extension import answer_extension, declare_views, shows_views, view_contents, with_view
-from stackroom.serve.hits_view.view import build_view
-from stackroom.serve.icon import with_icon
+from stackroom.serve.caller import Callers, Context, ToolNaming
+from stackroom.serve.hits_view import URI as VIEW_URI
+from stackroom.serve.hits_view import answer_extension, build_view, declare_views, shows_views, view_contents, with_view
 from stackroom.serve.list_changes import ListChanges
-from stackroom.serve.progress import with_progress
-from stackroom.serve.sdk_words import invalid_params, say_plainly
-from stackroom.serve.tool_naming import ToolNaming
+from stackroom.serve.mcp_shapes import (
+    flagged,
+    invalid_params,
+    protocol_errors,
+    resource_contents,
+    resource_entry,
+    say_plainly,
+    template_entry,
+    tool_entry,
+    tool_result,
+    with_icon,
+)
 from stackroom.serve.workers import Workers
-from stackroom.text.messages import safe_message
-from stackroom.text.safe import safe_text
 from stackroom.tools.instructions import GENERAL
-from stackroom.tools.plain_names import with_plain_names
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = "io.stackroom/retryAfterS"
-"""The key in a refused call's `_meta` that says when to retry."""
-PAGE = "io.stackroom/page"
-"""The key in the `_meta` of a resource's content that says which part of the resource it is."""
-FLAGGED = "io.stackroom/flagged"
-"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
-ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
-"""Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
 CALLS = frozenset({"tools/call", "resources/read"})
 """The requests that are audited."""
 DOTTED = ToolNaming()
-NO_NAMES: Mapping[str, str] = {}
+
+PROGRESS_EVERY_S = 2.0
+TWO_WAYS = frozenset({"stdio", "websocket"})
+"""Transports that carry messages both ways: an answer over plain HTTP is one body, without progress."""
 
 ResultT = TypeVar("ResultT")
 
@@ -124,7 +112,7 @@ class Handlers:
             if ctx.method not in CALLS:
                 raise
             refusal = invalid_params(ctx.method, error)
-            with _protocol_errors():
+            with protocol_errors():
                 answered = await self._gate.refuse_invalid(self._invalid_call(ctx, refusal.message), refusal)
                 if isinstance(answered, RateLimitedError):
                     raise answered from None
@@ -177,7 +165,7 @@ class Handlers:
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that the caller may use."""
         _require_no_cursor(params)
-        with _protocol_errors():
+        with protocol_errors():
             is_plain = self._naming.is_plain_for(context, self._callers(context))
         has_views = shows_views(context)
 
@@ -190,10 +178,10 @@ class Handlers:
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
-        with _protocol_errors():
+        with protocol_errors():
             caller = self._callers(context)
             work = self._gate.call(caller, params.name, params.arguments or {})
-            return _result(await with_progress(context, caller.via, work))
+            return tool_result(await with_progress(context, caller.via, work))
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -223,10 +211,10 @@ class Handlers:
         """Read a resource."""
         if params.uri == VIEW_URI:
             return await self._read_view(context)
-        with _protocol_errors():
+        with protocol_errors():
             content = await self._gate.read(self._callers(context), params.uri)
         return types.ReadResourceResult(
-            contents=[_contents(params.uri, content)], cache_scope="private", _meta=_flagged(content.flags)
+            contents=[resource_contents(params.uri, content)], cache_scope="private", _meta=flagged(content.flags)
         )
 
     async def _read_view(self, context: Context) -> types.ReadResourceResult:
@@ -234,12 +222,12 @@ class Handlers:
         asked = CallContext(
             principal=caller.principal, via=caller.via, operation="resources/read", target=VIEW_URI, parameters={}
         )
-        with _protocol_errors():
+        with protocol_errors():
             document = await self._gate.perform(asked, lambda _gate: build_view())
         return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
-        with _protocol_errors():
+        with protocol_errors():
             principal = self._callers(context).principal
             return await self._gate.run(principal, lambda gate: work(gate, principal))
 
@@ -256,84 +244,19 @@ def _no_schema(_name: str) -> None:
     """Return no input schema, so that the SDK does not list the tools before each call."""
 
 
-@contextmanager
-def _protocol_errors() -> Iterator[None]:
-    """Convert exceptions to protocol errors."""
+async def with_progress(context: Context, via: str, work: Awaitable[ResultT]) -> ResultT:
+    """Wait for the result of a call, and tell its client meanwhile how long it has been running."""
+    if via not in TWO_WAYS or "progress_token" not in (context.meta or {}):
+        return await work
+    telling = asyncio.ensure_future(_tell(context))
     try:
-        yield
-    except Exception as error:
-        raise _protocol_error(error) from error
+        return await work
+    finally:
+        telling.cancel()
 
 
-def _protocol_error(error: Exception) -> MCPError:
-    """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
-    if isinstance(error, UnknownResourceError):
-        return MCPError(
-            code=types.INVALID_PARAMS, message=safe_message(error.message), data={"uri": safe_text(error.uri)}
-        )
-    if isinstance(error, NotFoundError | InputError):
-        return MCPError(code=types.INVALID_PARAMS, message=safe_message(error.message))
-    if isinstance(error, ExpectedError):
-        data: dict[str, Any] = {"code": error.code}
-        if error.retry_after_s is not None:
-            data["retryAfterS"] = math.ceil(error.retry_after_s)
-        return MCPError(
-            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_message(error.message), data=data
-        )
-    logger.error("a request failed", exc_info=error)
-    return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
-
-
-def _result(answer: Answer) -> dict[str, Any]:
-    """Return a `CallToolResult` as JSON values; the SDK checks it, and drops fields that the revision does not have."""
-    result: dict[str, Any] = {
-        "content": [{"type": "text", "text": answer.text}],
-        "isError": answer.is_error,
-        "resultType": "complete",
-    }
-    if answer.structured is not None:
-        result["structuredContent"] = answer.structured
-    if answer.error is not None and answer.error.retry_after_s is not None:
-        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
-    if answer.flags:
-        result["_meta"] = _flagged(answer.flags)
-    return result
-
-
-def _flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
-    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
-
-
-def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:
-    """Return a tool as MCP lists it; `names` has other names of tools."""
-    return types.Tool(
-        name=names.get(tool.name, tool.name),
-        title=tool.title or None,
-        description=with_plain_names(tool.description, names),
-        input_schema=tool.listed_schema,
-        output_schema=tool.output_schema,
-        annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
-    )
-
-
-def resource_entry(entry: ResourceEntry) -> types.Resource:
-    """Return a resource as MCP lists it."""
-    return types.Resource(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
-
-
-def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
-    """Return a resource template as MCP lists it."""
-    return types.ResourceTemplate(
-        uri_template=resource.template,
-        name=resource.name,
-        description=resource.description,
-        mime_type=resource.template_mime_type,
-    )
-
-
-def _contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
-    if content.blob is None:
-        meta = {PAGE: content.page.plain()} if content.page else None
-        return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
-    blob = base64.b64encode(content.blob).decode()
-    return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob)
+async def _tell(context: Context) -> None:
+    for beat in count(1):
+        await asyncio.sleep(PROGRESS_EVERY_S)
+        seconds = beat * PROGRESS_EVERY_S
+        await context.session.report_progress(seconds, message=f"has been running for {seconds:.0f} s")

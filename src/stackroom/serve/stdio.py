@@ -14,14 +14,12 @@ import anyio.to_thread
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Caller, caller_of
+from stackroom.serve.caller import Caller, ToolNaming, caller_of
 from stackroom.serve.frames import MAX_FRAME_BYTES
-from stackroom.serve.library_watch import watch_library
-from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.logs import TextLines
 from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.message_loop import serve_messages
-from stackroom.serve.tool_naming import ToolNaming
 from stackroom.serve.workers import Workers
 
 FIRST_ANSWERS = 2

@@ -11,7 +11,7 @@ from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.serve.mcp_server import tool_entry
+from stackroom.serve.mcp_shapes import tool_entry
 from stackroom.settings import Settings
 from stackroom.shelf.port import Delete
 from stackroom.tools.spec import NOTHING_ANSWERS

@@ -16,8 +16,7 @@ from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import Caller
-from stackroom.serve.caller_limits import RefusalThrottle
-from stackroom.serve.workers import Workers
+from stackroom.serve.workers import RefusalThrottle, Workers
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox

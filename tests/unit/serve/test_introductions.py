@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -11,22 +10,22 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action
-from stackroom.serve import introductions
-from stackroom.serve.introductions import KEPT_S, Introductions
+from stackroom.serve import async_gate
+from stackroom.serve.async_gate import Introductions
 from stackroom.tools.instructions import GENERAL, WITHOUT_CATALOGUES
 from stackroom.tools.toolbox import Toolbox
 
 READER = replace(LOCAL_USER, name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
 
-def test_callers_with_the_same_rights_share_what_was_made_for_a_minute() -> None:
-    made, clock = [], SimpleNamespace(now=0.0)
+def test_callers_with_the_same_rights_share_what_was_made_until_the_library_changes() -> None:
+    made: list[int] = []
 
     def gate() -> Gate:
-        made.append(clock.now)
+        made.append(1)
         return Gate(Toolbox([]))
 
-    told = Introductions(gate, monotonic=lambda: clock.now)
+    told = Introductions(gate)
 
     async def ask() -> None:
         for _ in range(3):
@@ -36,7 +35,7 @@ def test_callers_with_the_same_rights_share_what_was_made_for_a_minute() -> None
         await told.text_for(READER, is_plain=False)
         await told.text_for(LOCAL_USER, is_plain=True)
         assert len(made) == 3
-        clock.now = KEPT_S + 1
+        told.forget()
         await told.text_for(LOCAL_USER, is_plain=False)
         assert len(made) == 4
 
@@ -55,10 +54,10 @@ def test_a_client_that_connects_while_the_catalogues_load_is_told_in_general(mon
     async def ask() -> Any:
         early = await told.text_for(LOCAL_USER, is_plain=False)
         is_loaded.set()
-        monkeypatch.setattr(introductions, "WAIT_S", 30)
+        monkeypatch.setattr(async_gate, "WAIT_S", 30)
         return early, await told.text_for(LOCAL_USER, is_plain=False)
 
-    monkeypatch.setattr(introductions, "WAIT_S", 0.05)
+    monkeypatch.setattr(async_gate, "WAIT_S", 0.05)
     try:
         early, late = anyio.run(ask)
     finally:

@@ -6,7 +6,7 @@ from mcp_types import methods
 
 from stackroom.errors import InputError, RateLimitedError
 from stackroom.gate.answer import Answer
-from stackroom.serve.mcp_server import RETRY_AFTER, _result
+from stackroom.serve.mcp_shapes import RETRY_AFTER, tool_result
 
 ANSWERS = {
     "found": Answer(structured={"results": [{"title": "Sea", "year": None}], "total": 1}, text="1 found"),
@@ -26,5 +26,7 @@ def test_an_answer_is_sent_as_the_sdk_would_send_its_own_type(name: str, version
         _meta={RETRY_AFTER: 2} if name == "limited" else None,
     )
     dumped = typed.model_dump(by_alias=True, mode="json", exclude_none=True)
-    sent, expected = [methods.serialize_server_result("tools/call", version, one) for one in (_result(answer), dumped)]
+    sent, expected = [
+        methods.serialize_server_result("tools/call", version, one) for one in (tool_result(answer), dumped)
+    ]
     assert sent == expected

@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
-from stackroom.serve import progress
+from stackroom.serve import mcp_server
 from stackroom.serve.caller import Caller, caller_of
 from stackroom.serve.mcp_server import build_server
 from stackroom.serve.message_loop import serve_messages
@@ -89,7 +89,7 @@ def heard_of_a_slow_call(meta: dict[str, Any]) -> SlowCall:
 
 
 def test_a_client_that_asks_for_progress_hears_that_a_long_call_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_S", 0.01)
+    monkeypatch.setattr(mcp_server, "PROGRESS_EVERY_S", 0.01)
     line = heard_of_a_slow_call({"progressToken": "mine"})
     assert [one["progressToken"] for one in line.beats()][:HEARD_BEATS] == ["mine", "mine"]
     told = [one["progress"] for one in line.beats()]
@@ -99,5 +99,5 @@ def test_a_client_that_asks_for_progress_hears_that_a_long_call_still_runs(monke
 
 
 def test_a_client_that_asks_for_none_hears_only_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_S", 0.01)
+    monkeypatch.setattr(mcp_server, "PROGRESS_EVERY_S", 0.01)
     assert heard_of_a_slow_call({}).beats() == []

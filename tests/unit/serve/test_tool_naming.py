@@ -11,13 +11,12 @@ from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry
 from stackroom.model.principal import Action, Cost, Principal
-from stackroom.serve.caller import caller_of
+from stackroom.serve.caller import ToolNaming, asked_names, caller_of
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import Authenticator
-from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.mcp_server import build_server
-from stackroom.serve.tool_naming import ToolNaming, asked_names
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 

@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.serve.http.authenticate import Authenticated, Authenticator
 from stackroom.serve.http.bodies import Bodies, WithBody
-from stackroom.serve.http.guard import Guard, refuse_upgrade
-from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.guard import Guard, KnownHosts, refuse_upgrade
 from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
 from stackroom.serve.http.page_paths import PagePaths, SiteFiles, page_routes
 from stackroom.serve.http.replies import status_reply

@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stackroom.errors import ExpectedError, ForbiddenError, StorageError, UnauthenticatedError
 from stackroom.model.principal import LOCAL_USER, Identity
 from stackroom.serve.caller import CALLER, Caller
-from stackroom.serve.caller_limits import RefusalThrottle
 from stackroom.serve.http.replies import JSONReply, error_reply
+from stackroom.serve.workers import RefusalThrottle
 
 COOKIE = "stackroom_session"
 IDENTITY = "stackroom.identity"

@@ -1,7 +1,7 @@
 """Request bodies: read only when the caller is known, and bounded all together.
 
-A body counts until its request is answered. Bodies of unauthenticated callers, small bodies and large ones have a
-memory budget each, so that none of these kinds can take the room of another.
+A body counts until its request is answered, or its stream begins. Bodies of unauthenticated callers have a memory
+budget of their own, so that they cannot take the room of others.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,13 +20,10 @@ BODY_TIMEOUT_S = 20.0
 """The time limit for a request's body, from the first time that it is read."""
 SMALL_BODY = 16 * 1024
 """A limit for bodies of unauthenticated callers, and for those that are always small."""
-SMALL = 64 * 1024
-"""The largest body that counts as small."""
 STRANGERS_BYTES = 8 * 1024 * 1024
 """The most bytes of bodies of unauthenticated callers together."""
-SMALL_BYTES = 16 * 1024 * 1024
-LARGE_BYTES = 32 * 1024 * 1024
-"""The most bytes of small, and of large, bodies of authenticated callers together."""
+CALLERS_BYTES = 48 * 1024 * 1024
+"""The most bytes of bodies of authenticated callers together."""
 
 CLOSING = {"Connection": "close"}
 _BODILESS = ("GET", "HEAD", "OPTIONS")
@@ -48,46 +45,28 @@ class MemoryBudget:
             raise OverloadedError("too many requests with large bodies are being read; try again in a moment")
         self.held += size
 
-    def give_back(self, size: int) -> None:
-        """Return what was taken."""
-        self.held -= size
-
 
 class Bodies:
     """The memory budgets that the bodies of all requests have."""
 
-    def __init__(
-        self, *, of_strangers: int = STRANGERS_BYTES, small: int = SMALL_BYTES, large: int = LARGE_BYTES
-    ) -> None:
+    def __init__(self, *, of_strangers: int = STRANGERS_BYTES, of_callers: int = CALLERS_BYTES) -> None:
         self.of_strangers = MemoryBudget(of_strangers)
-        self.small = MemoryBudget(small)
-        self.large = MemoryBudget(large)
-
-    def hold(self, *, is_public: bool) -> "HeldBody":
-        """Return the count of a body that begins to be read."""
-        return HeldBody(self.of_strangers, self.of_strangers) if is_public else HeldBody(self.small, self.large)
+        self.of_callers = MemoryBudget(of_callers)
 
 
-class HeldBody:
+class _HeldBody:
     """The bytes of one body that count against a memory budget."""
 
-    def __init__(self, small: MemoryBudget, large: MemoryBudget) -> None:
-        self._budget = small
-        self._large = large
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
         self._size = 0
 
     def grow(self, size: int) -> None:
-        """Count further bytes; a body that is no longer small counts as a large one."""
-        if self._size + size > SMALL and self._budget is not self._large:
-            self._large.take(self._size)
-            self._budget.give_back(self._size)
-            self._budget = self._large
         self._budget.take(size)
         self._size += size
 
     def release(self) -> None:
-        """Count the bytes no longer."""
-        self._budget.give_back(self._size)
+        self._budget.held -= self._size
         self._size = 0
 
 
@@ -105,21 +84,20 @@ class WithBody:
     ) -> None:
         """`is_public` says that callers are not authenticated before this."""
         self._app = app
-        self._bodies = bodies
+        self._budget = bodies.of_strangers if is_public else bodies.of_callers
         self._most_bytes = most_bytes
-        self._is_public = is_public
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, and pass the request on; the bytes count until it is answered, or its stream begins."""
-        held = self._bodies.hold(is_public=self._is_public)
+        held = _HeldBody(self._budget)
         try:
             with suppress(_DisconnectedError):
                 await self._pass_on(scope, receive, send, held)
         finally:
             held.release()
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, held: HeldBody) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, held: _HeldBody) -> None:
         try:
             with anyio.fail_after(BODY_TIMEOUT_S):
                 body = await self._read(scope, receive, held)
@@ -139,7 +117,7 @@ class WithBody:
         whole: Message = {"type": "http.request", "body": body, "more_body": False}
         await self._app(scope, once_more(whole, receive), releasing)
 
-    async def _read(self, scope: Scope, receive: Receive, held: HeldBody) -> bytes:
+    async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes:
         """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the limit."""
         if scope["method"] in _BODILESS:
             return b""

@@ -1,4 +1,7 @@
-"""Requests as the server's endpoints get them: authenticated, with query and body read strictly and validated."""
+"""Requests as the server's endpoints get them: authenticated, with query and body read strictly and validated.
+
+Those whose body or query has not its form are audited with what was wrong, and counted against the rate limit.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,12 +15,15 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from stackroom.errors import InputError
-from stackroom.model.principal import Identity
+from stackroom.control.accounts.limits import LoginLimiter
+from stackroom.errors import ExpectedError, InputError, RateLimitedError
+from stackroom.gate.gate import CallContext
+from stackroom.model.principal import ANONYMOUS, Identity
+from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import CALLER, Caller
+from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
 from stackroom.serve.http.authenticate import IDENTITY
 from stackroom.serve.http.replies import UnsupportedMediaTypeError
-from stackroom.serve.strict_json import StrictJSONError, decode_json, has_half_pair
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.problems import field_problem, refusal_of, validate_fields
@@ -140,3 +146,41 @@ def _query_problem(model: type[BaseModel], details: Any) -> str:
 def _is_json(headers: Headers, body: bytes) -> bool:
     declared = headers.get("content-type")
     return not body if declared is None else _JSON_TYPE.fullmatch(declared) is not None
+
+
+INVALID = (ExpectedError, UnsupportedMediaTypeError)
+NOT_JSON = "the body must be JSON: Content-Type: application/json"
+
+
+class InvalidRequests:
+    """Audits refused requests; of unauthenticated callers only so many a minute as may try to log in."""
+
+    def __init__(self, gate: AsyncGate) -> None:
+        self._gate = gate
+        self._unauthenticated = LoginLimiter()
+
+    async def refused(self, request: Request, operation: str, error: Exception, *, target: str = "") -> Exception:
+        """Audit a request that is refused by an error, and return the error that it is answered with."""
+        caller = request.scope.get(CALLER)
+        if caller is None and not self._is_within_limit(request):
+            return error
+        noted = error if isinstance(error, ExpectedError) else InputError(NOT_JSON)
+        answered = await self._gate.refuse_invalid(_context(caller, operation, target, noted), noted)
+        return answered if isinstance(answered, RateLimitedError) else error
+
+    def _is_within_limit(self, request: Request) -> bool:
+        try:
+            self._unauthenticated.require("", request.client.host if request.client else "")
+        except RateLimitedError:
+            return False
+        return True
+
+
+def _context(caller: Caller | None, operation: str, target: str, error: ExpectedError) -> CallContext:
+    return CallContext(
+        principal=caller.principal if caller else ANONYMOUS,
+        via=caller.via if caller else "rest",
+        operation=operation,
+        target=target,
+        parameters={"problem": error.message},  # no value of a body is in it
+    )

@@ -19,13 +19,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, InputError, TooLargeError
-from stackroom.serve.caller import CALLER
+from stackroom.serve.caller import CALLER, asked_names
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 from stackroom.serve.http.bodies import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import Streaming, Streams
 from stackroom.serve.message_loop import IncomingStream, Stream, Unanswered
-from stackroom.serve.tool_naming import asked_names
 
 MESSAGES_PATH = "/messages"
 LISTEN = "subscriptions/listen"

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stackroom.serve.icon import PICTURE
+from stackroom.serve.mcp_shapes import PICTURE
 from stackroom.settings import WebSettings
 
 FOLDER = Path(str(files(__package__) / "site"))

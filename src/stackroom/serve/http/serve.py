@@ -15,22 +15,19 @@ from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import Identity
 from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import caller_of
-from stackroom.serve.caller_limits import RefusalThrottle
+from stackroom.serve.caller import ToolNaming, caller_of
 from stackroom.serve.http.app import Task, build_app, build_rest_app
 from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import base_url
-from stackroom.serve.http.hosts import KnownHosts, is_loopback
+from stackroom.serve.http.guard import KnownHosts, is_loopback
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
 from stackroom.serve.http.service import Health, Phase, Service
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.library_watch import watch_library
-from stackroom.serve.list_changes import ListChanges
+from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
-from stackroom.serve.tool_naming import ToolNaming
-from stackroom.serve.workers import Workers
+from stackroom.serve.workers import RefusalThrottle, Workers
 from stackroom.settings import ServerSettings, Settings
 from stackroom.text.places import hide_places
 from stackroom.tools.endpoint import Endpoint

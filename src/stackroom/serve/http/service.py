@@ -12,7 +12,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.bodies import Bodies
-from stackroom.serve.http.invalid_requests import InvalidRequests
+from stackroom.serve.http.endpoints import InvalidRequests
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.workers import Workers

@@ -23,7 +23,7 @@ from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.http.app import build_rest_app
 from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import TOOL_PATH, base_url
-from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints

@@ -6,8 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from stackroom.errors import OverloadedError
-from stackroom.serve.http.bodies import SMALL, Bodies, MemoryBudget, WithBody
+from stackroom.serve.http.bodies import Bodies, MemoryBudget, WithBody
 
 pytestmark = pytest.mark.row("T6")
 
@@ -60,16 +59,16 @@ def status_of(sent: list[Any]) -> int:
 
 def test_a_body_comes_whole_to_the_application_and_counts_until_it_is_answered() -> None:
     bodies, app = Bodies(), Recorder()
-    app.watched = [bodies.small]
+    app.watched = [bodies.of_callers]
     assert status_of(post(WithBody(app, bodies), [b"a" * 10, b"b" * 5])) == 200
     assert app.bodies == [b"a" * 10 + b"b" * 5]
     assert app.held_meanwhile == [15]
-    assert bodies.small.held == 0
+    assert bodies.of_callers.held == 0
 
 
 def test_the_body_of_a_request_that_is_answered_by_a_stream_counts_until_the_stream_begins() -> None:
     bodies, app = Bodies(), Recorder(b"text/event-stream; charset=utf-8")
-    app.watched = [bodies.small]
+    app.watched = [bodies.of_callers]
     post(WithBody(app, bodies), [b"a" * 10])
     assert app.held_meanwhile == [0]
 
@@ -89,39 +88,19 @@ def test_a_body_that_is_declared_too_long_is_refused_before_any_of_it_is_read() 
 def test_a_body_that_grows_too_long_is_refused_and_no_longer_held() -> None:
     bodies, app = Bodies(), Recorder()
     assert status_of(post(WithBody(app, bodies, most_bytes=100), [b"x" * 60] * 1_000)) == 413
-    assert (app.bodies, bodies.small.held) == ([], 0)
+    assert (app.bodies, bodies.of_callers.held) == ([], 0)
 
 
-def test_where_large_bodies_have_no_room_left_small_ones_are_still_taken() -> None:
-    bodies = Bodies(large=SMALL)
-    app = Recorder()
-    bodies.large.take(SMALL)
-    refused = post(WithBody(app, bodies), [b"x" * (SMALL + 1)])
+def test_where_bodies_have_no_room_left_one_more_is_refused_for_a_while() -> None:
+    bodies, app = Bodies(of_callers=KIB), Recorder()
+    bodies.of_callers.take(KIB)
+    refused = post(WithBody(app, bodies), [b"x"])
     assert status_of(refused) == 503
     assert (b"retry-after", b"1") in refused[0]["headers"]
-    assert status_of(post(WithBody(app, bodies), [b"x" * SMALL])) == 200
-    assert (bodies.small.held, bodies.large.held) == (0, SMALL)
-
-
-def test_a_body_that_is_no_longer_small_counts_as_a_large_one_only() -> None:
-    bodies, app = Bodies(), Recorder()
-    app.watched = [bodies.small, bodies.large]
-    post(WithBody(app, bodies), [b"x" * 40 * KIB, b"x" * 40 * KIB])
-    assert app.held_meanwhile == [0, 80 * KIB]
-    assert (bodies.small.held, bodies.large.held) == (0, 0)
+    assert bodies.of_callers.held == KIB
 
 
 def test_unauthenticated_callers_cannot_take_the_room_of_others() -> None:
     bodies, app = Bodies(of_strangers=10), Recorder()
     assert status_of(post(WithBody(app, bodies, is_public=True), [b"x" * 11])) == 503
     assert status_of(post(WithBody(app, bodies), [b"x" * 11])) == 200
-
-
-def test_a_share_gives_no_more_than_it_has() -> None:
-    share = MemoryBudget(10)
-    share.take(10)
-    with pytest.raises(OverloadedError):
-        share.take(1)
-    share.give_back(10)
-    share.take(1)
-    assert share.held == 1

@@ -11,8 +11,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from stackroom.serve.http.app import build_router
-from stackroom.serve.http.guard import Guard
-from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.guard import Guard, KnownHosts
 from stackroom.serve.http.page_paths import PagePaths, SiteFiles, page_routes
 from stackroom.settings import WebSettings, load_settings
 

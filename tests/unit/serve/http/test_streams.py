@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from stackroom.serve.http import serve
 from stackroom.serve.http.app import build_rest_app
 from stackroom.serve.http.authenticate import LOCAL_IDENTITY
-from stackroom.serve.http.hosts import KnownHosts
+from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.streams import Stream, Streams
 from stackroom.serve.list_changes import ListChanges
 

@@ -1,12 +1,112 @@
-"""JavaScript modules as one script, without a build step: for views that may load nothing, not even from this server.
+"""Search results as a view inside an assistant (MCP Apps, 2026-01-26: `io.modelcontextprotocol/ui`).
 
-Not a parser: it knows the forms of `import` and `export` that the page's modules have, and refuses any other.
+Clients that do not declare the extension get the same lists and answers as if there were none. The view is one document
+with style and script in it, made of the page's modules when it is first read: it may load nothing, not even from this
+server. Joining them knows the forms of `import` and `export` that these modules have, and refuses any other.
 """
 
 import posixpath
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from importlib.resources import files
 from itertools import count
+from typing import Any
+
+from mcp import types
+from mcp.server.lowlevel import Server
+
+from stackroom.serve.caller import Context
+from stackroom.tools.spec import ToolSpec
+
+EXTENSION = "io.modelcontextprotocol/ui"
+URI = "ui://stackroom/hits.html"
+MIME_TYPE = "text/html;profile=mcp-app"
+TOOL_META: dict[str, Any] = {
+    "ui": {"resourceUri": URI, "visibility": ["model", "app"]},
+    "ui/resourceUri": URI,  # the name that it had before 2026-01-26
+}
+SETTINGS: dict[str, Any] = {"mimeTypes": [MIME_TYPE]}
+VIEW_META: dict[str, Any] = {"ui": {"prefersBorder": True}}
+"""It asks for no permission and no network: an assistant that shows it need not let it load anything."""
+
+
+def declare_views(server: Server[Any]) -> None:
+    """Declare the extension (from 2026-07-28)."""
+    server.extensions[EXTENSION] = SETTINGS
+
+
+def answer_extension(context: Context, capabilities: dict[str, Any]) -> None:
+    """Declare the extension in an answer to `initialize` (up to 2025-11-25), to a client that declares it."""
+    given = (context.params or {}).get("capabilities")
+    declared = given.get("extensions") if isinstance(given, dict) else None
+    if isinstance(declared, dict) and EXTENSION in declared:
+        capabilities["extensions"] = {**capabilities.get("extensions", {}), EXTENSION: SETTINGS}
+
+
+def shows_views(context: Context) -> bool:
+    """Tell whether the client of a request declares that it shows views of this kind."""
+    capabilities = context.session.client_capabilities
+    settings = ((capabilities and capabilities.extensions) or {}).get(EXTENSION)
+    kinds = settings.get("mimeTypes") if isinstance(settings, dict) else None
+    return isinstance(kinds, list | tuple) and MIME_TYPE in kinds
+
+
+def with_view(entry: types.Tool, tool: ToolSpec) -> types.Tool:
+    """Return the entry of a tool with the view of its answers, where these are records that were found."""
+    return entry.model_copy(update={"meta": TOOL_META}) if finds_records(tool) else entry
+
+
+def finds_records(tool: ToolSpec) -> bool:
+    """Tell whether a tool's answers list records that were found."""
+    return tool.searches is not None or tool.recommends is not None or "results" in tool.result.model_fields
+
+
+def view_contents(document: str) -> types.TextResourceContents:
+    """Return the view as the content of its resource."""
+    return types.TextResourceContents(uri=URI, mime_type=MIME_TYPE, text=document, _meta=VIEW_META)
+
+
+ENTRY = "assistant/hits.js"
+STYLES = ("style.css", "assistant/hits.css")
+BARE_NAMES = {"preact": "vendor/preact.js"}
+DOCUMENT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Search results</title>
+<style>
+{style}</style>
+</head>
+<body>
+<div id="app"></div>
+<script type="module">
+{script}
+</script>
+</body>
+</html>
+"""
+
+_BY_BROWSER = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{([^}]*)\}\s*\}")
+
+
+@lru_cache(maxsize=1)
+def build_view() -> str:
+    """Return the document."""
+    script = join_modules(ENTRY, _read, BARE_NAMES).replace("</script", r"<\/script")
+    style = "".join(_read(name) for name in STYLES)
+    return DOCUMENT.format(style=_by_attribute(style), script=script)
+
+
+def _by_attribute(style: str) -> str:
+    """Return the style with its dark colours chosen by the assistant's theme, and not by the browser's."""
+    return _BY_BROWSER.sub(r":root[data-theme=dark] {\1}", style)
+
+
+def _read(name: str) -> str:
+    return (files("stackroom.serve.http") / "site" / name).read_text(encoding="utf-8")
+
 
 ReadModule = Callable[[str], str]
 """Returns the source of a module by its path."""
