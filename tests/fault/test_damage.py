@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.damage_check import DamageCheck
+from stackroom.assembly.upkeep import DamageCheck
 from stackroom.background.task import TaskContext
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
@@ -216,7 +216,7 @@ def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_
 
 def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder_of(home) / "ledger.sqlite").unlink()
-    monkeypatch.setattr("stackroom.assembly.disk_check.bytes", full_disk, raising=False)
+    monkeypatch.setattr("stackroom.assembly.machine_limits.bytes", full_disk, raising=False)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
         assert DamageCheck(app, share=1).run(TaskContext()) == f"not whole: {NAME}"

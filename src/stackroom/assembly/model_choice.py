@@ -1,18 +1,22 @@
-"""Which embedding model a catalogue is built with, and a change of it beside readers."""
+"""Which embedding model a catalogue is built with, a change of it beside readers, and vectors that are missing."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
+from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.workshop import Workshop
+from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
 from stackroom.errors import ModelError, StorageError
 from stackroom.ingest.embedding import build_puts, iter_vectors
-from stackroom.ingest.pipeline import IngestReport, Progress
-from stackroom.library import Installed
+from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
+from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
+from stackroom.search.calibrate import calibrate, save_calibration
+from stackroom.search.catalogue_embedder import CatalogueEmbedder
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.sources.port import RowSource, VectorSource
 
@@ -111,3 +115,34 @@ def _iter_texts(shelf: EmbeddedShelf, spec: CatalogueSpec) -> Iterator[dict[byte
     for start in range(0, len(keys), AT_ONCE):
         rows = list(shelf.store.iter_rows(keys[start : start + AT_ONCE]))
         yield build_puts([row.record for row in rows], spec)[1]
+
+
+def count_waiting(workshop: Workshop, name: str) -> int:
+    """Return how many records of an installed catalogue have a text to embed and no vector."""
+    with closing(workshop.open_shelf(workshop.library.get_installed(name))) as shelf:
+        return shelf.writer().count_unembedded() if shelf.spec.embed else 0
+
+
+def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> IngestReport:
+    """Embed the records of an installed catalogue that have no vector, while it is read, and calibrate it."""
+    installed = workshop.library.get_installed(name)
+    loaded = workshop.spec_of(installed)
+    is_own = installed.own_declaration is not None
+    embedder = get_embedder(workshop, want_model(workshop, loaded.spec, installed, is_own=is_own))
+    if (problem := embedder.check()) is not None:
+        raise ModelError(problem)
+    return _embed(workshop, installed, loaded, embedder, progress)
+
+
+def _embed(
+    workshop: Workshop, installed: Installed, loaded: LoadedSpec, embedder: Embedder, progress: Progress
+) -> IngestReport:
+    report = IngestReport()
+    with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
+        embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
+        calibration = calibrate(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder))
+        if calibration is not None:
+            save_calibration(calibration, installed.folder / CALIBRATION_FILE)
+        if (problem := keep_map(installed, lambda: nullcontext(shelf))) is not None:
+            report.notes.append(problem)
+    return report

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 
-from stackroom.assembly.open_files import require_files
+from stackroom.assembly.machine_limits import require_files
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
-from stackroom.assembly.disk_check import check_disk
-from stackroom.assembly.open_files import check_files
+from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.background.bounded_check import BoundedCheck
 from stackroom.background.task import TaskState, TaskStatus
 from stackroom.control.control import Control

@@ -1,13 +1,131 @@
-"""The tasks that run beside every server, whatever its transport."""
+"""The tasks that run beside every server, whatever its transport.
+
+One looks for damage: the files of each open catalogue are compared with their checksums, indexes that are damaged are
+rebuilt, and what cannot be is a condition of the catalogue, which is looked at again until it is whole. One asks for
+newer releases, and one lays out maps that are missing or out of date, once a catalogue has been quiet for a while.
+"""
+
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import orjson
 
 from stackroom.assembly.app import App
 from stackroom.assembly.audit_gaps import AuditRepair
 from stackroom.assembly.collections.sync_task import sync_tasks
-from stackroom.assembly.damage_check import DamageCheck
-from stackroom.assembly.release_task import release_task
+from stackroom.assembly.machine_limits import check_disk, check_files
+from stackroom.assembly.map_making import MapReport, is_due
+from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
 from stackroom.background.status_file import status_task
+from stackroom.background.task import Task, TaskContext, TaskStopped
 from stackroom.control.audit.gaps import AuditGaps
 from stackroom.control.database.engine import ControlDatabase
+from stackroom.errors import ExpectedError, UnavailableError
+from stackroom.shelf.port import Checkpoint, Problem
+from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.health import check_catalogue
+
+logger = logging.getLogger(__name__)
+
+FIRST_S = 5.0
+AGAIN_S = 30.0
+SHARE = 0.1
+"""The share of one core that it takes."""
+CHECK_MODULE = "stackroom.packs.check"
+"""Slow to import; loaded when the task runs."""
+FIRST_CHECK_S = 10.0
+"""How long after the start it begins."""
+PAUSE_S = 600.0
+"""The pause before it sees again whether a check is due; catalogues may have come meanwhile."""
+FIRST_MAP_S = 10.0
+MAP_LOOK_S = 5.0
+QUIET_LOOKS = 2
+"""A catalogue is quiet when so many looks found the same state."""
+LOOKS_FOR_VECTORS = 12
+"""And when so many did, where records await their vectors."""
+LONGEST_MAP_S = 3_600.0
+State = tuple[int, int]
+RunMap = Callable[[str, Checkpoint], str]
+"""Makes the map of a catalogue, and returns a report."""
+
+
+class DamageCheck:
+    """Checks every open catalogue until it is found whole."""
+
+    def __init__(self, app: App, *, share: float = SHARE) -> None:
+        self._app = app
+        self._share = share
+        self._whole: dict[str, OpenCatalogue] = {}
+        """The catalogues that were found whole, as they were open then."""
+
+    def task(self, *, first_s: float = FIRST_S, again_s: float = AGAIN_S) -> Task:
+        """Return the task."""
+        return Task(
+            name="check catalogues",
+            description="Compares the files of each catalogue with their checksums, and mends what can be derived.",
+            run=self.run,
+            first_s=first_s,
+            period_s=again_s,
+        )
+
+    def run(self, context: TaskContext) -> str:
+        """Check the catalogues that were not found whole yet, and say how many are not."""
+        catalogues = self._app.list_open()
+        for catalogue in catalogues:
+            if self._whole.get(catalogue.name) is not catalogue and self._is_whole(catalogue, context):
+                self._whole[catalogue.name] = catalogue
+        doubtful = sorted(one.name for one in catalogues if self._whole.get(one.name) is not one)
+        return f"not whole: {', '.join(doubtful)}" if doubtful else f"{len(catalogues)} catalogues are whole"
+
+    def _is_whole(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
+        """Mend one catalogue, note what is still wrong with it, and tell whether nothing is."""
+        problems = self._find_problems(catalogue, lambda: context.rest(self._share))
+        if problems is None or (problems and not self._can_judge()):
+            return False
+        self._app.note_problems(catalogue.name, problems)
+        return not problems
+
+    def _can_judge(self) -> bool:
+        """Tell whether what cannot be read is damaged: not where files run out, or the disk is full."""
+        return check_files() is None and check_disk(self._app.settings.home, least_free_bytes=0) is None
+
+    def _find_problems(self, catalogue: OpenCatalogue, rest: Checkpoint) -> list[Problem] | None:
+        """Mend one catalogue, and return what is still wrong with it; None where it cannot be checked now."""
+        if check_files() is not None:
+            return None
+        try:
+            for done in catalogue.shelf.mend(checkpoint=rest):
+                logger.warning("catalogue '%s' was mended: %s", catalogue.name, done)
+            return list(check_catalogue(catalogue, checkpoint=rest, thorough=False))
+        except (ExpectedError, OSError) as error:
+            logger.warning("catalogue '%s' cannot be checked for damage: %s", catalogue.name, error)
+            return None
+
+
+def release_task(app: App) -> Task:
+    """Return the task of a server, unless the settings forbid it: then it has nothing to do."""
+
+    @cache
+    def checker() -> object:
+        return importlib.import_module(CHECK_MODULE).ReleaseChecker(app.library, app.settings, app.release_status)
+
+    def run(context: TaskContext) -> None:
+        if app.settings.updates.check and not app.settings.offline:
+            for catalogue in app.list_served():
+                context.check_stopped()
+                checker().check_once(catalogue.name)  # type: ignore[attr-defined]
+
+    return Task(
+        name="releases",
+        description="Ask the places of catalogues that were installed from releases for newer ones.",
+        run=run,
+        first_s=FIRST_CHECK_S,
+        period_s=PAUSE_S,
+    )
 
 
 def add_upkeep(app: App, database: ControlDatabase | None) -> None:
@@ -16,3 +134,74 @@ def add_upkeep(app: App, database: ControlDatabase | None) -> None:
     app.background.add(status, DamageCheck(app).task(), release_task(app), *sync_tasks(app.settings))
     if database is not None:
         app.background.add(AuditRepair(AuditGaps(database), app.list_served).task())
+
+
+class MapTask:
+    """Has the maps made that are missing or due."""
+
+    def __init__(self, app: App, *, run_map: RunMap | None = None) -> None:
+        self._app = app
+        self._run_map = run_map or partial(run_map_process, app.settings.home)
+        self._quiet: dict[str, tuple[State, int]] = {}
+        """Catalogue → its state, and how many looks have found it."""
+
+    def task(self) -> Task:
+        """Return the task."""
+        return Task(
+            name="lay out maps",
+            description="Makes the maps of catalogues that are missing, or of which many records are new.",
+            run=self.run,
+            first_s=FIRST_MAP_S,
+            period_s=MAP_LOOK_S,
+        )
+
+    def run(self, context: TaskContext) -> str:
+        """Have the maps of the served catalogues made that are due, and say which."""
+        made = [catalogue.name for catalogue in self._app.list_served() if self._look_at(catalogue, context)]
+        return f"made: {', '.join(made)}" if made else "none is due"
+
+    def _look_at(self, catalogue: OpenCatalogue, context: TaskContext) -> bool:
+        """Make the map of one catalogue, if it is due, and tell whether it was made."""
+        context.check_stopped()
+        try:
+            if self._is_quiet(catalogue) and self._is_due(catalogue):
+                report = self._run_map(catalogue.name, context.check_stopped)
+                logger.info("the map of catalogue '%s': %s", catalogue.name, report)
+                return True
+        except TaskStopped:
+            raise
+        except (ExpectedError, OSError) as error:
+            logger.warning("the map of catalogue '%s' was not made: %s", catalogue.name, error)
+        except Exception:  # the others are looked at nevertheless
+            logger.exception("the map of catalogue '%s' was not made", catalogue.name)
+        return False
+
+    def _is_quiet(self, catalogue: OpenCatalogue) -> bool:
+        """Tell whether this look is the one that finds a catalogue quiet."""
+        reader = catalogue.shelf.reader()
+        state = (reader.change_no, reader.vector_no)
+        known, looks = self._quiet.get(catalogue.name, (None, 0))
+        looks = looks + 1 if known == state else 1
+        self._quiet[catalogue.name] = (state, looks)
+        return looks == (LOOKS_FOR_VECTORS if reader.awaiting_vectors else QUIET_LOOKS)
+
+    def _is_due(self, catalogue: OpenCatalogue) -> bool:
+        return catalogue.folder is not None and is_due(catalogue.folder, catalogue.shelf.reader())
+
+
+def run_map_process(home: Path, name: str, checkpoint: Checkpoint) -> str:
+    """Run `stackroom map` with low priority, and return its report; an error of the checkpoint ends it."""
+    process = ChildProcess(
+        f"the process that lays out the map of '{name}'",
+        python_module("stackroom", "map", name, "--json"),
+        writes=True,
+        errors=PIPED,
+        environment={**os.environ, "STACKROOM_HOME": str(home)},
+        niceness=BESIDE_CALLS,
+    )
+    output, errors = process.finish(longest_s=LONGEST_MAP_S, checkpoint=checkpoint)
+    if process.exit_code:
+        said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.exit_code}"]
+        raise UnavailableError(f"{said[-1].removeprefix('stackroom: ')}; to see more, run: stackroom map {name}")
+    made = orjson.loads(output)[name]
+    return str(MapReport(records=made["records"], is_made=made["made"], changed=made["changed"]))

@@ -7,8 +7,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.late_vectors import count_waiting, embed_waiting
-from stackroom.assembly.model_choice import ModelChoice, want_model
+from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
 from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
 from stackroom.cli.progress import progress_bar, summary

@@ -7,7 +7,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import Outcome, find_collection_problems, find_place, load_state
-from stackroom.assembly.disk_check import check_disk
+from stackroom.assembly.machine_limits import check_disk
 from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.findings import Finding, report_findings
 from stackroom.cli.json_output import json_option

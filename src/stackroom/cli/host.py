@@ -8,12 +8,11 @@ import click
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
 from stackroom.assembly.app import App
-from stackroom.assembly.map_task import MapTask
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import list_endpoints
 from stackroom.assembly.tables.endpoints import table_endpoints
 from stackroom.assembly.tables.tables import Tables
-from stackroom.assembly.upkeep import add_upkeep
+from stackroom.assembly.upkeep import MapTask, add_upkeep
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate, Limiter, Observer

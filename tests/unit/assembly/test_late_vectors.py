@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.late_vectors import count_waiting, embed_waiting
+from stackroom.assembly.model_choice import count_waiting, embed_waiting
 from stackroom.errors import ExpectedError
 from stackroom.library import CALIBRATION_FILE
 from stackroom.model.scope import WHOLE

@@ -13,10 +13,9 @@ import pytest
 
 from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
 from stackroom.assembly.app import App
-from stackroom.assembly.backup_plan import plan_backup
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.maintenance import build_maintenance
+from stackroom.assembly.maintenance import build_maintenance, plan_backup
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.background.task import TaskStopped

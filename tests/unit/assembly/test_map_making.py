@@ -10,7 +10,7 @@ import pytest
 from numpy.linalg import LinAlgError
 
 from stackroom.assembly import map_making
-from stackroom.assembly.map_task import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
+from stackroom.assembly.upkeep import LOOKS_FOR_VECTORS, QUIET_LOOKS, MapTask, run_map_process
 from stackroom.background.task import TaskContext
 from stackroom.errors import BusyError, StorageError, UnavailableError
 from stackroom.maps import following

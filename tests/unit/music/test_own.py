@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.backup_plan import plan_backup
+from stackroom.assembly.maintenance import plan_backup
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.settings import Settings

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.release_task import release_task
 from stackroom.assembly.server_health import ServerHealth
+from stackroom.assembly.upkeep import release_task
 from stackroom.background.task import TaskContext
 from stackroom.model.scope import WHOLE
 from stackroom.packs.check import ReleaseChecker

@@ -1,24 +1,55 @@
-"""The limit of open files: raised as far as the system allows, and told before it is reached.
+"""What the machine allows a library: room on its disk, whether it can be written to, and how many files are open."""
 
-Each open catalogue has a few files open in each thread that reads it, and each connection is one.
-"""
-
+import errno
 import os
+import shutil
 from pathlib import Path
 
 from stackroom.errors import StorageError
 
-try:
-    import resource
-except ImportError:  # there are no such limits on Windows
-    resource = None  # type: ignore[assignment]
-
+LEAST_FREE_BYTES = 100 * 2**20
+"""With less room, the disk is reported before writes fail."""
+PROBE_BYTES = 64 * 2**10
+CANNOT_BE_WRITTEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""Errors of a library that is only read, which is no fault."""
 MOST_FILES = 65_536
 OPEN_FILES = Path("/proc/self/fd")
 SHARE_OF_CATALOGUES = 0.25
 """The share of the files that catalogues may take when they are opened; other threads open them again, with more."""
 NEARLY_ALL = 0.9
 HOW = "raise it: ulimit -n, or LimitNOFILE in the systemd unit"
+
+
+def check_disk(folder: Path, *, least_free_bytes: int = LEAST_FREE_BYTES) -> str | None:
+    """Return what is wrong with the disk of a folder; write a small file to it and remove it again."""
+    if not folder.is_dir():
+        return "the library's folder is missing; put it back, or mount its disk"
+    try:
+        _write_and_remove(folder / f".probe-{os.getpid()}")
+    except OSError as error:
+        if error.errno not in CANNOT_BE_WRITTEN:
+            return f"writing fails: {error.strerror or type(error).__name__}; make room, or mend the disk"
+        return None
+    free = shutil.disk_usage(folder).free
+    if free < least_free_bytes:
+        return f"only {free / 2**20:.0f} MiB are free; make room before writes fail"
+    return None
+
+
+def _write_and_remove(path: Path) -> None:
+    try:
+        with path.open("wb") as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        path.unlink(missing_ok=True)
+
+
+try:
+    import resource
+except ImportError:  # there are no such limits on Windows
+    resource = None  # type: ignore[assignment]
 
 
 def allow_many_files() -> None:
