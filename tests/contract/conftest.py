@@ -38,9 +38,8 @@ def spec(request: pytest.FixtureRequest) -> CatalogueSpec:
 
 @pytest.fixture
 def shelf_folder() -> Iterator[Path]:
-    """A folder in memory, where there is one: hundreds of shelves are made, and none has to survive."""
-    in_memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
+    """A folder that is gone after the test: hundreds of shelves are made."""
+    with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "shelf"
 
 

@@ -51,6 +51,14 @@ CALLS: list[Call] = [
     ("search_handbook", {"query": "annual leave", "section": "people"}, "results"),
     ("search_handbook", {"query": "qwertyuiop"}, "results"),
     ("ping", {}, ""),
+    ("judokon.search", {"query": "strong judoka from Japan"}, "results"),
+    ("judokon.search", {"query": "judoka", "filters": {"country": "Japan"}}, "results"),
+    ("judokon.getById", {"id": 1}, ""),
+    ("judokon.random", {"seed": 3}, ""),
+    ("judokon.validateCardCode", {"code": "nothing like it"}, ""),
+    ("judokon.compare", {"idA": 1, "idB": 2}, ""),
+    ("judokon.suggestOpponent", {"id": 1}, "opponents"),
+    ("judokon.listCountries", {}, "countries"),
 ]
 CALLS_WITH_VECTORS: list[Call] = [
     (
@@ -99,7 +107,7 @@ def items(value: Any, path: str) -> list[Any]:
 
 def _identity(item: dict[str, Any]) -> str:
     known = item.get("metadata", item)
-    return str(next(known[name] for name in ("id", "value", "field", "values") if name in known))
+    return str(next(known[name] for name in ("id", "value", "field", "values", "code") if name in known))
 
 
 def explained(value: Any) -> set[str]:

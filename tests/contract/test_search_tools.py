@@ -1,11 +1,11 @@
-"""Every search tool of every catalogue treats a query that is blank or far too long alike, and says so."""
+"""Every search tool of every catalogue treats a blank, endless, misspelt or hopeless query alike, and says so."""
 
 from typing import Any
 
 import pytest
 
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.spec import FoundResult, ToolSpec
+from stackroom.tools.spec import NOTHING_ANSWERS, FoundResult, ToolSpec
 
 NEEDS_VECTORS = "query_rag"
 
@@ -48,3 +48,29 @@ def test_an_ordinary_query_has_no_such_note(whole: Any) -> None:
     for tool in search_tools(whole):
         notes = whole.call(tool.name, query="sea").structured.get("notes", [])
         assert not any(note.startswith("the query") for note in notes), tool.name
+
+
+@pytest.mark.row("N2")
+def test_what_nothing_answers_is_said_first_and_only_the_nearest_few_are_shown(whole: Any) -> None:
+    for tool in search_tools(whole):
+        answer = whole.call(tool.name, query="day municipal wastewater permits")
+        assert answer.structured["evidence"] == "none", tool.name
+        shown = answer.structured.get("results", answer.structured.get("papers", []))
+        assert not shown or NOTHING_ANSWERS in answer.text[: len(NOTHING_ANSWERS) + 20], tool.name
+        assert len(shown) <= 5, tool.name
+        assert {hit.get("relevance") for hit in shown} <= {None}, tool.name
+
+
+@pytest.mark.row("N2")
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        ("search", "Cowbow Bebopp"),
+        ("search_anime", "Cowbow Bebopp"),
+        ("search_papers", "Atention Is All You Need"),
+        ("judokon.search", "Yasuhiro Yamashitta"),
+        ("catalog.search", "Bethoven"),
+    ],
+)
+def test_a_name_is_evidence_though_misspelt(whole: Any, tool: str, name: str) -> None:
+    assert whole.structured(tool, query=name)["evidence"] != "none"

@@ -31,7 +31,6 @@ pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
 SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="m", dimension=8)
-MEMORY_FOLDER = Path("/dev/shm")
 NAMES = ["Bach", "Clara Schumann", "Clara", "Air", "C++", "巨人", "Été"]
 QUERIES = ["bach", "clara air", "巨", "c++", "nothing like it"]
 SCOPES = [
@@ -101,7 +100,7 @@ class Hashing:
 
 @contextmanager
 def embedded_shelf() -> Iterator[EmbeddedShelf]:
-    with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         shelf = EmbeddedShelf.create(Path(folder) / "shelf", SPEC, model=MODEL)
         yield shelf
         shelf.close()

@@ -58,8 +58,6 @@ filter = "range"
 )
 MODEL = ModelId(name="m", dimension=8)
 SHELF_EXAMPLES = 40
-MEMORY_FOLDER = Path("/dev/shm")
-"""Where there is one, files are kept in memory: hundreds of shelves are made, and none has to survive."""
 
 WORDS = ["robot", "robots", "Story", "the", "sea", "été", "C++", "巨人", "巨", "진격", "sea's", ""]
 VALUES = ["Mecha", "mecha", "MÉCHA", "Drama", "two words", "巨人", " ", "*"]
@@ -126,7 +124,7 @@ def unit(seed: int, dimension: int = MODEL.dimension) -> Vector:
 
 @contextmanager
 def embedded_shelf() -> Iterator[EmbeddedShelf]:
-    with tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         shelf = EmbeddedShelf.create(Path(folder), SPEC, model=MODEL)
         yield shelf
         shelf.close()

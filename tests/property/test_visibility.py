@@ -68,8 +68,6 @@ VALUES = ("Mecha", "Drama", "two words")
 AUDIENCES = ("staff", "press", "user:ada")
 ROLES = ("user", "editor", "agent")
 USERS = ("ada", "bob")
-MEMORY_FOLDER = Path("/dev/shm")
-"""Where there is one, files are kept in memory: many databases are made, and none has to survive."""
 
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 names = st.frozensets(st.sampled_from(NAMES))
@@ -325,7 +323,7 @@ def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
     restricted: dict[str, tuple[frozenset[str], frozenset[str]]], roles: dict[str, list[str]]
 ) -> None:
     with (
-        tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as home,
+        tempfile.TemporaryDirectory() as home,
         closing(Control.open(Settings(home=Path(home)))) as control,
     ):
         for user in USERS:

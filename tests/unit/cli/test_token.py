@@ -1,9 +1,8 @@
 """`stackroom token`: secrets that can be piped, lists without them, and an end that holds."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from stackroom.control.control import Control
 from stackroom.errors import ConflictError, InputError, NotFoundError
-from stackroom.model.principal import Action
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z2")
@@ -54,25 +52,6 @@ def test_the_secret_stands_alone_on_standard_output_and_works(home: Path, run: R
         found = control.credentials.find(secret)
     assert found is not None
     assert found[1].name == "ada"
-
-
-def test_for_programs_the_secret_is_a_field_beside_what_is_known_of_the_token(home: Path, run: Run) -> None:
-    made = run(["token", "add", "laptop", "--user", "ada", "--json"]).json
-    assert works(home, made.pop("token"))
-    (listed,) = run(["token", "list", "--json"]).json["tokens"]
-    assert {**listed, "last_used_at": None} == made
-    assert (made["user"], made["scopes"], made["catalogues"], made["state"]) == ("ada", None, None, "valid")
-
-
-def test_a_token_is_confined_to_permissions_and_catalogues(home: Path, run: Run) -> None:
-    confined = ["--scope", "accesscatalog", "--scope", "EDITCATALOG", "--catalogue", "anime"]
-    ran = run(["token", "add", "laptop", "--user", "ada", *confined])
-    assert "may do AccessCatalog, EditCatalog; for anime" in ran.err
-    with control_of(home) as control:
-        identity = control.identities.identify(ran.out.strip())
-    assert identity is not None
-    assert identity.principal.actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG}
-    assert identity.principal.visibility.only == {"anime"}
 
 
 @pytest.mark.parametrize(
@@ -134,10 +113,6 @@ def test_tokens_are_listed_of_all_users_or_of_one_without_their_secrets(home: Pa
     assert not [secret for secret in secrets if secret in table or secret in for_programs.out]
 
 
-def test_a_user_without_tokens_is_told_so(home: Path, run: Run) -> None:
-    assert run(["token", "list", "--user", "ada"]).out == "there are no tokens\n"
-
-
 def test_a_name_that_looks_like_markup_is_shown_as_it_is(home: Path, run: Run) -> None:
     run(["token", "add", "[/b]", "--user", "ada", "--expires", "never"])
     assert "[/b]" in run(["token", "list"]).out
@@ -151,17 +126,6 @@ def test_sessions_are_listed_when_they_are_asked_for(home: Path, run: Run) -> No
     assert (session["kind"], session["user"]) == ("session", "ada")
     assert "session" in run(["token", "list", "--sessions"]).out
     assert run(["token", "revoke", session["id"]]).code == 0
-
-
-def test_a_token_is_over_when_it_is_revoked_or_its_time_has_come(home: Path, run: Run) -> None:
-    kept, ended, old = (run(["token", "add", name, "--user", "ada", "--json"]).json for name in "abc")
-    assert run(["token", "revoke", ended["id"]]).out == f"'{ended['id']}' is revoked\n"
-    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
-        now = int(datetime.now(UTC).timestamp() * 1_000_000)
-        database.execute("UPDATE credentials SET expires_at = ? WHERE id = ?", (now, old["id"]))
-    assert [works(home, one["token"]) for one in (kept, ended, old)] == [True, False, False]
-    states = {one["name"]: one["state"] for one in run(["token", "list", "--ended", "--json"]).json["tokens"]}
-    assert states == {"a": "valid", "b": "revoked", "c": "over"}
 
 
 @pytest.mark.row("Z13")

@@ -104,13 +104,6 @@ def test_where_nobody_can_be_asked_a_secret_that_works_once_stands_alone_on_stan
     assert not can_log_in(home, "ada", secret)
 
 
-def test_for_programs_the_secret_is_a_field(home: Path, run: Run) -> None:
-    made = run(["user", "add", "ada", "--json"]).json
-    assert can_log_in(home, "ada", made["one_time_password"])
-    typed = run(["user", "add", "bob", "--password-stdin", "--json"], typed=PASSWORD).json
-    assert (typed["name"], typed["user"]["has_password"], typed["one_time_password"]) == ("bob", True, None)
-
-
 @pytest.mark.row("Z2")
 def test_at_a_terminal_the_password_is_asked_for_until_it_is_typed_twice_alike(
     home: Path, at_terminal: Callable[..., Any]
@@ -160,46 +153,6 @@ def test_on_a_real_terminal_a_password_is_not_shown(home: Path) -> None:
     assert can_log_in(home, "ada", PASSWORD)
 
 
-@pytest.mark.row("Z3")
-def test_a_user_may_do_what_their_roles_allow_and_what_they_are_granted(home: Path, run: Run) -> None:
-    granting = ["--grant", "VIEWANALYTICS", "--grant", "serveradmin"]
-    made = run(["user", "add", "ada", "--role", "editor", "--role", "agent", *granting, "--json"]).json["user"]
-    assert made["roles"] == ["agent", "editor"]
-    assert made["granted"] == ["ServerAdmin", "ViewAnalytics"]
-    assert made["permissions"] == ["AccessCatalog", "EditCatalog", "RequestContent", "ServerAdmin", "ViewAnalytics"]
-
-
-@pytest.mark.row("Z3")
-def test_a_user_may_have_no_role_at_all(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--role", "none"])
-    assert run(["user", "show", "ada", "--json"]).json["users"][0]["permissions"] == []
-    run(["user", "role", "ada", "user", "editor"])
-    refused = run(["user", "revoke", "ada", "EditCatalog"])
-    assert "change their roles instead (to 'none' for no role at all)" in refused.err
-    assert run(["user", "role", "ada", "none", "--json"]).json["user"]["roles"] == []
-
-
-def test_a_list_tells_who_has_a_password_and_who_has_yet_to_choose_one(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--one-time"])
-    run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
-    ada, bob = run(["user", "list"]).out.splitlines()[1:]
-    assert ada.split()[-2:] == ["no", "yes"]
-    assert bob.split()[-2:] == ["yes", "no"]
-    assert [one["has_one_time_password"] for one in run(["user", "list", "--json"]).json["users"]] == [True, False]
-
-
-def test_users_are_listed_for_people_and_for_programs(home: Path, run: Run) -> None:
-    run(["user", "add", "bob", "--role", "admin", "--password-stdin"], typed=PASSWORD)
-    run(["user", "add", "ada"])
-    run(["user", "disable", "ada"])
-    table = run(["user", "list"]).out
-    assert [line.split()[0] for line in table.splitlines()[:2]] == ["name", "ada"]
-    ada, bob = run(["user", "list", "--json"]).json["users"]
-    assert (ada["name"], ada["disabled"], ada["has_password"], ada["external"]) == ("ada", True, False, False)
-    assert bob["permissions"] == sorted(Action)
-    assert bob["created_at"].endswith("+00:00")
-
-
 def test_of_more_users_than_fit_a_page_the_rest_is_said(home: Path, run: Run) -> None:
     for name in ("a", "b", "c"):
         run(["user", "add", name])
@@ -234,14 +187,6 @@ def test_a_new_password_takes_the_place_of_the_old_one_and_ends_sessions_but_not
         assert control.credentials.find(token) is not None
 
 
-def test_a_one_time_secret_takes_the_place_of_a_password(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
-    secret = run(["user", "passwd", "ada", "--one-time"]).out.strip()
-    assert not can_log_in(home, "ada", PASSWORD)
-    assert can_log_in(home, "ada", secret)
-    assert run(["user", "passwd", "ada", "--json"]).json["user"]["has_password"] is False
-
-
 def test_nobody_types_a_password_for_a_user_who_is_not_there(
     home: Path, run: Run, at_terminal: Callable[..., Any]
 ) -> None:
@@ -249,37 +194,6 @@ def test_nobody_types_a_password_for_a_user_who_is_not_there(
     code, _, err = at_terminal(["user", "passwd", "adda"])  # asked for anything, it would fail
     assert code == NotFoundError.exit_code
     assert "did you mean 'ada'?" in err
-
-
-@pytest.mark.row("Z3")
-def test_roles_and_grants_are_changed(home: Path, run: Run) -> None:
-    run(["user", "add", "ada"])
-    assert run(["user", "role", "ada", "Editor", "user"]).out.startswith(
-        "set_role ada: done\nada: roles: editor, user;"
-    )
-    granted = run(["user", "grant", "ada", "viewAnalytics", "ServerAdmin", "ViewAnalytics", "--json"]).json["user"]
-    assert granted["granted"] == ["ServerAdmin", "ViewAnalytics"]
-    revoked = run(["user", "revoke", "ada", "serveradmin", "--json"]).json["user"]
-    assert revoked["granted"] == ["ViewAnalytics"]
-
-
-@pytest.mark.row("Z3")
-def test_what_a_role_allows_is_not_revoked_and_the_role_is_named(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--role", "editor", "--grant", "ViewAnalytics"])
-    ran = run(["user", "revoke", "ada", "ViewAnalytics", "EditCatalog"])
-    assert (ran.code, ran.out) == (ConflictError.exit_code, "")
-    assert "'editor'" in ran.err
-    (noted,) = [row[4:] for row in audit_rows(home)[1:]]
-    assert noted == ('{"permission":["ViewAnalytics","EditCatalog"]}', "error", "conflict")
-
-
-@pytest.mark.row("Z2")
-def test_a_disabled_user_is_kept_out_until_they_are_enabled(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
-    assert run(["user", "disable", "ada"]).out.startswith("disable ada: done\n")
-    assert not can_log_in(home, "ada", PASSWORD)
-    assert run(["user", "enable", "ada", "--json"]).json["user"]["disabled"] is False
-    assert can_log_in(home, "ada", PASSWORD)
 
 
 def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_terminal: Callable[..., Any]) -> None:
@@ -295,14 +209,6 @@ def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_termi
     assert [user["name"] for user in run(["user", "list", "--json"]).json["users"]] == ["bob"]
     assert at_terminal(["user", "delete", "bob"], "y")[:2] == (0, "delete bob: done\n")
     assert run(["user", "list"]).out == f"{NO_ACCOUNTS}\n"
-
-
-def test_the_last_administrator_stays(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--role", "admin"])
-    for change in (["role", "ada", "user"], ["disable", "ada"], ["delete", "ada", "--yes"]):
-        ran = run(["user", *change])
-        assert (ran.code, ran.out) == (ConflictError.exit_code, "")
-        assert "last administrator" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -332,21 +238,6 @@ def test_what_cannot_be_done_says_why_on_one_channel_with_its_code(
     assert "Traceback" not in ran.err
     assert not typed.strip() or typed.strip() not in ran.err
     assert [user["name"] for user in run(["user", "list", "--json"]).json["users"]] == ["ada"]
-
-
-@pytest.mark.row("Z3")
-@pytest.mark.parametrize(
-    ("typed", "hint"), [("AccessCatalogue", "(did you mean 'AccessCatalog'?)"), ("fly", "must be one of")]
-)
-def test_a_permission_that_does_not_exist_is_refused_with_the_six_that_do(
-    home: Path, run: Run, typed: str, hint: str
-) -> None:
-    for command in (["user", "grant", "ada"], ["user", "add", "ada", "--grant"], ["role", "add", "r", "--allow"]):
-        ran = run([*command, typed])
-        assert (ran.code, ran.out) == (InputError.exit_code, "")
-        assert hint in ran.err
-        assert all(action in ran.err for action in Action)
-    assert not (home / "control.sqlite").exists()
 
 
 @pytest.mark.parametrize(("command", "listed"), [("user", "users"), ("token", "tokens")])

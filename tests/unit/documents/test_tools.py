@@ -22,7 +22,6 @@ from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
 from stackroom.sources.folder_rows import FolderRows
-from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.documents import tools as document_tools
 from stackroom_catalogues.documents.merging import Found, merged, without_repeats
@@ -117,18 +116,6 @@ def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) ->
         assert one["source"] == one["metadata"]["source"]
         assert 0 <= one["metadata"]["score"] <= 1
     assert {one["source"] for one in found["results"]} >= {"handbook", "personal"}
-
-
-@pytest.mark.row("T2")
-@pytest.mark.row("N2")
-@pytest.mark.parametrize("tool", ["search_documents", "search_handbook"])
-def test_what_no_document_answers_is_said_first_and_only_the_nearest_few_are_shown(gate: Gate, tool: str) -> None:
-    query = "day municipal wastewater permits"
-    found = call(gate, tool, query=query, n_results=20)
-    assert found["evidence"] == "none"
-    assert len(found["results"]) <= 5
-    assert all(one["metadata"]["score"] < 0.5 for one in found["results"])
-    assert gate.call(LOCAL_USER, tool, {"query": query}).text.startswith(NOTHING_ANSWERS)
 
 
 @pytest.mark.row("T2")

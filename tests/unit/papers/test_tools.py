@@ -26,7 +26,6 @@ from stackroom.search.searcher import Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.papers.rows import MAPPING, record_of
 from stackroom_catalogues.papers.tools import tools
@@ -233,28 +232,6 @@ def test_every_keyword_occurs_whatever_its_case_and_ending(
     assert found["total"] == sum(paper["relevance"] is not None for paper in found["papers"])
 
 
-@pytest.mark.row("N2")
-@pytest.mark.parametrize("arguments", [{}, {"keywords": ["fold"]}, {"publish_year_range": [2018, 2018]}])
-def test_what_no_paper_answers_is_said_first_and_nothing_is_counted(
-    serve: Callable[..., Served], arguments: dict[str, Any]
-) -> None:
-    papers = serve(ROWS + grown(60)[len(ROWS) + 1 :])
-    found = papers.search(query="municipal wastewater permits", paper_count=50, **arguments)
-    assert (found["evidence"], found["total"]) == ("none", 0)
-    assert 1 <= len(found["papers"]) <= 5
-    assert {paper["relevance"] for paper in found["papers"]} == {None}
-    assert papers.call(query="municipal wastewater permits", **arguments).text.startswith(NOTHING_ANSWERS)
-
-
-@pytest.mark.row("N2")
-@pytest.mark.parametrize("query", ["Protein folding", "protein  FOLDING", "Protien folding"])
-def test_the_title_of_a_paper_is_evidence_though_misspelt(serve: Callable[..., Served], query: str) -> None:
-    found = serve(ROWS + grown(60)[len(ROWS) + 1 :]).search(query=query)
-    assert found["evidence"] != "none"
-    assert found["papers"][0]["title"] == "Protein folding"
-    assert found["papers"][0]["relevance"] is not None
-
-
 def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Callable[..., Served]) -> None:
     papers = serve()
     every = set(papers.titles(query="graphs", paper_count=50))
@@ -265,11 +242,6 @@ def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Call
     assert none.structured is not None
     assert none.structured["notes"] == ["no paper has the keyword 'transfomer'"]
     assert "no paper has the keyword 'transfomer'" in none.text
-
-
-def test_an_empty_list_of_keywords_filters_nothing(serve: Callable[..., Served]) -> None:
-    papers = serve()
-    assert papers.search(query="graphs", keywords=[]) == papers.search(query="graphs")
 
 
 def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..., Served]) -> None:

