@@ -37,7 +37,7 @@ stranger: $(STAMP)  ## follow README and docs/start.md to the letter with the wh
 	$(BIN)/python -m hatchling build -t wheel -d build/stranger
 	PYTHONPATH=tests $(BIN)/python -m support.stranger build/stranger/*.whl
 
-dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json and checksums into dist/, and validate them: make dist REPOSITORY=https://github.com/OWNER/NAME
+dist: $(STAMP)  ## build wheel, source archive, .mcpb bundle, server.json, skill and checksums into dist/, and validate them: make dist REPOSITORY=https://github.com/OWNER/NAME
 	REPOSITORY=$(REPOSITORY) PYTHONPATH=.:scripts:tests $(BIN)/python -m distribution
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)

@@ -1,1 +1,1 @@
-"""Builds what a release has: wheel, source archive, bundle, registry entry and checksums (`make dist`)."""
+"""Builds what a release has: wheel, source archive, bundle, registry entry, skill and checksums (`make dist`)."""

@@ -25,11 +25,10 @@ def main() -> int:
         print("say where the project lives: make dist REPOSITORY=https://github.com/OWNER/NAME", file=sys.stderr)
         return 2
     release = build_release(folder, repository=repository, time_s=find_time())
-    for path in [*release.files, folder / SUMS]:
-        print(f"{path.relative_to(folder)}  {path.stat().st_size:,} bytes")
+    for path in [*release.files, release.skill, folder / SUMS]:
+        print(f"{path.relative_to(folder)}{'/' if path.is_dir() else f'  {path.stat().st_size:,} bytes'}")
     try:
-        validate(release.bundle)
-        print("passed: mcpb validate, and the schema of server.json")
+        print(f"passed: {', '.join(validate(release.bundle, release.skill))}, and the schema of server.json")
     except CannotRunError as error:
         print(f"not validated by their own tools, only by schemas: {error}", file=sys.stderr)
     except InvalidError as error:

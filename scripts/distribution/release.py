@@ -17,6 +17,8 @@ from distribution.project import REPO, Project, load_project
 from distribution.registry import registry_entry
 
 SUMS = "SHA256SUMS"
+SKILL = REPO / "skill"
+"""The agent skill, as its folder is copied into the skills folder of a client."""
 SERVER_SCHEMA = Path(__file__).parent / "server.schema.json"
 
 
@@ -28,11 +30,14 @@ class Release:
     source: Path
     bundle: Path
     registry: Path
+    skill: Path
+    """The skill's folder."""
+    skill_archive: Path
 
     @property
     def files(self) -> list[Path]:
         """The files that are uploaded."""
-        return [self.wheel, self.source, self.bundle, self.registry]
+        return [self.wheel, self.source, self.bundle, self.registry, self.skill_archive]
 
 
 def build_release(folder: Path, *, repository: str, time_s: int) -> Release:
@@ -43,11 +48,14 @@ def build_release(folder: Path, *, repository: str, time_s: int) -> Release:
     wheel, source = _build_package(folder, project, time_s)
     bundle = folder / project.bundle_name
     write_zip(bundle, bundle_files(project, wheel), time_s=time_s)
+    skill, archive = _write_skill(folder, project, time_s)
     release = Release(
         wheel=wheel,
         source=source,
         bundle=bundle,
         registry=_write_registry(folder, project, bundle),
+        skill=skill,
+        skill_archive=archive,
     )
     write_sums(folder, release.files)
     return release
@@ -76,6 +84,22 @@ def _build_package(folder: Path, project: Project, time_s: int) -> tuple[Path, P
     subprocess.run(command, cwd=REPO, env=environment, check=True, stdout=subprocess.DEVNULL)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, source
+
+
+def skill_files() -> dict[str, bytes]:
+    """Return the files of the agent skill by their paths, with its folder."""
+    return {path.relative_to(SKILL).as_posix(): path.read_bytes() for path in sorted(SKILL.rglob("*.md"))}
+
+
+def _write_skill(folder: Path, project: Project, time_s: int) -> tuple[Path, Path]:
+    files = skill_files()
+    for name, content in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    archive = folder / f"{project.name}-skill-{project.version}.zip"
+    write_zip(archive, files, time_s=time_s)
+    return folder / project.name, archive
 
 
 def _write_registry(folder: Path, project: Project, bundle: Path) -> Path:

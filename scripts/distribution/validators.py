@@ -10,7 +10,7 @@ from conformance.processes import CannotRunError, run_bounded
 
 LOCKED = Path(__file__).parent / "validators"
 FOLDER = REPO / ".cache" / "validators"
-MCPB = "@anthropic-ai/mcpb/dist/cli/cli.js"
+MCPB, SKILLS = "@anthropic-ai/mcpb/dist/cli/cli.js", "skills-ref/dist/cli.js"
 INSTALL_TIMEOUT_S, TIMEOUT_S = 240, 60
 
 
@@ -18,8 +18,8 @@ class InvalidError(Exception):
     """What a validator refused, with its words."""
 
 
-def validate(bundle: Path) -> None:
-    """Run the validator of the bundle; raise InvalidError.
+def validate(bundle: Path, skill: Path) -> list[str]:
+    """Run the validators of the bundle and of the skill's folder, and return what they were; raise InvalidError.
 
     Raises CannotRunError where there is no Node, or npm cannot install them.
     """
@@ -28,6 +28,8 @@ def validate(bundle: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="stackroom-bundle-") as folder:
         _run(node, MCPB, "unpack", str(bundle), folder)
         _run(node, MCPB, "validate", str(Path(folder) / "manifest.json"))
+    _run(node, SKILLS, "validate", str(skill))
+    return ["mcpb validate", "skills-ref validate"]
 
 
 def install_validators(node: Node) -> None:

@@ -1,4 +1,4 @@
-"""Bundle and registry entry say what the code has (version, settings, tools) and keep their limits."""
+"""Bundle, registry entry and skill say what the code has (version, settings, tools) and keep their limits."""
 
 import copy
 import importlib.util
@@ -15,7 +15,7 @@ from distribution.archive import write_zip
 from distribution.bundle import PYTHON, SOURCES, USER_CONFIG, bundle_files, manifest, pinned_versions
 from distribution.project import REPO, load_project
 from distribution.registry import registry_entry
-from distribution.release import SERVER_SCHEMA, write_sums
+from distribution.release import SERVER_SCHEMA, skill_files, write_sums
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 from stackroom import __version__
 from stackroom.cli.main import COMMANDS
 from stackroom.settings import ENVIRONMENT
+from stackroom.tools.provenance import FromFile
 
 pytestmark = pytest.mark.row("N17")
 
@@ -33,6 +34,7 @@ TOOLS = {
 }
 DIGEST = "0" * 64
 SCHEMA = json.loads(SERVER_SCHEMA.read_text(encoding="utf-8"))
+SKILL = {path: content.decode() for path, content in skill_files().items()}
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +175,31 @@ def test_an_entry_that_the_registry_would_refuse_is_refused(path: tuple[Any, ...
     part[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(entry, SCHEMA)
+
+
+def frontmatter() -> dict[str, str]:
+    lines = SKILL["stackroom/SKILL.md"].split("---\n")[1].splitlines()
+    pairs = [line.split(": ", 1) for line in lines if ": " in line and not line.startswith(" ")]
+    return {key: json.loads(value) if value.startswith('"') else value for key, value in pairs}
+
+
+def test_the_skill_keeps_the_limits_of_the_format() -> None:
+    head = frontmatter()
+    assert head["name"] == "stackroom"
+    assert len(head["description"]) <= 1024
+    assert len(head["compatibility"]) <= 500
+    assert f'version: "{__version__}"' in SKILL["stackroom/SKILL.md"]
+    assert all(len(text.splitlines()) < 500 for text in SKILL.values())
+    linked = set(re.findall(r"\]\((references/[\w-]+\.md)\)", SKILL["stackroom/SKILL.md"]))
+    assert {f"stackroom/{path}" for path in linked} == SKILL.keys() - {"stackroom/SKILL.md"}
+
+
+@pytest.mark.parametrize("path", SKILL)
+def test_the_skill_names_tools_arguments_fields_and_errors_that_there_are(path: str) -> None:
+    written = set(re.findall(r"`([a-z][\w.]*)`", SKILL[path]))
+    pages = [(REPO / "docs/reference" / name).read_text(encoding="utf-8") for name in ("tools.md", "errors.md")]
+    known = {part for page in pages for code in re.findall(r"`([^`]+)`", page) for part in re.split(r"\[\]\.|\.", code)}
+    assert written - known - TOOLS.keys() - FromFile.model_fields.keys() - {"flagged"} == set()
 
 
 def test_a_zip_has_the_same_bytes_for_the_same_files_and_time(tmp_path: Path) -> None:
