@@ -19,7 +19,7 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.browse_shapes import BrowseParams
+from stackroom.tools.generic.browse import BrowseParams
 from stackroom.tools.generic.shapes import SearchParams
 from stackroom.tools.generic.tools import GenericTools
 

@@ -23,7 +23,7 @@ from stackroom.grading.figures import as_json, build_figure
 from stackroom.grading.metrics import ndcg
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.search.series import Work, same_franchise, work_of
+from stackroom.search.ranked import Work, same_franchise, work_of
 from stackroom.tools.catalogue import CatalogueView
 
 SETS = Path(__file__).parent / "sets"

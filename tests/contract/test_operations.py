@@ -25,8 +25,7 @@ from stackroom.tools.admin import jobs, user_tools
 from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import EndpointRequest
 from stackroom.tools.media import CallerMedia
-from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of
-from stackroom.tools.operation_endpoints import operation_endpoints
+from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of, operation_endpoints
 from stackroom.tools.problems import validate_fields
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import Toolbox

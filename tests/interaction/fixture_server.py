@@ -17,7 +17,7 @@ from typing import Any
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.serve.http.metrics import Metrics

@@ -146,7 +146,7 @@ def gate(hostile_home: Path) -> Iterator[Gate]:
 
 
 def test_the_instructions_of_the_server_have_no_words_of_records(gate: Gate) -> None:
-    told = gate.guide.instructions(LOCAL_USER)
+    told = gate.instructions(LOCAL_USER)
     assert FILMS in told
     assert_safe(told)
     assert INSTRUCTION not in told

@@ -49,7 +49,7 @@ def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_right
         return client.instructions, client.server_capabilities
 
     instructions, capabilities = ask(whole, look, mode=mode)
-    assert instructions == whole.gate.guide.instructions(LOCAL_USER)
+    assert instructions == whole.gate.instructions(LOCAL_USER)
     assert not capabilities.tools.list_changed
     assert capabilities.prompts is capabilities.completions is None
     assert not capabilities.resources.subscribe
@@ -201,7 +201,7 @@ def test_the_list_of_many_tools_leaves_out_descriptions_only_of_arguments_that_t
         if "description" not in schema and "enum" not in schema and name not in plain
     }
     assert all("maximum" in schema for schema in bare.values()), list(bare)
-    told = whole.gate.guide.instructions(LOCAL_USER)
+    told = whole.gate.instructions(LOCAL_USER)
     assert all(name in told for name in COMMON_ARGUMENTS)
 
 

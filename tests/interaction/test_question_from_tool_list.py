@@ -258,6 +258,6 @@ def test_the_tool_list_of_ten_tables_stays_small(library: App) -> None:
 
 
 def test_instructions_say_of_each_table_how_many_records_it_has_and_what_tells_most_about_them(library: App) -> None:
-    told = library.build_gate(list(TABLES)).guide.instructions(LOCAL_USER)
+    told = library.build_gate(list(TABLES)).instructions(LOCAL_USER)
     assert "wines (8) = Wines: with winery, variety, country, points, price" in told
     assert "towns (2) = Towns: with country, population, elevation" in told

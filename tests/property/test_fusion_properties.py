@@ -11,11 +11,8 @@ from stackroom.catalogue.spec import Fusion, SearchSpec
 from stackroom.model.hits import build_ranking
 from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
-from stackroom.search.calibrate import Calibration
-from stackroom.search.candidates import Candidates, candidate_keys, line_up
-from stackroom.search.evidence import weigh_evidence
-from stackroom.search.fuse import FUSIONS, STEPS, reciprocal_rank
-from stackroom.search.words import WeighedWords
+from stackroom.search.evidence import Calibration, WeighedWords, weigh_evidence
+from stackroom.search.fuse import FUSIONS, STEPS, Candidates, candidate_keys, line_up, reciprocal_rank
 from stackroom.text.query import TextQuery
 
 pytestmark = pytest.mark.row("A4")

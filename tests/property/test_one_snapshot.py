@@ -16,7 +16,7 @@ from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Change, Delete, Put, Shelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.resources.records import generic_resources
+from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 

@@ -20,8 +20,7 @@ from stackroom.catalogue.embedded_text import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError
-from stackroom.gate.answer import Answer
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
@@ -33,7 +32,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.resources.records import generic_resources
+from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.memory_shelf import MemoryShelf
 

@@ -13,11 +13,11 @@ from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE, Scope
-from stackroom.search.series import same_franchise, work_of
+from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.query import analyse_query
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.explain.call import Question, explain_call
+from stackroom.tools.explain import Question, explain_call
 from support.libraries import Library
 
 NEAR = 1.1e-4

@@ -7,7 +7,7 @@ from stackroom.embed.port import Embedder
 from stackroom.model.hits import SearchPage
 from stackroom.model.scope import Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
-from stackroom.search.calibrate import Calibration
+from stackroom.search.evidence import Calibration
 from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.port import Shelf
 

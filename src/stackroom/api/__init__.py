@@ -30,11 +30,10 @@ from stackroom.model.vectors import Vector
 from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.recommend.vocabulary import preference_vocabulary
-from stackroom.search.conditions import resolve_choices
 from stackroom.search.names import NameChoice, find_namesakes, resolve_name
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
-from stackroom.search.values import FieldValues, field_values
+from stackroom.search.values import FieldValues, field_values, resolve_choices
 from stackroom.setting_types import Address, SettingsSection, Texts, setting
 from stackroom.settings import Settings, read_section
 from stackroom.shelf.port import ShelfReader
@@ -49,9 +48,12 @@ from stackroom.tools.budget import (
     PagedParams,
     PricedParams,
     PricedResult,
+    fields_text,
+    json_text,
     shorten,
     shorten_list,
     shorten_texts,
+    value_text,
 )
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from stackroom.tools.endpoint import (
@@ -63,20 +65,27 @@ from stackroom.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
-from stackroom.tools.explain.search_path import SearchPath, Shown, reach_of, show_first, usual_path
-from stackroom.tools.explain.why import Explained, ExplainParams, shape_why, why_lines
 from stackroom.tools.filters import parse_exclusions, parse_filters, require_excludable
 from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
 from stackroom.tools.merge import (
     NEAREST_SHOWN,
+    Asked,
     Merged,
     MergedPage,
+    Scoped,
+    SearchPath,
+    Shown,
     depth_for,
     merge,
     merge_facets,
+    reach_of,
+    scope_each,
+    scope_of,
     search_each,
     search_scopes,
+    show_first,
+    usual_path,
 )
 from stackroom.tools.own_kinds import (
     OpenStorage,
@@ -88,14 +97,14 @@ from stackroom.tools.own_kinds import (
     OwnRequest,
     OwnStorage,
 )
-from stackroom.tools.plain_text import fields_text, json_text, value_text
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
-from stackroom.tools.scopes import Asked, Scoped, scope_each, scope_of
 from stackroom.tools.spec import (
     NOTHING_ANSWERS,
     AskedTaste,
     EvidenceName,
+    Explained,
+    ExplainParams,
     FoundResult,
     NotedResult,
     PartialResult,
@@ -105,6 +114,8 @@ from stackroom.tools.spec import (
     ToolResult,
     ToolSpec,
     catalogue_tool,
+    shape_why,
+    why_lines,
 )
 
 __all__ = [

@@ -17,7 +17,7 @@ from stackroom.background.background import Background
 from stackroom.embed.adapters import is_on_this_machine
 from stackroom.embed.breaker import WatchedEmbedder
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate, Limiter, Observer
 from stackroom.model.principal import Principal
 from stackroom.model.vectors import ModelId

@@ -12,7 +12,7 @@ from stackroom.background.task import Task, TaskContext
 from stackroom.control.audit.gaps import REBUILT, AuditGaps, Compared
 from stackroom.control.database.time_columns import utc_now
 from stackroom.errors import ExpectedError
-from stackroom.gate.redact import redacted
+from stackroom.gate.auditing import redacted
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.shelf.port import CalledChange, ShelfHistory
 from stackroom.tools.catalogue import OpenCatalogue

@@ -33,8 +33,8 @@ from stackroom.ingest.relations import describe_dangling, find_dangling
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.scope import WHOLE
 from stackroom.packages import CataloguePackage, load_target
-from stackroom.search.calibrate import calibrate, find_calibration, save_calibration
-from stackroom.search.catalogue_embedder import CatalogueEmbedder
+from stackroom.search.evidence import calibrate, find_calibration, save_calibration
+from stackroom.search.searcher import CatalogueEmbedder
 from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.sources.location import is_same_table
 from stackroom.sources.port import RowSource

@@ -32,7 +32,7 @@ from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, Instal
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
-from stackroom.search.calibrate import calibrate, save_calibration
+from stackroom.search.evidence import calibrate, save_calibration
 from stackroom.settings import CONFIG_FILE
 from stackroom.shelf.embedded.quarantine import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE

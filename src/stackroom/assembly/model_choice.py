@@ -15,8 +15,8 @@ from stackroom.ingest.embedding import build_puts, iter_vectors
 from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
-from stackroom.search.calibrate import calibrate, save_calibration
-from stackroom.search.catalogue_embedder import CatalogueEmbedder
+from stackroom.search.evidence import calibrate, save_calibration
+from stackroom.search.searcher import CatalogueEmbedder
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.sources.port import RowSource, VectorSource
 

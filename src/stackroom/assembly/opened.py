@@ -18,9 +18,8 @@ from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Recommender
-from stackroom.search.calibrate import CalibrationFile
-from stackroom.search.catalogue_embedder import CatalogueEmbedder
-from stackroom.search.searcher import Reranker, Searcher
+from stackroom.search.evidence import CalibrationFile
+from stackroom.search.searcher import CatalogueEmbedder, Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from stackroom.shelf.port import Shelf

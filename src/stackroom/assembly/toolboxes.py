@@ -15,8 +15,7 @@ from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.media import MediaSpec
 from stackroom.tools.own_kinds import OwnKinds
 from stackroom.tools.resources.changelog import edit_resources
-from stackroom.tools.resources.records import generic_resources
-from stackroom.tools.resources.resource import ResourceSpec
+from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import ServerTools, Toolbox
 

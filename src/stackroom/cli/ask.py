@@ -21,15 +21,15 @@ from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.search.names import NameChoice
-from stackroom.tools.aggregate.group_filters import stated_filters
+from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of
-from stackroom.tools.generic.listing import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.record import RecordForm, shape_record
+from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.shapes import SearchParams, SearchResult
 from stackroom.tools.generic.tools import GenericTools
+from stackroom.tools.merge import Asked
 from stackroom.tools.record_text import has_value, number_text, with_unit
-from stackroom.tools.scopes import Asked
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}

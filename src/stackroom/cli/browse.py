@@ -16,15 +16,13 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import FacetCount
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.values import field_values
-from stackroom.tools.aggregate.aggregate import AggregateSpec, aggregate
-from stackroom.tools.aggregate.group_filters import stated_filters
-from stackroom.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith
-from stackroom.tools.aggregate.text import lacking_text
+from stackroom.tools.aggregate.aggregate import AggregateSpec, aggregate, stated_filters
+from stackroom.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith, lacking_text
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import ADULT
-from stackroom.tools.generic.browse_shapes import RANKED_SHOWN
-from stackroom.tools.generic.listing import list_query, words_of_list
-from stackroom.tools.scopes import scope_of
+from stackroom.tools.generic.browse import RANKED_SHOWN
+from stackroom.tools.generic.result_set import list_query, words_of_list
+from stackroom.tools.merge import scope_of
 
 TITLE_CHARS = 40
 

@@ -16,10 +16,9 @@ from stackroom.errors import InputError
 from stackroom.model.hits import Hit
 from stackroom.model.principal import LOCAL_USER
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.explain.call import Question, explain_hits, explain_path, find_path, require_record
-from stackroom.tools.explain.search_path import SearchPath, usual_path
-from stackroom.tools.explain.why import explanation_lines, shape_why, why_lines
-from stackroom.tools.scopes import scope_of
+from stackroom.tools.explain import Question, explain_hits, explain_path, find_path, require_record
+from stackroom.tools.merge import SearchPath, scope_of, usual_path
+from stackroom.tools.spec import explanation_lines, shape_why, why_lines
 
 COMMAND = "stackroom search"
 

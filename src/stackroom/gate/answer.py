@@ -1,24 +1,37 @@
-"""The answer of a tool call."""
+"""The answer of a tool call, and the cache of answers: the same call by a caller who sees the same is answered once.
+
+A key has everything that an answer follows from: the tool, its arguments, the versions of the catalogues that the call
+reads, and the caller's audiences where some record is not public. So nothing is ever invalidated: after a change the
+key is another, and the least recently used entry is evicted.
+"""
 
 import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
+from pydantic import BaseModel
 
 from stackroom.errors import (
     ExpectedError,
     ForbiddenError,
     OverloadedError,
     RateLimitedError,
+    StorageError,
     UnauthenticatedError,
     UnknownResourceError,
     UnknownToolError,
 )
 from stackroom.model.audit import Outcome
 from stackroom.model.flag import Flag
+from stackroom.model.scope import Visibility
 from stackroom.text.messages import safe_message
+from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import Toolbox, Versions
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
@@ -81,3 +94,85 @@ def outcome_of(error: Exception | None) -> Outcome:
     if isinstance(error, REFUSALS):
         return Outcome.REFUSED
     return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStatistics:
+    """Hits and misses of the cache."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of look-ups that were hits; 0 before the first."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 0.0
+
+
+class AnswerCache:
+    """An LRU cache of answers. Thread-safe."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._guard = threading.Lock()
+        self._hits = 0
+        self._misses = 0
+
+    def find(self, key: Hashable) -> Answer | None:
+        """Return the answer of this key, and count the hit or miss."""
+        with self._guard:
+            answer = self._answers.get(key)
+            if answer is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._answers.move_to_end(key)
+            return answer
+
+    def keep(self, key: Hashable, answer: Answer) -> None:
+        """Keep an answer; evict the least recently used one where the cache is full."""
+        with self._guard:
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
+            while len(self._answers) > self._size:
+                self._answers.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget every answer: a catalogue that was replaced may have the change number of the former one."""
+        with self._guard:
+            self._answers.clear()
+
+    def statistics(self) -> CacheStatistics:
+        """Return the counters."""
+        with self._guard:
+            return CacheStatistics(entries=len(self._answers), size=self._size, hits=self._hits, misses=self._misses)
+
+
+def answer_key(tool: ToolSpec, params: BaseModel, visibility: Visibility, versions: Versions) -> Hashable:
+    """Return the key of a call's answer: all that the answer follows from."""
+    audiences = None if all(version.is_public for version in versions) else visibility.audiences
+    return tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden
+
+
+def find_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
+    """Return the versions of the catalogues that a call reads, where they are known without waiting."""
+    return toolbox.find_versions(_catalogues_read(tool, params))
+
+
+def read_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
+    """Return the versions of the catalogues that a call reads; None where one cannot be read.
+
+    Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
+    """
+    try:
+        return toolbox.versions(_catalogues_read(tool, params))
+    except StorageError:
+        return None
+
+
+def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:
+    return tool.reads(params) if tool.reads else None

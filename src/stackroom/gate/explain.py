@@ -7,7 +7,7 @@ from stackroom.errors import ForbiddenError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.principal import Action
 from stackroom.tools.catalogue import choose_catalogue
-from stackroom.tools.explain.call import Question, explain_call
+from stackroom.tools.explain import Question, explain_call
 
 
 def explain(gate: Gate, context: CallContext, catalogue: str, question: Question) -> dict[str, Any]:

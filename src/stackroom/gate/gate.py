@@ -2,9 +2,11 @@
 
 Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a call is an answer
 with `is_error` and the error's code; anything else is a bug and propagates.
+A read that fails in storage is tried again; where a damaged index is the cause of a bug, it is rebuilt first.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -20,11 +22,8 @@ from stackroom.errors import (
     UnknownToolError,
     did_you_mean,
 )
-from stackroom.gate.answer import Answer
+from stackroom.gate.answer import Answer, AnswerCache, answer_key, find_versions, read_versions
 from stackroom.gate.auditing import Auditing, CallContext, Observer, ResultSummary
-from stackroom.gate.cache import AnswerCache, answer_key, find_versions, read_versions
-from stackroom.gate.doubts import Doubts
-from stackroom.gate.guide import Guide
 from stackroom.gate.quarantine import (
     find_flags,
     noted_forms,
@@ -33,17 +32,69 @@ from stackroom.gate.quarantine import (
     safe_forms,
     with_safe_notes,
 )
-from stackroom.gate.retries import with_retries
 from stackroom.model.principal import Cost, Principal
+from stackroom.shelf.watched import FailingCatalogueError
 from stackroom.text.places import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.problems import validate_arguments
-from stackroom.tools.query_notes import QUERY, find_query_note, with_query_notes
+from stackroom.tools.instructions import instructions_for
+from stackroom.tools.problems import QUERY, find_query_note, validate_arguments, with_query_notes
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.resources.window import fit_content, parse_window, split_address
 from stackroom.tools.spec import PartialResult, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
+
+ResultT = TypeVar("ResultT")
+
+PAUSES_S = (0.05, 0.2)
+"""Pauses between the attempts of a read that fails in storage."""
+
+
+def with_retries(work: Callable[[], ResultT]) -> ResultT:
+    """Run a read, and retry it after each pause where storage fails, unless it is known that it would fail again."""
+    for pause_s in PAUSES_S:
+        try:
+            return work()
+        except StorageError as error:
+            if isinstance(error, FailingCatalogueError) and error.retry_in_s > pause_s:
+                raise  # it would fail again
+            time.sleep(pause_s)
+    return work()
+
+
+PAUSE_S = 30.0
+"""How long the outcome of a look for damage holds: a bug that is no damage must not cost a look at every call."""
+
+
+class DamageCheck:
+    """Looks for damage in catalogues after reads of them have failed by a bug."""
+
+    def __init__(self) -> None:
+        self._outcomes: dict[str, tuple[float, bool]] = {}
+        """Catalogue → when it was looked at, and whether something was mended."""
+        self._guard = threading.Lock()
+
+    def run(self, work: Callable[[], ResultT], list_catalogues: Callable[[], Iterable[OpenCatalogue]]) -> ResultT:
+        """Run a read; where it fails by a bug and a catalogue that it may have read was damaged, run it again."""
+        try:
+            return work()
+        except ExpectedError:
+            raise
+        except Exception:
+            mended = [one.name for one in list_catalogues() if self._mend(one)]
+            if not mended:
+                raise
+            logger.warning("a call failed by damage to %s, which is mended; it is run again", mended, exc_info=True)
+        return work()
+
+    def _mend(self, catalogue: OpenCatalogue) -> bool:
+        with self._guard:
+            looked_at, was_mended = self._outcomes.get(catalogue.name, (-PAUSE_S, False))
+            if time.monotonic() - looked_at >= PAUSE_S:
+                was_mended = bool(catalogue.shelf.mend())
+                self._outcomes[catalogue.name] = (time.monotonic(), was_mended)
+            return was_mended
+
 
 RESOURCES_A_PAGE = 200
 
@@ -94,8 +145,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 AUDITED_LATER = "done, and not to be repeated; its audit row is written when the control database is back"
-
-ResultT = TypeVar("ResultT")
 
 
 class Limiter(Protocol):
@@ -151,9 +200,8 @@ class Gate:
         self._limiter = limiter
         self._auditing = Auditing(observers, on_storage_error=on_storage_error, hide_places=hide_places)
         self._failures = failures
-        self._doubts = Doubts()
+        self._damage = DamageCheck()
         self.cache = cache
-        self.guide = Guide(toolboxes)
 
     def refresh(self) -> bool:
         """Follow catalogues that were added, replaced or removed; tell whether callers have other lists now."""
@@ -165,6 +213,11 @@ class Gate:
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that the principal may call, sorted by name."""
         return self._toolboxes.of(principal.visibility).list_callable(principal)
+
+    def instructions(self, principal: Principal) -> str:
+        """Return what the principal's assistant reads when it connects: the catalogues, and how to ask."""
+        toolbox = self._toolboxes.of(principal.visibility)
+        return instructions_for(toolbox.catalogues, toolbox.list_callable(principal), principal.visibility)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is reported as unknown."""
@@ -317,7 +370,7 @@ class Gate:
             names = tool.reads(params) if tool.reads is not None else None
             return [one for one in toolbox.catalogues if names is None or one.name in names]
 
-        return self._doubts.run(lambda: _answered(tool, context, params, toolbox.changing_tools), list_read)
+        return self._damage.run(lambda: _answered(tool, context, params, toolbox.changing_tools), list_read)
 
     def _find_cache_key(
         self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel

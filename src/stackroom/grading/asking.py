@@ -13,8 +13,7 @@ from stackroom.grading.questions import Question
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
-from stackroom.search.candidates import Candidates, Floats, discount_little_known
-from stackroom.search.fuse import FUSIONS
+from stackroom.search.fuse import FUSIONS, Candidates, Floats, discount_little_known
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 

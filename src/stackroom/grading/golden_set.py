@@ -17,7 +17,7 @@ from stackroom.grading.questions import Question, QuestionKind
 from stackroom.grading.relatives import Relatives
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
-from stackroom.search.conditions import adult_conditions
+from stackroom.search.values import adult_conditions
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 from stackroom.text.analyser import query_tokens
 from stackroom.text.normalise import fold_name

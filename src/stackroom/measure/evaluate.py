@@ -15,8 +15,7 @@ from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
 from stackroom.measure.beir import DECLARATION, Collection, document_of
 from stackroom.model.scope import WHOLE
-from stackroom.search.catalogue_embedder import CatalogueEmbedder
-from stackroom.search.searcher import QueryVector, Searcher, embed_query
+from stackroom.search.searcher import CatalogueEmbedder, QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.query import analyse_query

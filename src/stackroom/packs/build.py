@@ -39,7 +39,7 @@ from stackroom.packs.manifest import (
     require_version,
 )
 from stackroom.packs.patches import check_file, open_compressed
-from stackroom.search.calibrate import find_calibration
+from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import ShelfReader
 
 FIRST_VERSION = "1"

@@ -15,7 +15,7 @@ from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.library import CALIBRATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.packs.manifest import SHORT, Manifest
-from stackroom.search.calibrate import Calibration, save_calibration
+from stackroom.search.evidence import Calibration, save_calibration
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author

@@ -17,9 +17,9 @@ from stackroom.recommend.signals import Floats, Signals, score_signals
 from stackroom.recommend.taste import Taste, build_taste
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.recommend.wishes import score_wishes, wish_weight
-from stackroom.search.conditions import adult_conditions, asks_for_adult, is_adult
 from stackroom.search.names import NameChoice, resolve_name
-from stackroom.search.series import Work, pick_diverse, same_franchise, work_of
+from stackroom.search.ranked import Work, pick_diverse, same_franchise, work_of
+from stackroom.search.values import adult_conditions, asks_for_adult, is_adult
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.preferences import Preferences, understand
 

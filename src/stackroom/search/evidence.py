@@ -1,7 +1,8 @@
 """Evidence: how strongly each candidate of a search answers the query, on one scale for every catalogue.
 
 A strength is between 0 and 1. Three things are evidence:
-- nearness: by how much the cosine is above that of unrelated queries in the same catalogue (`calibrate`);
+- nearness: by how much the cosine is above that of unrelated queries in the same catalogue, which is
+  measured when it is built, by probes about many topics (`calibrate`);
 - words: which share of the query the record has, each word weighed by its rarity, and how many words that are; words
   that no record of the catalogue has speak against all of them, values that the query names for those that have them;
 - names: a query that is the name of a record, exactly or misspelt, or a part of it.
@@ -13,18 +14,172 @@ The strength of one candidate can be explained by parts that add up to it. Those
 above the base, the strength of no evidence at all, in proportion to their addends.
 """
 
+import logging
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
+from stackroom.checksums import dump_checked, load_checked
+from stackroom.embed.port import Embedder
+from stackroom.errors import StorageError
+from stackroom.library import FileWatch, replace_file
 from stackroom.model.hits import EVIDENCE_AT
-from stackroom.search.calibrate import Calibration
-from stackroom.search.candidates import Candidates, Floats
-from stackroom.search.words import WeighedWords
+from stackroom.model.scope import SEES_EVERYTHING, WHOLE, Scope, Visibility
+from stackroom.model.vectors import ModelId
+from stackroom.search.fuse import Candidates, Floats
+from stackroom.shelf.port import ShelfReader
+from stackroom.text.query import TextQuery
+
+RARE = 3
+"""A word of at most this many records is rare: its number would tell of records that a caller may not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedWords:
+    """The terms of a query, each with its inverse document frequency times its weight in the query."""
+
+    query: TextQuery
+    weights: Mapping[str, float]
+    unknown: frozenset[str]
+    """The words that no record has."""
+
+    @property
+    def total(self) -> float:
+        """The score by BM25 of a record of average length that has every word once."""
+        return sum(self.weights.values())
+
+    @property
+    def unknown_share(self) -> float:
+        """The share of the query's weight in words that no record has."""
+        return self.share_of(self.unknown)
+
+    def share_of(self, words: Collection[str]) -> float:
+        """Return the share of the query's weight that some of its words have."""
+        return sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
+
+
+def weigh_words(reader: ShelfReader, query: TextQuery, visibility: Visibility = SEES_EVERYTHING) -> WeighedWords:
+    """Weigh the terms of a query, as BM25 does; rare ones are counted among the records that the caller may see."""
+    count = reader.count(WHOLE)
+    tokens = [token for token, _ in query.terms]
+    having = [
+        _count_visible(reader, token, visibility) if 0 < some <= RARE and visibility.audiences is not None else some
+        for token, some in zip(tokens, reader.frequencies(tokens), strict=True)
+    ]
+    weights = {
+        token: weight * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
+        for (token, weight), some in zip(query.terms, having, strict=True)
+    }
+    return WeighedWords(
+        query, weights, frozenset(token for token, some in zip(tokens, having, strict=True) if not some)
+    )
+
+
+def _count_visible(reader: ShelfReader, token: str, visibility: Visibility) -> int:
+    """Return how many visible records have a token, so that a word of hidden records is as unknown as one of none."""
+    return reader.lexical(TextQuery(terms=((token, 1.0),)), scope=Scope(visibility=visibility), limit=1).total
+
+
+logger = logging.getLogger(__name__)
+
+PROBES_FILE = "probes.txt"
+
+LOWER_SHARES = (0.05, 0.25)
+LOWER_SPREADS = 0.97
+LOW_TO_MIDDLE = 0.67
+"""Two quantiles of a normal distribution, their distance, and that from the second to the middle, both in standard
+deviations. Only the lower side is measured, since probes that are related to the catalogue widen the upper side."""
+
+LEAST_SPREAD = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The cosine of unrelated queries to their nearest record, by one model: its middle, and its spread."""
+
+    model: ModelId
+    middle: float
+    spread: float
+
+    def nearness_of(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how many spreads each cosine is above the middle."""
+        return (cosines - self.middle) / self.spread
+
+
+def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
+    """Measure a catalogue; None where it has no vectors by this embedder."""
+    if reader.model != embedder.model or not reader.count(WHOLE):
+        return None
+    probes = np.array([embedder.embed_query(probe) for probe in load_probes()])
+    nearest = [ranking.scores[0] for ranking in reader.nearest(probes, scope=WHOLE, limit=1) if ranking.total]
+    if not nearest:
+        return None
+    lowest, low = (float(one) for one in np.quantile(nearest, LOWER_SHARES))
+    spread = max((low - lowest) / LOWER_SPREADS, LEAST_SPREAD)
+    return Calibration(model=embedder.model, middle=min(low + LOW_TO_MIDDLE * spread, 1.0), spread=spread)
+
+
+@cache
+def load_probes() -> tuple[str, ...]:
+    """Return short questions about many topics, used as probes."""
+    text = resources.files("stackroom.search").joinpath(PROBES_FILE).read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+MEMBERS = ("model", "middle", "spread")
+"""The members of the file."""
+
+
+def save_calibration(calibration: Calibration, path: Path) -> None:
+    """Write a calibration to a file, which readers find as it was or whole."""
+    replace_file(path, dump_checked(asdict(calibration), option=orjson.OPT_INDENT_2))
+
+
+def find_calibration(path: Path) -> Calibration | None:
+    """Read a calibration, where there is one."""
+    if not path.is_file():
+        return None
+    try:
+        known = load_checked(path.read_bytes(), MEMBERS)
+        model = ModelId(**known["model"])
+        calibration = Calibration(model=model, middle=float(known["middle"]), spread=float(known["spread"]))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StorageError(f"{path} is damaged; build the catalogue again, or remove the file") from error
+    if not (-1 <= calibration.middle <= 1 and calibration.spread > 0):
+        raise StorageError(
+            f"{path} is damaged: no spread of cosines is {calibration.spread} around {calibration.middle}; "
+            "build the catalogue again, or remove the file"
+        )
+    return calibration
+
+
+class CalibrationFile:
+    """The calibration of a catalogue that is being served, read again after it was measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._watch = FileWatch(path, self._read)
+
+    def find(self, model: ModelId | None) -> Calibration | None:
+        """Return the calibration for vectors of a model; None where none was measured, or the file is damaged."""
+        known = self._watch.find()
+        return known if known is not None and known.model == model else None
+
+    def _read(self) -> Calibration | None:
+        try:
+            return find_calibration(self._path)
+        except StorageError as error:
+            logger.warning("results of catalogue '%s' are not graded: %s", self._path.parent.name, error.message)
+            return None
+
 
 OFFSET = -2.05
 NEARNESS = 0.67

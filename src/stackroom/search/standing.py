@@ -10,9 +10,8 @@ import numpy as np
 
 from stackroom.model.hits import MatchType, Ranking, Why
 from stackroom.model.record import Key
-from stackroom.search.ranked import Ranked, RankedKey, rank_rows
+from stackroom.search.ranked import KeyedRecord, Ranked, RankedKey, Trace, rank_rows
 from stackroom.search.searcher import Searcher, best_rows
-from stackroom.search.trace import KeyedRecord, Trace
 
 RANKED = 50_000
 """How deep an arm is searched for a record."""

@@ -16,8 +16,8 @@ from stackroom.model.principal import Principal
 from stackroom.serve.caller import Caller
 from stackroom.serve.workers import RefusalThrottle, Workers
 from stackroom.tools.instructions import GENERAL
-from stackroom.tools.plain_names import with_plain_names
 from stackroom.tools.resources.resource import ResourceContent
+from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +58,9 @@ class Introductions:
         self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
 
         def make() -> str:
-            guide = self._gate().guide
-            text = guide.instructions(principal)
-            return with_plain_names(text, guide.plain_names(principal)) if is_plain else text
+            gate = self._gate()
+            text = gate.instructions(principal)
+            return with_plain_names(text, gate.toolbox_of(principal).plain_names) if is_plain else text
 
         try:
             return await anyio.to_thread.run_sync(make, abandon_on_cancel=True, limiter=self._limiter)

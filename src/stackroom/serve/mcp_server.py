@@ -170,7 +170,7 @@ class Handlers:
         has_views = shows_views(context)
 
         def entries(gate: Gate, principal: Principal) -> list[types.Tool]:
-            names = gate.guide.plain_names(principal) if is_plain else {}
+            names = gate.toolbox_of(principal).plain_names if is_plain else {}
             listed = [(tool, tool_entry(tool, names)) for tool in gate.list_tools(principal)]
             return [with_view(entry, tool) if has_views else entry for tool, entry in listed]
 

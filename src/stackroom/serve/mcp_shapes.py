@@ -27,10 +27,10 @@ from stackroom.serve.caller import Context
 from stackroom.text.messages import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
-from stackroom.tools.plain_names import with_plain_names
 from stackroom.tools.problems import place_of, refusal_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolSpec
+from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,32 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
+import orjson
 from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError
-from stackroom.tools.plain_text import json_text
 from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
+
+
+def value_text(value: Any) -> str:
+    """Return a value on one line: a list of plain values with commas between, anything else nested as JSON."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, list | tuple) and value and all(isinstance(one, str | int | float) for one in value):
+        return ", ".join(map(value_text, value))
+    return json_text(value)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as compact JSON."""
+    return orjson.dumps(value, default=str).decode()
+
+
+def fields_text(values: Mapping[str, Any]) -> str:
+    """Return values by name on one line."""
+    return "; ".join(f"{name}: {value_text(value)}" for name, value in values.items())
+
 
 DEFAULT_TOKENS = 2_500
 """The budget of a call that states neither a budget nor a number of results."""

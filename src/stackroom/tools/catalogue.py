@@ -1,4 +1,4 @@
-"""An open catalogue as tools get it, a view of it at one moment, and asking several at once."""
+"""An open catalogue as tools get it, a view of it at one moment, the addresses of records, and asking several at once."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+from urllib.parse import quote, unquote
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, NotFoundError, StorageError, did_you_mean
@@ -17,7 +18,7 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.recommend.recommender import Recommendations, Recommender, Request
-from stackroom.search.ids import example_id, find_by_id, find_by_number, page_forms
+from stackroom.search.ids import SCHEME, example_id, find_by_id, find_by_number, page_forms
 from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
@@ -204,3 +205,22 @@ def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, 
     if name is None and len(visible) != 1:
         raise InputError(f"'catalogue' is missing; there are {', '.join(known)}")
     return visible[name] if name is not None else visible[known[0]]
+
+
+def address_of(catalogue: str, record_id: RecordId) -> str:
+    """Return the id of a record in the generic tools."""
+    return f"{catalogue}/{record_id}"
+
+
+def uri_of(catalogue: str, record_id: RecordId) -> str:
+    """Return the resource URI of a record."""
+    return f"{SCHEME}{catalogue}/{quote(record_id, safe='/')}"
+
+
+def parse_address(address: str) -> tuple[str, RecordId] | None:
+    """Parse `CATALOGUE/ID` or a URI; None where it is neither."""
+    is_uri = address.startswith(SCHEME)
+    catalogue, slash, record_id = address.removeprefix(SCHEME).partition("/")
+    if not catalogue or not slash or not record_id:
+        return None
+    return catalogue, RecordId(unquote(record_id) if is_uri else record_id)

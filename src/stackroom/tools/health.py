@@ -16,7 +16,7 @@ from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, find_c
 from stackroom.maps.map_file import MAP_FILE, find_map
 from stackroom.packs.installed import InstalledPack
 from stackroom.packs.verify import check_installed_pack
-from stackroom.search.calibrate import find_calibration
+from stackroom.search.evidence import find_calibration
 from stackroom.search.searcher import about_awaited_vectors
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from stackroom.tools.catalogue import OpenCatalogue

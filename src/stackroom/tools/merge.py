@@ -1,17 +1,26 @@
-"""Searching several catalogues at once, and merging their hits into one list."""
+"""Searching several catalogues at once: the scope in each, the merged list of hits, and the path for explanations.
+
+A catalogue that lacks a value is left out, and named, where another has it; where none has it, the call is refused.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
+from pydantic import BaseModel
+
+from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.model.hits import Evidence, FacetCount, Hit, SearchMode, SearchPage
-from stackroom.model.scope import Scope
+from stackroom.model.record import Key
+from stackroom.model.scope import Condition, NoneOf, Scope, Visibility
 from stackroom.model.vectors import ModelId
-from stackroom.search.searcher import QueryVector
+from stackroom.search.ranked import Ranked, RankedKey
+from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
 from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each, unread_notes
 
 MERGED_HEAD = 10
@@ -168,3 +177,193 @@ def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:
     for facet in chain.from_iterable(lists):
         counts[facet.category, facet.value] += facet.count
     return [FacetCount(category, value, count) for (category, value), count in counts.most_common()]
+
+
+def no_conditions(_spec: CatalogueSpec) -> Sequence[Condition]:
+    """Return no conditions, for a search without filters."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The part of a call that limits what is found."""
+
+    query: str
+    visibility: Visibility
+    conditions: Callable[[CatalogueSpec], Sequence[Condition]] = no_conditions
+    """Returns the conditions for a catalogue of this spec."""
+    label: Label = argument_of
+    """Returns the name of the argument that a condition came from, for errors and notes."""
+    with_adult: Callable[[CatalogueSpec], bool] = lambda _spec: False
+    """Tells whether the call asks for adult records too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoped:
+    """The catalogues to search, the scope in each, and notes on how the filters were understood."""
+
+    views: Gathered[CatalogueView]
+    scopes: Mapping[str, Scope]
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """A scope in one catalogue, its notes, the fields it excludes values by, and the errors of values it lacks."""
+
+    scope: Scope
+    notes: tuple[str, ...]
+    excluding: frozenset[str]
+    unknown: Mapping[str, InputError]
+
+
+def scope_each(views: Gathered[CatalogueView], asked: Asked) -> Scoped:
+    """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue knows."""
+    answers = ask_each(views.found, lambda view: _scope_or_refusal(view, asked))
+    found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
+    refused = {name: one for name, one in answers.found.items() if isinstance(one, InputError)}
+    if refused and not found:
+        raise next(iter(refused.values()))
+    _require_known_exclusions(list(found.values()))
+    return Scoped(
+        views=Gathered(found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]),
+        scopes={name: one.scope for name, one in found.items()},
+        notes=[
+            *([f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []),
+            *_notes({name: one.notes for name, one in found.items()}),
+        ],
+    )
+
+
+def scope_of(view: CatalogueView, asked: Asked) -> tuple[Scope, list[str]]:
+    """Return the scope of a call in one catalogue, and notes; raise InputError for a value that it does not know."""
+    only = scope_each(Gathered(found={view.name: view}, skipped=[]), asked)
+    return only.scopes[view.name], only.notes
+
+
+def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
+    """Return the scope of what a search shows that asks for nothing: what the caller may see, without adult records."""
+    return scope_of(view, Asked(query="", visibility=visibility))[0]
+
+
+def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
+    try:
+        conditions, notes, unknown = _resolved(view, asked)
+        hidden = [] if asked.with_adult(view.spec) else _hidden(view, asked, conditions)
+    except InputError as error:
+        return error
+    scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
+    excluding = frozenset(one.field for one in conditions if isinstance(one, NoneOf))
+    return _Scope(scope=scope, notes=tuple(notes), excluding=excluding, unknown=unknown)
+
+
+def _resolved(view: CatalogueView, asked: Asked) -> tuple[list[Condition], list[str], dict[str, InputError]]:
+    """Return the conditions with their values, notes, and the errors of excluded values, which no record here has."""
+    conditions: list[Condition] = []
+    notes: list[str] = []
+    unknown: dict[str, InputError] = {}
+    for condition in asked.conditions(view.spec):
+        try:
+            named = resolve_conditions(
+                [condition], view.reader, view.spec, visibility=asked.visibility, label=asked.label
+            )
+        except InputError as error:
+            if not isinstance(condition, NoneOf):
+                raise
+            unknown[condition.field] = error
+            continue
+        conditions += named.conditions
+        notes += named.notes
+    return conditions, notes, unknown
+
+
+def _hidden(view: CatalogueView, asked: Asked, conditions: Sequence[Condition]) -> list[Condition]:
+    return without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
+
+
+def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:
+    """Refuse an exclusion of a value that no catalogue knows: it would do nothing, and nobody would be told."""
+    known = {name for scope in scopes for name in scope.excluding}
+    for scope in scopes:
+        for name, error in scope.unknown.items():
+            if name not in known:
+                raise error
+
+
+def _notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the notes of all catalogues, each with the name of its catalogue unless all have the same."""
+    different = {tuple(some) for some in notes.values()}
+    if len(different) == 1:
+        return list(*different)
+    return [f"{name}: {note}" for name, some in notes.items() for note in some]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The records that a tool shows of a ranking, in its order, and why it leaves out others that were ranked."""
+
+    keys: Sequence[Key]
+    left_out: Mapping[Key, str] = field(default_factory=dict)
+    """Reasons as in "it repeats …"; records that are only too far down need none."""
+    raised: Mapping[Key, RankedKey] = field(default_factory=dict)
+    """The hits whose strength the tool raised."""
+    evidence: Evidence
+    """The evidence of the whole answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPath:
+    """How a tool searches one catalogue for a call."""
+
+    view: CatalogueView
+    query: str
+    scope: Scope
+    rank: Callable[[Scope], Ranked]
+    """Runs the tool's search in a scope, which may be wider than that of the call."""
+    show: Callable[[Ranked], Shown]
+    limit: int
+    """How many records the tool shows at most, over all pages."""
+    page: int
+    """How many records one answer has."""
+    searcher: Searcher
+    label: Label = argument_of
+    """Returns the name of the argument that a condition came from."""
+    notes: Sequence[str] = ()
+
+
+def usual_path(
+    view: CatalogueView,
+    query: str,
+    *,
+    scope: Scope,
+    limit: int,
+    page: int | None = None,
+    label: Label = argument_of,
+    notes: Sequence[str] = (),
+) -> SearchPath:
+    """Return the path of a tool that shows the first hits of a catalogue's own search, few where nothing answers."""
+    searcher = view.catalogue.searcher
+    return SearchPath(
+        view=view,
+        query=query,
+        scope=scope,
+        rank=lambda within: searcher.rank(view.reader, query, scope=within, limit=limit),
+        show=lambda ranked: show_first(ranked, limit),
+        limit=limit,
+        page=page or limit,
+        searcher=searcher,
+        label=label,
+        notes=notes,
+    )
+
+
+def reach_of(params: BaseModel, limit: int) -> int:
+    """Return how many records the answers to a call can have, over all pages."""
+    return FURTHEST if "cursor" in type(params).model_fields else limit
+
+
+def show_first(ranked: Ranked, limit: int) -> Shown:
+    """Return the first hits, with a bounded number of one series; few where nothing answers."""
+    page = ranked.page(limit)
+    shown = page.hits[:NEAREST_SHOWN] if page.evidence is Evidence.NONE else page.hits
+    return Shown(keys=[hit.key for hit in shown], evidence=page.evidence)

@@ -5,16 +5,20 @@ tool that takes an `action` passes the call on (`OperationChoice`). So permissio
 the same on every surface.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, create_model
+from pydantic.alias_generators import to_camel
 
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, InputError, NotFoundError, did_you_mean
 from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
+from stackroom.tools.endpoint import Endpoint, EndpointRequest
 from stackroom.tools.problems import validate_fields
 from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult
 
@@ -178,3 +182,59 @@ class OperationChoice:
     def _takers(self, name: str) -> str:
         takers = [one for one, operation in self.operations.items() if name in operation.params.model_fields]
         return ", ".join(f"'{one}'" for one in takers)
+
+
+LARGEST_BODY = 64 * 1024
+VARIABLE = re.compile(r"{(\w+)}")
+WITHOUT_BODY = frozenset({"GET", "DELETE"})
+
+MakeCall = Callable[[EndpointRequest[Any, Any]], OperationCall]
+
+
+def operation_endpoints(operations: Iterable[Operation], make_call: MakeCall) -> list[Endpoint]:
+    """Return the endpoints of those operations that have one; `make_call` returns the call of a request."""
+    return [_endpoint(operation, make_call) for operation in operations if operation.rest]
+
+
+def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
+    method, path = operation.rest.split(" ")
+    variables = VARIABLE.findall(path)
+    given = _params_beside(operation.params, tuple(variables))
+    has_body = method not in WITHOUT_BODY
+
+    def run(request: EndpointRequest[Any, Any]) -> Any:
+        sent = request.body if has_body else request.query
+        values = sent.model_dump(exclude_unset=True) if sent is not None else {}
+        return operation.perform(make_call(request), validate_fields(operation.params, {**values, **request.path}))
+
+    run.__doc__ = operation.summary
+    return Endpoint(
+        method,
+        path,
+        run,
+        tag="admin" if operation.actions else "account",
+        operation_id=to_camel(operation.name.replace("/", "_")),
+        operation=operation.name,
+        path_parameters={one: operation.params.model_fields[one].description or "" for one in variables},
+        query=None if has_body else given,
+        body=given if has_body else None,
+        max_body_bytes=LARGEST_BODY,
+        result=operation.result,
+        status=operation.status,
+        refusals=(400, 403, 404, 409),
+        needs_accounts=True,
+        action=None,
+        target=operation.target or None,
+        cost=operation.cost,
+        notes_parameters=True,
+        is_secret=bool(operation.secret),
+    )
+
+
+@cache
+def _params_beside(params: type[GenericParams], variables: tuple[str, ...]) -> type[GenericParams] | None:
+    """Return the parameters that are not in the path; None if all of them are."""
+    fields: dict[str, Any] = {
+        name: (field.annotation, field) for name, field in params.model_fields.items() if name not in variables
+    }
+    return create_model(params.__name__, __base__=GenericParams, **fields) if fields else None

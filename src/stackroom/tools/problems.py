@@ -1,4 +1,4 @@
-"""Validation errors as one message, short however much is wrong."""
+"""Validation errors as one message, short however much is wrong, and notes on blank and long queries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from stackroom.errors import InputError, did_you_mean
+from stackroom.text.query import MAX_CHARS
 from stackroom.text.validation_words import plain_words, shown_value
 from stackroom.tools.schema import model_in
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.spec import FoundResult, ToolResult, ToolSpec
 
 MOST_FIELDS = 200
 MOST_VALUES = 10_000
@@ -104,3 +105,25 @@ def _arguments_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
         if inner is not None:
             model = inner
     return [one.alias or name for name, one in model.model_fields.items()]
+
+
+QUERY = "query"
+BLANK = "the query is blank, so that nothing can answer it; say what to look for"
+
+
+def with_query_notes(result: ToolResult, arguments: Mapping[str, Any]) -> ToolResult:
+    """Return the answer of a search with a note on its query, where it was blank or cut."""
+    note = find_query_note(arguments.get(QUERY)) if isinstance(result, FoundResult) else None
+    if note is None or not isinstance(result, FoundResult):
+        return result
+    return result.model_copy(update={"notes": [note, *result.notes]})
+
+
+def find_query_note(query: Any) -> str | None:
+    """Return the note on a query; None where all of it was searched for."""
+    if not isinstance(query, str):
+        return None
+    if not query.strip():
+        return BLANK
+    size = len(query.strip())
+    return f"the query has {size:,} characters; the first {MAX_CHARS:,} were searched for" if size > MAX_CHARS else None

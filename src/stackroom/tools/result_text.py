@@ -11,10 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from stackroom.tools.budget import PricedResult
-from stackroom.tools.explain.why import Explained, why_lines
-from stackroom.tools.plain_text import json_text, value_text
-from stackroom.tools.spec import FoundResult, NotedResult, ToolResult
+from stackroom.tools.budget import PricedResult, json_text, value_text
+from stackroom.tools.spec import Explained, FoundResult, NotedResult, ToolResult, why_lines
 
 NAMES = ("title", "name")
 """The fields that an entry is called by."""

@@ -1,8 +1,12 @@
-"""The toolbox of a caller: tools and resources over the catalogues that they may see."""
+"""The toolbox of a caller: tools and resources over the catalogues that they may see.
 
+Clients that allow only letters, digits, `_` and `-` in names know `catalog.mutate` as `catalog_mutate`.
+"""
+
+import re
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,9 +15,36 @@ from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.media import MediaSpec
-from stackroom.tools.plain_names import plain_names
 from stackroom.tools.resources.resource import ResourceSpec
 from stackroom.tools.spec import ToolSpec
+
+PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def plain_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the plain name of each tool. No two are the same, and a tool's own name is never given to another."""
+    ordered = sorted(names)
+    found = {name: name for name in ordered if PLAIN.fullmatch(name)}
+    taken = set(found)
+    for name in ordered:
+        if name not in found:
+            found[name] = _free(OTHER.sub("_", name), taken)
+            taken.add(found[name])
+    return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    return name if name not in taken else _free(f"{name}_", taken)
+
+
+def with_plain_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text in which every tool is named by its plain name."""
+    for name in sorted(names, key=len, reverse=True):
+        if name != names[name]:
+            text = text.replace(name, names[name])
+    return text
+
 
 KEPT_TOOLBOXES = 64
 NO_AUDIENCE = Scope(visibility=Visibility(frozenset()))

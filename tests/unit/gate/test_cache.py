@@ -18,8 +18,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.embed.breaker import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.errors import InputError, NotFoundError, StorageError
-from stackroom.gate.answer import Answer
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from stackroom.model.scope import Visibility

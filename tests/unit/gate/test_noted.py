@@ -22,10 +22,9 @@ from stackroom.errors import (
     StorageError,
     UnauthenticatedError,
 )
-from stackroom.gate.cache import AnswerCache
-from stackroom.gate.gate import CallContext, Gate, Observer
-from stackroom.gate.redact import REDACTED
-from stackroom.gate.retries import PAUSES_S
+from stackroom.gate.answer import AnswerCache
+from stackroom.gate.auditing import REDACTED
+from stackroom.gate.gate import PAUSES_S, CallContext, Gate, Observer
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import Action, Cost, Principal, Quotas
 from stackroom.settings import Settings

@@ -8,8 +8,7 @@ import orjson
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.gate.answer import Answer
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.gate.quarantine import NAME_WITHHELD
 from stackroom.model.flag import Flag

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.gate.redact import DEEPEST, LONGEST_TEXT, LOOKED_AT, MOST_ITEMS, REDACTED, redacted
+from stackroom.gate.auditing import DEEPEST, LONGEST_TEXT, LOOKED_AT, MOST_ITEMS, REDACTED, redacted
 
 SECRET = "hunter22-hunter22"
 OURS = "stk_t_" + "Zm9vYmFy-_" * 4

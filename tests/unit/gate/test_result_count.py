@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stackroom.errors import OverloadedError
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.audit import AuditEntry
 from stackroom.model.principal import LOCAL_USER, Action, Cost

@@ -21,7 +21,7 @@ from stackroom.packs.install import install_release
 from stackroom.packs.manifest import Manifest, PackFile, content_of
 from stackroom.packs.report import ReleaseProgress
 from stackroom.packs.update import update_catalogue
-from stackroom.search.calibrate import find_calibration
+from stackroom.search.evidence import find_calibration
 from stackroom.zstd import zstd
 from support.embedders import WORD_MODEL
 from support.libraries import make_anime

@@ -15,7 +15,7 @@ from stackroom.library import CALIBRATION_FILE
 from stackroom.model.record import Record
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
-from stackroom.search.calibrate import Calibration, calibrate, find_calibration, load_probes, save_calibration
+from stackroom.search.evidence import Calibration, calibrate, find_calibration, load_probes, save_calibration
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
 from support.memory_shelf import MemoryShelf

@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.model.hits import MatchType, Ranking, build_ranking
 from stackroom.model.record import Key
-from stackroom.search.candidates import Candidates, candidate_keys, line_up, over_best
+from stackroom.search.fuse import Candidates, candidate_keys, line_up, over_best
 
 BY_WORDS = build_ranking([1, 2], [4.0, 1.0], limit=2)
 BY_NAME = {Key(5): 0.9}

@@ -9,7 +9,7 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE, AllOf, AnyOf, Condition, NoneOf, Range, Visibility
-from stackroom.search.conditions import NamedConditions, resolve_conditions, without_adult
+from stackroom.search.values import NamedConditions, resolve_conditions, without_adult
 from stackroom.shelf.port import ShelfReader
 
 

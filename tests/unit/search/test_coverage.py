@@ -5,8 +5,7 @@ import pytest
 
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.model.hits import build_ranking
-from stackroom.search.candidates import Candidates, line_up
-from stackroom.search.fuse import blend
+from stackroom.search.fuse import Candidates, blend, line_up
 
 pytestmark = pytest.mark.row("T2")
 

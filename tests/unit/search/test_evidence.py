@@ -8,7 +8,7 @@ import pytest
 from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Range, Scope
-from stackroom.search.calibrate import Calibration, calibrate
+from stackroom.search.evidence import Calibration, calibrate
 from support.embedders import WORD_MODEL
 from support.searching import ShelfSearcher
 

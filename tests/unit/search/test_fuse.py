@@ -8,8 +8,7 @@ import pytest
 from stackroom.catalogue.spec import Fusion, SearchSpec
 from stackroom.model.hits import build_ranking
 from stackroom.model.record import Key
-from stackroom.search.candidates import Candidates, candidate_keys, line_up
-from stackroom.search.fuse import FUSIONS, blend, reciprocal_rank
+from stackroom.search.fuse import FUSIONS, Candidates, blend, candidate_keys, line_up, reciprocal_rank
 
 SPEC = SearchSpec()
 QUERY = np.array([1.0, 0.0], dtype=np.float32)

@@ -8,7 +8,7 @@ import pytest
 from stackroom.model.hits import Evidence
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
-from stackroom.search.calibrate import calibrate
+from stackroom.search.evidence import calibrate
 from support.searching import ShelfSearcher
 
 pytestmark = pytest.mark.row("A4")

@@ -12,7 +12,7 @@ from stackroom.model.hits import Evidence, MatchType, SearchMode
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, AllOf, Range, Scope, Visibility
 from stackroom.model.vectors import ModelId
-from stackroom.search.calibrate import Calibration
+from stackroom.search.evidence import Calibration
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Embedding, Put
 from support.memory_shelf import MemoryShelf

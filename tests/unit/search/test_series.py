@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record
 from stackroom.packages import PACKAGES
-from stackroom.search.series import (
+from stackroom.search.ranked import (
     MIN_INNER_CHARS,
     MIN_SHARED_CHARS,
     MIN_STEM_CHARS,

@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import OverloadedError, RateLimitedError
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import Action, Cost, Principal, Quotas

@@ -18,8 +18,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
-from stackroom.tools.aggregate.buckets import bucket_numbers, parse_bucketing
-from stackroom.tools.aggregate.figures import NumberColumn
+from stackroom.tools.aggregate.buckets import NumberColumn, bucket_numbers, parse_bucketing
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox

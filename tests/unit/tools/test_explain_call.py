@@ -8,7 +8,7 @@ from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.tools.admin.inspect import Inspector, inspect_tools
-from stackroom.tools.explain.call import Question, explain_call
+from stackroom.tools.explain import Question, explain_call
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")

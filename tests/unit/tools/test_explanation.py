@@ -10,13 +10,13 @@ from stackroom.model.hits import SearchMode
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, NoneOf, Scope, Visibility
 from stackroom.recommend.recommender import Recommender
-from stackroom.search.calibrate import calibrate
-from stackroom.search.conditions import adult_conditions
+from stackroom.search.evidence import calibrate
+from stackroom.search.ranked import KeyedRecord
 from stackroom.search.searcher import Searcher
-from stackroom.search.trace import KeyedRecord
+from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
-from stackroom.tools.explain.explanation import Cut, Explanation, explain_record
-from stackroom.tools.explain.search_path import usual_path
+from stackroom.tools.explain import Cut, Explanation, explain_record
+from stackroom.tools.merge import usual_path
 
 pytestmark = pytest.mark.row("N3")
 

@@ -12,7 +12,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.filter_facts import FilterFacts, read_facts
+from stackroom.tools.generic.filter_guide import FilterFacts, read_facts
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolSpec
 from support.libraries import Shelved

@@ -17,12 +17,12 @@ from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.recommend.recommender import Recommender
-from stackroom.search.calibrate import calibrate
+from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Delete, Put
-from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.resources.records import address_of, generic_resources, parse_address, uri_of
+from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

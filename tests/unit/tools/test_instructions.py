@@ -14,7 +14,7 @@ READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
 @pytest.mark.row("N8")
 def test_instructions_name_every_catalogue_with_its_size_and_what_it_holds(whole: Any) -> None:
-    told = whole.gate.guide.instructions(LOCAL_USER)
+    told = whole.gate.instructions(LOCAL_USER)
     assert len(told.encode()) <= MOST_BYTES
     for part in (
         "anime (305) = Anime",
@@ -30,20 +30,20 @@ def test_instructions_name_every_catalogue_with_its_size_and_what_it_holds(whole
 
 
 def test_a_reader_is_not_told_how_to_edit(whole: Any) -> None:
-    assert "catalog.mutate" in whole.gate.guide.instructions(LOCAL_USER)
-    assert "catalog.mutate" not in whole.gate.guide.instructions(READER)
+    assert "catalog.mutate" in whole.gate.instructions(LOCAL_USER)
+    assert "catalog.mutate" not in whole.gate.instructions(READER)
 
 
 def test_a_catalogue_that_a_caller_does_not_see_is_not_named(whole: Any) -> None:
     outsider = replace(READER, visibility=Visibility(frozenset(), hidden=frozenset({"papers"})))
-    told = whole.gate.guide.instructions(outsider)
+    told = whole.gate.instructions(outsider)
     assert "papers (" not in told
     assert "anime (305)" in told
 
 
 def test_a_caller_without_catalogues_is_told_so(whole: Any) -> None:
     nobody = replace(READER, visibility=Visibility(frozenset(), only=frozenset()))
-    assert whole.gate.guide.instructions(nobody).startswith("No catalogue is open to this user.")
+    assert whole.gate.instructions(nobody).startswith("No catalogue is open to this user.")
 
 
 def test_instructions_stay_short_however_many_catalogues_there_are(whole: Any) -> None:

@@ -1,6 +1,6 @@
 """Names of tools for clients that allow no dots."""
 
-from stackroom.tools.plain_names import plain_names, with_plain_names
+from stackroom.tools.toolbox import plain_names, with_plain_names
 
 
 def test_a_dot_becomes_an_underscore_and_plain_names_stay() -> None:

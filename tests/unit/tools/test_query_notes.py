@@ -3,7 +3,7 @@
 import pytest
 
 from stackroom.text.query import MAX_CHARS
-from stackroom.tools.query_notes import BLANK, find_query_note, with_query_notes
+from stackroom.tools.problems import BLANK, find_query_note, with_query_notes
 from stackroom.tools.spec import FoundResult, NotedResult
 
 

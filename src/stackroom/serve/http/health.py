@@ -20,7 +20,7 @@ from stackroom.background.processes import list_children
 from stackroom.background.task import TaskState, TaskStatus
 from stackroom.background.threads import list_threads
 from stackroom.errors import ForbiddenError, StorageError
-from stackroom.gate.cache import CacheStatistics
+from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.metrics import Readings

@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from stackroom.gate.cache import CacheStatistics
+from stackroom.gate.answer import CacheStatistics
 from stackroom.model.audit import AuditEntry, Outcome
 
 UNKNOWN = "unknown"

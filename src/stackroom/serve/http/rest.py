@@ -19,7 +19,7 @@ from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, er
 from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_shapes import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
-from stackroom.tools.explain.call import Question
+from stackroom.tools.explain import Question
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.resources.window import split_address
 

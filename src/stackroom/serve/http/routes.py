@@ -28,8 +28,7 @@ from stackroom.serve.http.service import Service
 from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import Endpoint, EndpointRequest, EndpointSpec
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
-from stackroom.tools.operation import OperationCall
-from stackroom.tools.operation_endpoints import operation_endpoints
+from stackroom.tools.operation import OperationCall, operation_endpoints
 
 MEDIA_KINDS = tuple(kind.value for kind in MediaKind)
 COMPRESSED_FROM = 2_000

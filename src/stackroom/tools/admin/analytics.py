@@ -20,8 +20,7 @@ from stackroom.tools.admin.moments import parse_moment, require_order
 from stackroom.tools.admin.plays import PlayedRecords
 from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
 from stackroom.tools.budget import OffsetParams
-from stackroom.tools.catalogue import OpenCatalogue, ask_each, visible_catalogues
-from stackroom.tools.resources.records import address_of
+from stackroom.tools.catalogue import OpenCatalogue, address_of, ask_each, visible_catalogues
 from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 

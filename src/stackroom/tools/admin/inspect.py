@@ -19,10 +19,9 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.tools.admin.logs import LogRing
 from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
 from stackroom.tools.budget import PagedParams
-from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
-from stackroom.tools.explain.call import Question, explain_call
+from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
+from stackroom.tools.explain import Question, explain_call
 from stackroom.tools.health import PartHealth, examine
-from stackroom.tools.resources.records import parse_address
 from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000

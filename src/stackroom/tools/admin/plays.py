@@ -10,8 +10,7 @@ from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
-from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.resources.records import address_of
+from stackroom.tools.catalogue import CatalogueView, address_of
 
 SCANNED_AT_ONCE = 10_000
 MOST_SHOWN_FIELDS = 12

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from stackroom.tools.budget import PricedResult
-from stackroom.tools.plain_text import fields_text
+from stackroom.tools.budget import PricedResult, fields_text
 from stackroom.tools.spec import BARE_LIST, GenericResult
 
 

@@ -25,9 +25,8 @@ from stackroom.settings import Settings
 from stackroom.tools.admin.audit import LONGEST_TEXT, ListAudit, Listed, check_calls, list_calls
 from stackroom.tools.admin.config import plain_settings
 from stackroom.tools.admin.row_text import RowsResult, more_text
-from stackroom.tools.budget import OffsetParams
+from stackroom.tools.budget import OffsetParams, fields_text, value_text
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
-from stackroom.tools.plain_text import fields_text, value_text
 from stackroom.tools.spec import BARE_LIST, LARGEST, GenericParams, ToolSpec, one_of
 
 try:

@@ -17,12 +17,17 @@ from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
 from stackroom.shelf.port import Author
 from stackroom.tools.catalogue import OpenCatalogue, ask_each
-from stackroom.tools.edits.answer import result_of, result_text
-from stackroom.tools.edits.chosen import chosen_catalogue
+from stackroom.tools.edits.answer import (
+    MutateInCatalogueParams,
+    MutateParams,
+    MutateResult,
+    OwnEdits,
+    mutate_own,
+    result_of,
+    result_text,
+)
 from stackroom.tools.edits.doubles import find_repeated, namesake_notes
-from stackroom.tools.edits.own_kinds import OwnEdits, mutate_own
-from stackroom.tools.edits.request import BY_NAME, edit_of, requests_of, with_ids
-from stackroom.tools.edits.shapes import MutateInCatalogueParams, MutateParams, MutateResult
+from stackroom.tools.edits.request import BY_NAME, chosen_catalogue, edit_of, requests_of, with_ids
 from stackroom.tools.own_kinds import OwnKinds
 from stackroom.tools.spec import ToolSpec
 

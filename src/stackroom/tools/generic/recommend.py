@@ -17,11 +17,10 @@ from stackroom.model.scope import KIND_FIELD, AnyOf, NoneOf, Scope
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request, require_recommend
 from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
 from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_records
 from stackroom.tools.generic.shapes import DrawnParams, ShownRecord, StatedId
 from stackroom.tools.record_text import label_of
-from stackroom.tools.resources.records import address_of
 from stackroom.tools.spec import AskedTaste, GenericResult, NotedResult, ToolSpec
 
 MOST_IN_TRAY = 50

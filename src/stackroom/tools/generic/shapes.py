@@ -1,7 +1,10 @@
-"""Arguments and results of `search`, `fetch` and `similar`."""
+"""Arguments, results and texts of `search`, `fetch` and `similar`.
+
+The first two answer in JSON, as connectors of research assistants expect it; `similar` in lines.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -10,10 +13,19 @@ from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
-from stackroom.tools.explain.why import Explained, ExplainParams
-from stackroom.tools.provenance import FromFile
+from stackroom.tools.record_text import FromFile
 from stackroom.tools.schema import FOR_PAGES
-from stackroom.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText, SearchText
+from stackroom.tools.spec import (
+    BARE_LIST,
+    Explained,
+    ExplainParams,
+    FoundResult,
+    GenericParams,
+    GenericResult,
+    QueryText,
+    SearchText,
+    ToolResult,
+)
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
@@ -297,3 +309,21 @@ class SimilarResult(PricedResult, GenericResult):
     def shortened(self, chars: int) -> Self:
         """Return the answer with its texts cut; where there is little room, they alone have the fields."""
         return self.model_copy(update={"results": shorten_found(self.results, chars)})
+
+
+def json_text(result: ToolResult) -> str:
+    """Return an answer as JSON, the same object as its structured content."""
+    return orjson.dumps(result.model_dump(mode="json", by_alias=True)).decode()
+
+
+def similar_text(result: SimilarResult) -> str:
+    """Return the text of `similar`."""
+    found = [line for number, one in enumerate(result.results, start=1) for line in _found_lines(number, one)]
+    return "\n".join([*(found or ["nothing is similar"]), *result.remarks])
+
+
+def _found_lines(number: int, found: ShownRecord) -> Iterator[str]:
+    label = f", {found.relevance}" if found.relevance else ""
+    yield f"{number}. {found.title} [{found.id}] {found.score}{label}"
+    for line in (*found.text.splitlines(), *([f"from: {found.origin}"] if found.origin else []), found.url):
+        yield f"   {line}"

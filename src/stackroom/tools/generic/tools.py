@@ -21,19 +21,20 @@ from stackroom.model.hits import Evidence, SearchMode
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record
 from stackroom.model.scope import Scope
-from stackroom.search.conditions import Label, argument_of, is_adult
 from stackroom.search.ids import page_forms
+from stackroom.search.values import Label, argument_of, is_adult
 from stackroom.text.spelling import meant
 from stackroom.tools.catalogue import (
     CatalogueView,
     FoundRecord,
     Gathered,
     OpenCatalogue,
+    address_of,
     ask_each,
     list_names,
+    parse_address,
     unread_notes,
 )
-from stackroom.tools.explain.search_path import SearchPath, usual_path
 from stackroom.tools.filters import (
     ADULT,
     filter_schema,
@@ -43,40 +44,51 @@ from stackroom.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from stackroom.tools.generic.browse import browse_text, browse_view, cursor_of_values, has_fields, unread_catalogue
-from stackroom.tools.generic.browse_shapes import (
+from stackroom.tools.generic.browse import (
     AggregateResult,
     BrowsedCatalogue,
     BrowsedValuesResult,
     BrowseParams,
     BrowseResult,
     RankedResult,
+    browse_text,
+    browse_view,
+    cursor_of_values,
+    describe_catalogue,
+    has_fields,
+    unread_catalogue,
 )
 from stackroom.tools.generic.facets import FacetedSet
-from stackroom.tools.generic.filter_facts import Facts, FilterFacts
-from stackroom.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
-from stackroom.tools.generic.listing import (
+from stackroom.tools.generic.filter_guide import Facts, FilterFacts, advice_over, facts_in_words, filter_guide
+from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
+from stackroom.tools.generic.record import (
+    RankedRecord,
+    RecordForm,
+    fields_of_relations,
+    list_related,
+    shape_fields,
+    shape_records,
+    shape_tile,
+    url_of,
+)
+from stackroom.tools.generic.result_set import (
     EVERY,
     NOTHING_LISTED,
-    fitting_notes,
-    is_list,
-    words_conditions,
-    words_of_list,
-)
-from stackroom.tools.generic.overview import describe_catalogue
-from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
-from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_fields, shape_records, shape_tile, url_of
-from stackroom.tools.generic.related import fields_of_relations, list_related
-from stackroom.tools.generic.result_set import (
     ResultSet,
     add_up,
     count_left_out,
+    fitting_notes,
     further_keys,
+    is_list,
     list_keys,
     list_page,
     named_keys,
+    names_only_moods,
     search_keys,
     search_page,
+    understand_query,
+    words_conditions,
+    words_of_list,
 )
 from stackroom.tools.generic.shapes import (
     BundledResult,
@@ -88,17 +100,24 @@ from stackroom.tools.generic.shapes import (
     SimilarParams,
     SimilarResult,
     Understood,
+    json_text,
     pieces_of,
+    similar_text,
 )
-from stackroom.tools.generic.texts import json_text, similar_text
-from stackroom.tools.generic.understood import names_only_moods, understand_query
-from stackroom.tools.maps.shown import map_operation
+from stackroom.tools.maps import map_operation
 from stackroom.tools.media import CallerMedia, MediaSpec
-from stackroom.tools.merge import FURTHEST, depth_for
-from stackroom.tools.provenance import find_place
-from stackroom.tools.record_text import record_text
-from stackroom.tools.resources.records import address_of, parse_address
-from stackroom.tools.scopes import Asked, Scoped, scope_each, scope_of, shown_scope
+from stackroom.tools.merge import (
+    FURTHEST,
+    Asked,
+    Scoped,
+    SearchPath,
+    depth_for,
+    scope_each,
+    scope_of,
+    shown_scope,
+    usual_path,
+)
+from stackroom.tools.record_text import find_place, record_text
 from stackroom.tools.spec import NOTHING_ANSWERS, ToolSpec
 from stackroom.tools.spec import catalogue_tool as declare_catalogue_tool
 

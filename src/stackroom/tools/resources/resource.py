@@ -1,4 +1,4 @@
-"""Resources: content that a client reads by URI. Declared like tools; knows no transport.
+"""Resources: content that a client reads by URI, and the records of every catalogue as such. Knows no transport.
 
 A catalogue's records are at `stackroom://CATALOGUE/ID`. A catalogue package may add resources of its own.
 """
@@ -8,8 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
+from stackroom.catalogue.codec import plain_record
 from stackroom.model.flag import Flag
 from stackroom.model.principal import Action, Principal
+from stackroom.model.record import Record
+from stackroom.model.scope import Scope
+from stackroom.search.ids import SCHEME
+from stackroom.text.normalise import fold_name
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, parse_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +111,49 @@ class ResourceSpec:
     """The media type of what the template leads to."""
     is_file: bool = False
     """Whether programs read it as a file: it comes whole unless a read states a budget."""
+
+
+TITLES_TRIED = 10
+
+
+class RecordResources:
+    """Record resources over these catalogues."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+
+    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the record at `CATALOGUE/ID` as JSON."""
+        address = parse_address(SCHEME + rest)
+        if address is None or address[0] not in self._catalogues:
+            return None
+        view, scope = self._catalogues[address[0]].view(), Scope(visibility=principal.visibility)
+        record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
+        if record is None:
+            return None
+        return ResourceContent(
+            mime_type="application/json", text=orjson.dumps(plain_record(record, view.spec)).decode()
+        )
+
+
+def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the records of every catalogue as resources."""
+    records = RecordResources(catalogues)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: [],
+            read=records.read,
+            template=SCHEME + "{catalogue}/{+id}",
+            name="record",
+            description="A record of a catalogue, as JSON.",
+        ),
+    ]
+
+
+def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None:
+    """Return the record with exactly this title."""
+    keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
+    records = view.reader.fetch(keys, scope=scope).values()
+    return next((one for one in records if fold_name(view.spec.title_of(one)) == fold_name(title)), None)

@@ -17,8 +17,7 @@ from urllib.parse import quote, unquote
 import orjson
 
 from stackroom.errors import InputError
-from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, shorten
-from stackroom.tools.plain_text import json_text
+from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten
 from stackroom.tools.resources.resource import ContentList, ContentPage, ResourceContent
 
 JSON = "application/json"

@@ -1,8 +1,12 @@
-"""`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed."""
+"""`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed.
+
+Records are the view `items`, and their history is `changes`. Accounts and tokens are in another file.
+"""
 
 import re
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, WithJsonSchema
@@ -10,12 +14,76 @@ from pydantic import Field, WithJsonSchema
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, ForbiddenError, InputError, StorageError
 from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import DEFAULT_KIND
 from stackroom.tools.budget import PagedParams, PricedResult
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 from stackroom.tools.sql.children import ANSWER_S, SqlChildren
-from stackroom.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of
+from stackroom.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted
+
+ITEMS = "items"
+CHANGES = "changes"
+RECORDS = "records"
+TABLES = (RECORDS, CHANGES)
+"""The tables under the views; `records` has each record as JSON in `body`."""
+KEPT_AWAY = (
+    "audit",
+    "credentials",
+    "items_fts",
+    "role_actions",
+    "roles",
+    "sessions",
+    "tokens",
+    "user_grants",
+    "user_roles",
+    "users",
+    "v_users",
+)
+"""Names of tables that a caller may look for, and that are in other databases."""
+CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
+CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
+OWN_COLUMNS = ("id", "kind")
+MOST_FIELDS = 190
+
+
+def views_of(spec: CatalogueSpec) -> dict[str, str]:
+    """Return the views of a catalogue as SELECTs, with one column for each field of its spec."""
+    columns = ["id", f"coalesce(json_extract(body, '$.kind'), '{DEFAULT_KIND}') AS kind"]
+    for column, name in _field_columns(spec).items():
+        columns.append(f"json_extract(body, {_quoted_text(_path(name))}) AS {quoted(column)}")
+    return {ITEMS: f"SELECT {', '.join(columns)} FROM main.records", CHANGES: CHANGES_VIEW}
+
+
+def columns_of(spec: CatalogueSpec) -> dict[str, list[str]]:
+    """Return the columns of each table that can be read."""
+    return {
+        ITEMS: [*OWN_COLUMNS, *_field_columns(spec)],
+        CHANGES: list(CHANGES_COLUMNS),
+        RECORDS: ["key", "id", "body"],
+    }
+
+
+def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
+    """Return column → field; a field named like one of `OWN_COLUMNS` gets a trailing underscore."""
+    names = list(spec.fields)[:MOST_FIELDS]
+    return {f"{name}_" if name in OWN_COLUMNS else name: name for name in names}
+
+
+def _path(field: str) -> str:
+    return '$.fields."{}"'.format(field.replace('"', ""))
+
+
+def _quoted_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
+    """Return the SQLite file of a catalogue's records, which this process has open: its readers need create nothing."""
+    path = catalogue.shelf.describe().sqlite_file
+    if path is None:
+        raise InputError(f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query")
+    return path
+
 
 UNKNOWN_COLUMN = "no such column"
 TABLE_IN_MESSAGE = re.compile(r"table:? '?(?:\w+\.)?(\w+)")

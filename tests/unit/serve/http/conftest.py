@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from stackroom.analytics.events import EventLog, EventRecorder
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal

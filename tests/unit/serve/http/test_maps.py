@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from stackroom.maps import following, labels
+from stackroom.tools import maps
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.maps import visible
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories
@@ -84,7 +84,7 @@ def test_a_map_is_made_once_for_callers_who_see_the_same_until_something_changes
         made.append(len(places))
         return labels.find_labels(places, fields)
 
-    monkeypatch.setattr(visible, "find_labels", find_labels)
+    monkeypatch.setattr(maps, "find_labels", find_labels)
     stories.add_user("bob")
     stories.add_user("root", "admin")
     first = get_map(stories)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from stackroom.gate.cache import CacheStatistics
+from stackroom.gate.answer import CacheStatistics
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import Action
 from stackroom.serve.http.metrics import Metrics, Readings

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.gate.redact import redacted
+from stackroom.gate.auditing import redacted
 from stackroom.grading.figures import build_figure
 from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
 from stackroom.model.principal import LOCAL_USER, Action

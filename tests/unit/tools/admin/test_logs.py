@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from stackroom.errors import UnknownResourceError
+from stackroom.gate.auditing import LONGEST_TEXT, REDACTED, redacted
 from stackroom.gate.gate import Gate
-from stackroom.gate.redact import LONGEST_TEXT, REDACTED, redacted
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.serve.logs import CallLog
 from stackroom.tools.admin import logs

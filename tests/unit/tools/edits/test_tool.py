@@ -14,8 +14,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import InputError, NotFoundError, StorageError
-from stackroom.gate.answer import Answer
-from stackroom.gate.cache import AnswerCache
+from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas

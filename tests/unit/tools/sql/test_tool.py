@@ -13,8 +13,7 @@ from stackroom.model.principal import LOCAL_USER, Action, Cost
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.tools.sql.tables import sqlite_file_of
-from stackroom.tools.sql.tool import SqlTool, sql_tools
+from stackroom.tools.sql.tool import SqlTool, sql_tools, sqlite_file_of
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
