@@ -1,4 +1,6 @@
-"""Candidates of a search, as arrays over the same records, and their fusion: one score each, 0–1, where 1 is the best a record could reach with the arms that ran.
+"""Candidates of a search, as arrays over the same records, and their fusion into one score each.
+
+Scores are 0–1, where 1 is the best a record could reach with the arms that ran.
 
 `reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/reference/quality.md`): a weighted
 sum of both arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours'

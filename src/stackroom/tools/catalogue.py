@@ -1,4 +1,4 @@
-"""An open catalogue as tools get it, a view of it at one moment, the addresses of records, and asking several at once."""
+"""An open catalogue as tools get it, a view of it at one moment, addresses of records, and asking several at once."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,8 @@
 """`map`: the places of a catalogue's records as one caller sees them, for pages: arrays in Base64, ids, and labels.
 
 `places` has two little-endian int16 for each id, from −32767 to 32767; `codes` of the colours one byte: 0 for none, or
-the number of the value, counted from 1. Hidden records, and adult ones, have no place on it, and take no part in its labels, its colours and their counts.
+the number of the value, counted from 1.
+Hidden records, and adult ones, have no place, and take no part in labels, colours and their counts.
 """
 
 import base64

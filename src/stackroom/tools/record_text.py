@@ -1,4 +1,4 @@
-"""A record in words: all of its fields, the few that say most on one line, its description, its page on the web, and the file it is from."""
+"""A record in words: all of its fields, the few that say most on one line, its page on the web, its file."""
 
 import json
 import re

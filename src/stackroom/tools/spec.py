@@ -1,4 +1,4 @@
-"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes that many answers share."""
+"""A tool's declaration: name, shapes, the action it needs, and the function that runs it; shapes that answers share."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The fields that records are grouped by, and the groups; fields as a caller names them: `country`, `year/decade`, `price/10`.
+"""Groups of records, by fields as a caller names them: `country`, `year/decade`, `price/10`.
 
 A record is in a group for each of its values; one without a value is in none.
 """

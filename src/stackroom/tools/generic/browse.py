@@ -1,4 +1,4 @@
-"""`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews for pages."""
+"""`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date

@@ -1,4 +1,4 @@
-"""The one form of a record to show, on every surface: title, telling fields, text, page to cite, origin, picture; and related records."""
+"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
