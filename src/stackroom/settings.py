@@ -296,11 +296,6 @@ class Settings(SettingsSection):
         return self.home / "catalogues"
 
     @property
-    def web_files_folder(self) -> Path:
-        """The folder of copies of files on the web that catalogues were built from."""
-        return self.home / "cache" / "web"
-
-    @property
     def models_folder(self) -> Path:
         """The folder of embedding models."""
         return Path(self.embedding.models).expanduser() if self.embedding.models else self.home / "models"

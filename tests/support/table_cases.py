@@ -126,7 +126,7 @@ def compact(built: BuiltTable) -> str:
     left_out = proposal.inferred.left_out
     lines += [f"- {column}: {reason}" for column, reason in left_out[:SHOWN_LEFT_OUT]]
     lines += [f"- {len(left_out) - SHOWN_LEFT_OUT} more columns"] if len(left_out) > SHOWN_LEFT_OUT else []
-    lines += [f"note: {note}" for note in (*proposal.inferred.notes, *proposal.notes, *proposal.rows_left_out)]
+    lines += [f"note: {note}" for note in (*proposal.inferred.notes, *proposal.notes)]
     lines += [f"no catalogue: {proposal.inferred.verdict}"] if proposal.inferred.verdict else []
     lines += [f"question: {one.asks} {one.option}" for one in proposal.inferred.questions]
     lines.append(f"{report.rows} rows: {report.written} records")

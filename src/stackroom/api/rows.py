@@ -5,10 +5,11 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import Target
 from stackroom.sources.compressed import find_compressed, find_path, open_decompressed, without_compression
 from stackroom.sources.csv_rows import CsvRows
+from stackroom.sources.file_rows import WholeRows
 from stackroom.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.location import ReadOptions
 from stackroom.sources.sqlite_rows import SqliteRows
-from stackroom.sources.whole_rows import WholeRows
 from stackroom.text.chunks import Passage, first_heading, split_passages
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Ledger",
     "ListRows",
     "Passage",
+    "ReadOptions",
     "SqliteRows",
     "Target",
     "WholeRows",

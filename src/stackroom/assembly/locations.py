@@ -1,6 +1,6 @@
-"""The source at a location: a file, a database, a file on the web, a LanceDB table or a provider's query.
+"""The source at a location: a file, a file on the web, a LanceDB table or a provider's query.
 
-What reads databases, the web and LanceDB is loaded when one is named.
+What reads the web and LanceDB is loaded when one is named.
 """
 
 import re
@@ -10,22 +10,12 @@ from stackroom.assembly.workshop import Workshop
 from stackroom.collection_settings import SCHEMES
 from stackroom.errors import InputError
 from stackroom.packages import CataloguePackage, load_target
-from stackroom.settings import Settings
-from stackroom.sources.database_address import is_database_address
-from stackroom.sources.location import (
-    NO_OPTIONS,
-    ReadOptions,
-    SourceLocation,
-    flag,
-    is_same_location,
-    split_locations,
-)
+from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation, flag, is_same_location
 from stackroom.sources.opener import OpenProvider, no_provider, open_source
 from stackroom.sources.port import RowSource
 
 TABLE_PREFIX = "lancedb"
 """What stands before the colon in the location of a table."""
-OPEN_DATABASE = "stackroom.sources.database_rows:open_database"
 OPEN_TABLE = "stackroom.sources.lance.rows:open_table"
 OPEN_WEB_FILE = "stackroom.sources.web_file:open_web_file"
 WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -59,10 +49,8 @@ def remembered_options(workshop: Workshop, name: str, location: str, options: Re
 
 
 def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
-    if names_database(location):
-        return open_database(location, options, workshop.settings)
-    if any(WEB_ADDRESS.match(part) for part in split_locations(location)):
+    """Return the source of a web file, a LanceDB table or a provider's query; None for any other."""
+    if WEB_ADDRESS.match(location):
         return cast(RowSource, load_target(OPEN_WEB_FILE)(location, options, workshop.settings))
     if location.partition("://")[0] in SCHEMES and "://" in location:
         raise InputError(
@@ -73,20 +61,6 @@ def open_provider(workshop: Workshop, location: str, options: ReadOptions = NO_O
     if source is not None:
         options.require_only((), location=location)
     return source
-
-
-def names_database(location: str) -> bool:
-    """Tell whether a location is the address of a database, or has one among several locations."""
-    return any(is_database_address(part) for part in split_locations(location))
-
-
-def open_database(location: str, options: ReadOptions, settings: Settings) -> RowSource:
-    """Return the rows at `postgresql://USER@HOST/DATABASE#TABLE`; an option given beside it comes first."""
-    if len(split_locations(location)) > 1:
-        raise InputError("the table of a database is read alone; give its address as the only LOCATION")
-    place = SourceLocation.parse(location)
-    source = load_target(OPEN_DATABASE)(place.location, options.over(place.options), settings)
-    return cast(RowSource, source)
 
 
 def _open_prefixed(workshop: Workshop, location: str) -> RowSource | None:

@@ -12,7 +12,6 @@ from stackroom.api.server import NO_PARTS, ServerParts
 from stackroom.assembly.app import App
 from stackroom.assembly.audit_gaps import AuditRepair
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
-from stackroom.assembly.column_changes import note_changes
 from stackroom.assembly.locations import TABLE_PREFIX, open_provider, open_rows
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.checksums import SEAL_ENDING
@@ -38,7 +37,6 @@ from stackroom.shelf.embedded.quarantine import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem
-from stackroom.sources.database_address import is_database_address
 from stackroom.sources.location import LIMIT_MARK, SourceLocation
 from stackroom.sources.port import RowSource
 from stackroom.tools.health import check_catalogue
@@ -155,19 +153,15 @@ def refresh_from_source(
         raise ModelError(
             f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
         )
-    rows, recipe = _open(app, installed, source.location), _recipe(app, installed)
-    report = add_catalogue(
+    return add_catalogue(
         app,
-        rows,
-        recipe=recipe,
+        _open(app, installed, source.location),
+        recipe=_recipe(app, installed),
         name=installed.name,
         progress=lambda report: rows_read(report.rows),
         embed=model is not None,
         request=request,
     )
-    if recipe.is_own:
-        report.notes += note_changes(rows, recipe.loaded, recipe.mapping, installed.folder)
-    return report
 
 
 def update_release(app: App, name: str) -> str:
@@ -231,7 +225,7 @@ def _is_provider(app: App, name: str) -> bool:
 
 
 def _is_folder(app: App, name: str) -> bool:
-    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:") or is_database_address(name)
+    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:")
     return not is_elsewhere and SourceLocation.parse(name).is_folder
 
 

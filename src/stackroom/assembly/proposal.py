@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from stackroom.assembly.rows_left_out import RowsLeftOut, count_rows_left_out
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.words import catalogue_name, catalogue_title
 from stackroom.catalogue.profile import ColumnProfile, profile_columns
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
 from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.values import flattened_rows
@@ -35,8 +33,6 @@ class Proposal:
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
     """Remarks on the source."""
-    rows_left_out: tuple[str, ...] = ()
-    """Sentences on the rows that would make no record: how many, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +44,6 @@ class ProfiledTable:
     columns: Sequence[ColumnProfile]
     id_column: str | None
     """The primary key that the source declares, if it does."""
-    is_sample: bool = False
-    """Whether the rows are a sample of the source's."""
-    unreadable: tuple[RowsLeftOut, ...] = ()
-    """The rows that the source could not read."""
     notes: tuple[str, ...] = ()
     """Remarks on the source."""
 
@@ -71,73 +63,47 @@ class ProfiledTable:
             spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
         )
         records = tuple(islice(iter_records(self.rows, loaded.spec), SHOWN_RECORDS))
-        return Proposal(
-            inferred=inferred,
-            loaded=loaded,
-            records=records,
-            notes=self.notes,
-            rows_left_out=tuple(self._rows_left_out(loaded.spec)),
-        )
-
-    def _rows_left_out(self, spec: CatalogueSpec) -> Iterator[str]:
-        sample = len(self.rows) if self.is_sample else 0
-        for left_out in (*self.unreadable, *count_rows_left_out(self.rows, self.columns, spec)):
-            yield left_out.line(sample=sample)
+        return Proposal(inferred=inferred, loaded=loaded, records=records, notes=self.notes)
 
 
 def profile_table(source: RowSource) -> ProfiledTable:
-    """Profile the columns of a source."""
-    read = read_rows(source)
-    rows = flattened_rows(read.rows)
-    return ProfiledTable(
-        source=source.name,
-        rows=rows,
-        columns=profile_columns(rows, is_sample=read.is_sample),
-        id_column=id_column_of(source),
-        is_sample=read.is_sample,
-        unreadable=read.unreadable,
-        notes=tuple(_notes_on(source)),
-    )
+    """Profile the columns of a source.
 
-
-def _notes_on(source: RowSource) -> Iterator[str]:
-    yield from notes_of(source)
-    if isinstance(source, TableSource) and source.other_tables:
-        yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
-
-
-def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
-    """Infer a spec from a source's rows, with the user's choices."""
-    return profile_table(source).propose(name=name, choices=choices)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRows:
-    """The rows that a spec is inferred from."""
-
-    rows: Sequence[Mapping[str, Any]]
-    is_sample: bool
-    unreadable: tuple[RowsLeftOut, ...] = ()
-
-
-def read_rows(source: RowSource) -> TableRows:
-    """Return the rows that a spec is inferred from.
-
-    Those of a table of moderate size are read whole. Of a larger one, and of a provider, they are the first ones, and
-    an even spread of those after them.
+    A table of moderate size is read whole. Of a larger one, and of a provider, the rows are the first ones, and an even
+    spread of those after them.
     """
-    rows = _Rows()
+    sample = _Rows()
     problems: list[str] = []
     for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
         if row.problem:
             problems.append(f"{row.place}: {row.problem}")
         else:
-            rows.add(row.values)
-    if problems and not rows.head:
+            sample.add(row.values)
+    if problems and not sample.head:
         raise InputError(f"{source.name}: no row can be read; {problems[0]}")
-    is_whole = source.is_whole and rows.step == 1 and rows.count < SAMPLE_READ
-    unreadable = (RowsLeftOut(count=len(problems), reason=f"not readable, as {problems[0]}"),) if problems else ()
-    return TableRows(rows=rows.head + rows.spread, is_sample=not is_whole, unreadable=unreadable)
+    is_whole = source.is_whole and sample.step == 1 and sample.count < SAMPLE_READ
+    rows = flattened_rows(sample.head + sample.spread)
+    return ProfiledTable(
+        source=source.name,
+        rows=rows,
+        columns=profile_columns(rows, is_sample=not is_whole),
+        id_column=id_column_of(source),
+        notes=tuple(_notes_on(source, problems)),
+    )
+
+
+def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[str]:
+    yield from notes_of(source)
+    if isinstance(source, TableSource) and source.other_tables:
+        yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
+    if problems:
+        rows = "1 row" if len(problems) == 1 else f"{len(problems):,} rows"
+        yield f"{rows} cannot be read and would be left out, as {problems[0]}"
+
+
+def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
+    """Infer a spec from a source's rows, with the user's choices."""
+    return profile_table(source).propose(name=name, choices=choices)
 
 
 class _Rows:

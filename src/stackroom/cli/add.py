@@ -18,7 +18,6 @@ from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.words import catalogue_name
 from stackroom.cli.choices import choice_options
-from stackroom.cli.column_changes import Settled, remember_columns, settle_columns
 from stackroom.cli.conversation import agree_on
 from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.progress import progress_bar, summary
@@ -29,34 +28,31 @@ from stackroom.errors import ExpectedError, InputError, InterruptedByUser, Model
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
+from stackroom.net.shown import shown_address
 from stackroom.packages import CataloguePackage
-from stackroom.sources.database_address import database_of, shown_address
-from stackroom.sources.location import ALL_SHEETS, ReadOptions, join_locations, stem_of
-from stackroom.sources.opener import holds_tables
+from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
 
 
 @click.command("add")
-@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
+@click.argument("location")
 @click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
 @click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
 @read_options
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
-@click.option("--adopt", is_flag=True, help="Take new columns, and those of another type, into the catalogue's spec.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
 @choice_options
 @json_option
 def add_command(
-    locations: tuple[str, ...],
+    location: str,
     spec_name: str | None,
     spec_file: Path | None,
     name: str | None,
     options: ReadOptions,
     yes: bool,
-    adopt: bool,
     no_embed: bool,
     model: str | None,
     force: bool,
@@ -66,9 +62,8 @@ def add_command(
     """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
-    tables or documents, the address of a file ("https://…"), a database ("postgresql://…", "mysql://…"), a LanceDB
-    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
-    Several files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
+    documents, the address of a file ("https://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider
+    of a catalogue package ("PREFIX:QUERY?limit=200").
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
@@ -76,30 +71,29 @@ def add_command(
 
     All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
     found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
-    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones. New columns,
-    missing ones and those of another type are named; the spec stays as it is unless you agree, or give --adopt. A
-    source added to a catalogue that holds the sample data replaces the sample data. With another --model, all texts are
+    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones; the spec stays
+    as it is. A source added to a catalogue that holds the sample data replaces it. With another --model, all texts are
     embedded anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
     workshop = open_workshop()
-    order = _read_order(workshop, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
-    settled = _settle(workshop, order, choices, show=not as_json, ask=not yes, adopt=adopt)
-    if settled is None:
+    order = _read_order(workshop, location, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
+    if recipe is None:
         shown = shown_address(order.location)
         click.echo(f"nothing was built; to change the spec: stackroom spec infer {shown} --output catalogue.toml")
         return
-    model = model or _find_brought_model(workshop, order, settled)
+    spec, is_own = recipe.loaded.spec, recipe.is_own
+    model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
     if not no_embed:
         installed = workshop.library.find_installed(order.name)
-        spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
         require_model(workshop, want_model(workshop, spec, installed, asked=model, is_own=is_own), quiet=as_json)
     with _reporting(workshop, order, hidden=as_json) as report_progress:
         report = add_catalogue(
             workshop,
             order.source,
-            recipe=settled.recipe,
+            recipe=recipe,
             name=order.name,
             progress=report_progress,
             embed=not no_embed,
@@ -107,8 +101,6 @@ def add_command(
             model=model,
             force=force,
         )
-    report.notes += settled.notes
-    remember_columns(order.source, settled, workshop.library.get_installed(order.name).folder)
     _print_report(order.name, report, as_json=as_json)
 
 
@@ -124,7 +116,7 @@ class _Order:
 
 def _read_order(
     workshop: Workshop,
-    locations: tuple[str, ...],
+    location: str,
     *,
     spec_name: str | None,
     spec_file: Path | None,
@@ -132,12 +124,11 @@ def _read_order(
     options: ReadOptions,
 ) -> _Order:
     """Open what the arguments name; refuse those that do not go together."""
-    location = join_locations(locations)
-    if not all(one.strip() for one in locations):
+    if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
-    if spec_name is None and spec_file is None and is_document_folder(workshop, location, name):
+    if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
         spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
     package = workshop.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
@@ -147,35 +138,17 @@ def _read_order(
     return _Order(location=location, source=source, name=chosen, recipe=recipe)
 
 
-def _settle(
-    workshop: Workshop, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool
-) -> Settled | None:
+def _settle(workshop: Workshop, order: _Order, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
     if order.recipe is not None:
-        _require_no_choices(choices, adopt=adopt)
-        return Settled(recipe=order.recipe)
+        if choices != NO_CHOICES:
+            raise InputError(
+                "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the "
+                "spec"
+            )
+        return order.recipe
     own = find_own_recipe(workshop, order.name) if choices == NO_CHOICES else None
-    if own is not None:
-        folder = workshop.library.get_installed(order.name).folder
-        is_asked = ask and show and not adopt and sys.stdin.isatty()
-        return settle_columns(order.source, own, folder, adopts=adopt, asks=is_asked)
-    proposed = _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
-    return None if proposed is None else Settled(recipe=proposed)
-
-
-def _require_no_choices(choices: Choices, *, adopt: bool) -> None:
-    """Refuse options about a spec that is inferred or kept, beside one that is given."""
-    if choices != NO_CHOICES:
-        raise InputError(
-            "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"
-        )
-    if adopt:
-        raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
-
-
-def _find_brought_model(workshop: Workshop, order: _Order, settled: Settled) -> str | None:
-    spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
-    return find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
+    return own or _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
 
 
 @contextmanager
@@ -188,14 +161,6 @@ def _reporting(workshop: Workshop, order: _Order, *, hidden: bool) -> Iterator[P
         progress_bar(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
     ):
         yield report_progress
-
-
-def is_document_folder(workshop: Workshop, location: str, name: str | None) -> bool:
-    """Return whether a location is a folder of documents, or of a catalogue that was built from documents."""
-    path = Path(location).expanduser()
-    installed = workshop.library.find_installed(name or name_of(location)) if path.is_dir() else None
-    is_of_documents = installed is not None and installed.own_declaration is None
-    return path.is_dir() and (is_of_documents or not holds_tables(path))
 
 
 @contextmanager
@@ -237,8 +202,8 @@ def get_folder_reader(workshop: Workshop) -> CataloguePackage:
 
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the default name of a catalogue built from a location."""
-    stem = database_of(location) or stem_of(location)
-    return catalogue_name(f"{stem} {table}" if table and table != ALL_SHEETS else stem)
+    stem = stem_of(location)
+    return catalogue_name(f"{stem} {table}" if table else stem)
 
 
 def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:

@@ -23,7 +23,7 @@ def print_proposal(proposal: Proposal) -> None:
     for line in _naming(inferred):
         click.echo(line)
     print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
-    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes, *proposal.rows_left_out):
+    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     _print_records(proposal, len(proposal.records))
     for line in _judgement(inferred):
@@ -39,8 +39,8 @@ def print_changed(before: Proposal, after: Proposal) -> None:
     rows = [_field_row(field) for field in new.fields if field not in old.fields]
     if rows:
         print_table(FIELD_HEADINGS, rows)
-    for note in (*new.notes, *_left_out(new.left_out), *after.rows_left_out):
-        if note not in (*old.notes, *_left_out(old.left_out), *before.rows_left_out):
+    for note in (*new.notes, *_left_out(new.left_out)):
+        if note not in (*old.notes, *_left_out(old.left_out)):
             click.echo(safe_line(note))
     _print_records(after, LINES_AFTER_A_CHANGE)
 

@@ -9,13 +9,12 @@ import click
 from stackroom.sources.location import ReadOptions
 
 OPTIONS = (
-    click.option("--table", help="The table of an SQLite file or database; by default its main one."),
-    click.option("--query", help="A SELECT statement for the rows of an SQLite file or database."),
+    click.option("--table", help="The table of an SQLite file; by default its main one."),
+    click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
     click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
-    click.option("--max-unpacked-mb", type=int, metavar="MB", help="The most that a compressed file may unpack to."),
 )
 
 
@@ -31,7 +30,6 @@ def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
         skip: int | None,
         header_rows: int | None,
         records: str | None,
-        max_unpacked_mb: int | None,
         **others: Any,
     ) -> Any:
         options = ReadOptions(
@@ -41,7 +39,6 @@ def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
             skip=skip,
             header_rows=header_rows,
             records=records,
-            max_unpacked_mb=max_unpacked_mb,
         )
         return command(*arguments, options=options, **others)
 

@@ -20,9 +20,9 @@ from stackroom.cli.read_options import read_options
 from stackroom.cli.spec_file import write_spec
 from stackroom.errors import NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
+from stackroom.net.shown import shown_address
 from stackroom.packages import PACKAGES
-from stackroom.sources.database_address import shown_address
-from stackroom.sources.location import ReadOptions, is_address, join_locations
+from stackroom.sources.location import ReadOptions, is_address
 from stackroom.sources.port import notes_of
 
 SPEC_SUFFIX = ".toml"
@@ -34,14 +34,14 @@ def spec_command() -> None:
 
 
 @spec_command.command("infer")
-@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
+@click.argument("location")
 @click.option("--name", help="The catalogue's name; by default after the file.")
 @read_options
 @click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
 @choice_options
 @json_option
 def infer_command(
-    locations: tuple[str, ...],
+    location: str,
     name: str | None,
     options: ReadOptions,
     output: Path | None,
@@ -52,7 +52,6 @@ def infer_command(
 
     It can be read and changed; to build with it: stackroom add LOCATION --spec catalogue.toml
     """
-    location = join_locations(locations)
     source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
     inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
     if output is not None:
@@ -62,8 +61,8 @@ def infer_command(
     elif output is None:
         click.echo(inferred.declaration, nl=False)
     else:
-        added = " ".join(map(shown_address, locations))
-        click.echo(f"{output} has {len(inferred.fields)} fields; build with it: stackroom add {added} --spec {output}")
+        build = f"stackroom add {shown_address(location)} --spec {output}"
+        click.echo(f"{output} has {len(inferred.fields)} fields; build with it: {build}")
     for note in (*notes_of(source), *inferred.notes):
         click.echo(note, err=True)
 

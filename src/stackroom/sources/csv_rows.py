@@ -13,21 +13,19 @@ from pathlib import Path
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import unique_names
-from stackroom.sources.compressed import is_compressed, open_decompressed, require_file, without_compression
+from stackroom.sources.compressed import is_compressed, open_decompressed, without_compression
+from stackroom.sources.file_rows import FileRows, ReadingNotes
 from stackroom.sources.grid_layout import (
     NUMBER,
     Footnotes,
     Layout,
-    ReadingNotes,
     column_names,
     count_titles,
-    count_unnamed,
     find_layout,
     places,
     shown,
     usual_width,
 )
-from stackroom.sources.location import ReadOptions, SourceLocation
 from stackroom.sources.port import SourceRow
 from stackroom.sources.text_lines import iter_lines
 
@@ -113,69 +111,38 @@ Row = tuple[int, list[str] | None]
 """The line at which a row starts, and its cells; None where its quotes are unbalanced."""
 
 
-class CsvRows:
+class CsvRows(FileRows):
     """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        skip: int | None = None,
-        header_rows: int | None = None,
-        max_unpacked_mb: int | None = None,
-    ) -> None:
-        self._path = require_file(path)
-        self._skip = skip
-        self._header_rows = header_rows
-        self._max_unpacked_mb = max_unpacked_mb
-        self._notes = ReadingNotes()
-
-    @property
-    def name(self) -> str:
-        """The file's whole path, with the options that were given."""
-        options = ReadOptions(skip=self._skip, header_rows=self._header_rows, max_unpacked_mb=self._max_unpacked_mb)
-        return SourceLocation(location=str(self._path.resolve()), options=options).name
-
-    @property
-    def is_whole(self) -> bool:
-        """A file has all its rows."""
-        return True
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The decisions about titles, headers, footnotes and encoding."""
-        return self._notes.texts
+    takes = frozenset({"skip", "header_rows"})
 
     def count_rows(self) -> int | None:
         """Return the number of rows without the header; None for a large compressed file."""
         if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
+        with open_decompressed(self._path) as file:
             for line in iter_lines(file, self._path, ReadingNotes()):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
-        header_rows = 1 if self._header_rows is None else self._header_rows
-        return max(rows - header_rows - (self._skip or 0), 0)
+        header_rows = 1 if self._options.header_rows is None else self._options.header_rows
+        return max(rows - header_rows - (self._options.skip or 0), 0)
 
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+    def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
-        self._notes.clear()
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=True) as file:
-            lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
-            yield from islice(self._iter_table(lines), start, None)
-
-    def _iter_table(self, lines: "_Lines") -> Iterator[SourceRow]:
         csv.field_size_limit(CELL_CHARACTERS)
-        lines.drop(self._skip or 0)
-        head = self._read_head(lines)
-        cells = _Cells(lines, head.delimiter)
-        layout = find_layout(head.rows, titles=0 if self._skip is not None else None, header_rows=self._header_rows)
-        self._skip_titles(cells, layout)
-        names = self._read_names(cells, layout, head)
-        cells.width = len(names)
-        is_trimmed = leaves_out_empty_cells(head.rows[layout.titles + layout.header_rows :], len(names))
-        yield from self._iter_below(cells, names, is_trimmed=is_trimmed)
+        skip = self._options.skip
+        with open_decompressed(self._path) as file:
+            lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
+            lines.drop(skip or 0)
+            head = self._read_head(lines)
+            cells = _Cells(lines, head.delimiter)
+            layout = find_layout(head.rows, titles=None if skip is None else 0, header_rows=self._options.header_rows)
+            self._skip_titles(cells, layout)
+            names = self._read_names(cells, layout, head)
+            cells.width = len(names)
+            is_trimmed = leaves_out_empty_cells(head.rows[layout.titles + layout.header_rows :], len(names))
+            yield from self._iter_below(cells, names, is_trimmed=is_trimmed)
 
     def _iter_below(self, cells: "_Cells", names: list[str], *, is_trimmed: bool) -> Iterator[SourceRow]:
         row, good = None, 0
@@ -201,7 +168,7 @@ class CsvRows:
 
     def _read_head(self, lines: "_Lines") -> CsvHead:
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
-        head = read_head(lines.peek(SAMPLE_LINES), usual=usual, may_have_titles=self._skip is None)
+        head = read_head(lines.peek(SAMPLE_LINES), usual=usual, may_have_titles=self._options.skip is None)
         lines.drop(int(head.is_stated))
         return head
 
@@ -219,13 +186,10 @@ class CsvRows:
         headers = [self._require_header(*header) for header in islice(cells, layout.header_rows)]
         if not headers:
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
-        names = column_names(headers)
-        unnamed = count_unnamed(headers[0])
-        if layout.header_rows > 1 and self._header_rows is None:
-            self._notes.add(f"the header is read from two lines: '{names[-1]}'; --header-rows 1 reads one")
-        elif layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(names)):
+        unnamed = sum(not cell.strip() for cell in headers[0][1:])
+        if layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(headers[0])):
             self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
-        return names
+        return column_names(headers)
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:

@@ -36,7 +36,7 @@ class FolderRows:
         if not self._path.exists():
             raise InputError(f"{path}: no such file or folder")
         if next(self._files(), None) is None:
-            raise InputError(f"{path}: no supported file in it; supported: {KINDS}")
+            raise InputError(f"{path}: no supported file in it; supported: {KINDS}; tables are added one by one")
 
     @staticmethod
     def reads(path: Path) -> bool:

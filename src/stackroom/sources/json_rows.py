@@ -7,16 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.sources.compressed import open_decompressed, require_file, without_compression
-from stackroom.sources.grid_layout import ReadingNotes
-from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.compressed import open_decompressed, without_compression
+from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
 
 ROW_LISTS = ("data", "rows", "items", "records")
@@ -174,29 +172,13 @@ SHOWN_PATHS = 8
 NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
 
 
-class JsonRows:
+class JsonRows(FileRows):
     """Implements `RowSource` for a file of JSON (a list of objects anywhere in it) or JSON Lines."""
 
+    takes = frozenset({"records"})
     table_option = "--records"
     """The option that chooses another list."""
-
-    def __init__(self, path: Path, *, records: str | None = None, max_unpacked_mb: int | None = None) -> None:
-        self._path = require_file(path)
-        self._records = records
-        self._max_unpacked_mb = max_unpacked_mb
-        self._notes = ReadingNotes()
-        self._others: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The absolute path, with the path of the records that was given."""
-        options = ReadOptions(records=self._records, max_unpacked_mb=self._max_unpacked_mb)
-        return SourceLocation(location=str(self._path.resolve()), options=options).name
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The decisions about where the records are, once they were read."""
-        return self._notes.texts
+    _others: tuple[str, ...] = ()
 
     @property
     def other_tables(self) -> tuple[str, ...]:
@@ -208,23 +190,15 @@ class JsonRows:
         with self._opened() as file:
             return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
-    @property
-    def is_whole(self) -> bool:
-        """Always true: a row that is missing was deleted."""
-        return True
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+    def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
-        self._notes.clear()
         with self._opened() as file:
-            rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_table(file.read())
-            yield from islice(rows, start, None)
+            yield from self._iter_lines(file) if _is_lines(self._path, file) else self._iter_document(file.read())
 
     @contextmanager
     def _opened(self) -> Iterator[io.BufferedReader]:
         """Open the file and skip a UTF-8 BOM."""
-        by_lines = without_compression(self._path).suffix.lower() in LINES_ENDINGS
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb, by_lines=by_lines) as file:
+        with open_decompressed(self._path) as file:
             if file.peek(1).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
             yield file
@@ -235,15 +209,15 @@ class JsonRows:
             if not line.strip():
                 continue
             row = _row(line, f"line {number}")
-            if self._records is None or row.problem:
+            if self._options.records is None or row.problem:
                 yield row
             else:
-                table = get_table(row.values, self._records)
+                table = get_table(row.values, self._options.records)
                 yield from (_checked(one, row.place) for one in (table.rows if table else ()))
 
-    def _iter_table(self, content: bytes) -> Iterator[SourceRow]:
+    def _iter_document(self, content: bytes) -> Iterator[SourceRow]:
         document = self._parse(content)
-        table = find_table(document) if self._records is None else get_table(document, self._records)
+        table = find_table(document) if self._options.records is None else get_table(document, self._options.records)
         if table is None:
             raise self._no_table(document)
         self._note(table)
@@ -260,18 +234,19 @@ class JsonRows:
 
     def _note(self, table: JsonTable) -> None:
         self._others = table.others
-        if self._records is None and (table.others or "." in table.path):
+        if self._options.records is None and (table.others or "." in table.path):
             self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
 
     def _no_table(self, document: Any) -> InputError:
-        if self._records is None:
+        if self._options.records is None:
             return InputError(
                 f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}, or with a "
                 "list of objects anywhere in it"
             )
         paths = list_paths(document)
         known = f"; lists of objects in it: {', '.join(paths[:SHOWN_PATHS])}" if paths else ""
-        return InputError(f"{self._path}: no records at '{self._records}'{did_you_mean(self._records, paths)}{known}")
+        hint = did_you_mean(self._options.records, paths)
+        return InputError(f"{self._path}: no records at '{self._options.records}'{hint}{known}")
 
 
 def _as_utf8(content: bytes) -> bytes:

@@ -1,12 +1,11 @@
 """Names of sources, taken apart: a location with the options of reading it, or a query to a provider with its limit.
 
 A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
-empty. A location is a file, a folder, a pattern of files (`*.csv`), an address (`https://…`), or several of them joined
-by ` + `. A name is enough to read its source again.
+empty. A location is a file, a folder, or an address (`https://…`). A name is enough to read its source again.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -15,23 +14,18 @@ from urllib.parse import quote, unquote
 from stackroom.errors import InputError
 from stackroom.sources.compressed import without_compression
 
-TABLES = "SQLite files, databases and spreadsheets"
 GRIDS = "CSV files and spreadsheets"
 MEANT_FOR = {
-    "table": TABLES,
-    "query": "SQLite files and databases",
+    "table": "SQLite files and spreadsheets",
+    "query": "SQLite files",
     "sheet": "spreadsheets (.xlsx, .ods)",
     "skip": GRIDS,
     "header_rows": GRIDS,
     "records": "JSON files",
-    "max_unpacked_mb": "files",
 }
 """The sources that each option is for."""
 MOST_LINES = 1_000
 """The most lines that can be skipped, or be a header."""
-
-ALL_SHEETS = "*"
-"""Stands for all sheets with the columns of the main one, read as one table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +43,6 @@ class ReadOptions:
     """The number of lines that the header has; 0 where there is none."""
     records: str | None = None
     """The path of the list of records in a JSON document, such as `data.items`."""
-
-    max_unpacked_mb: int | None = None
-    """The most megabytes that a compressed file may unpack to."""
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -72,13 +63,12 @@ class ReadOptions:
         for name in self.given:
             if name not in allowed:
                 raise InputError(f"{location}: {flag(name)} is for {MEANT_FOR[name]} only")
-        for name, lines in (("skip", self.skip), ("header_rows", self.header_rows)):
+        for name in ("skip", "header_rows"):
+            lines = getattr(self, name)
             if lines is not None and not 0 <= lines <= MOST_LINES:
                 raise InputError(
                     f"{location}: {flag(name)} is {lines}; a number of lines from 0 to {MOST_LINES:,} is right"
                 )
-        if self.max_unpacked_mb is not None and self.max_unpacked_mb < 1:
-            raise InputError(f"{location}: --max-unpacked-mb is {self.max_unpacked_mb}; a number from 1 is right")
 
 
 def flag(name: str) -> str:
@@ -92,17 +82,11 @@ NO_OPTIONS = ReadOptions()
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
-JOINT = " + "
-"""Stands between the locations of a source of several files."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-PATTERN = re.compile(r"[*?\[]")
 CHOICES = ("table", "query", "records")
 """The options that choose a table; the others say how it is laid out."""
-SIGNS = "*?[]-_. "
-SHORTEST_STEM = 3
-"""Files whose names have less in common are called by their folder."""
-NUMBERS = ("skip", "header_rows", "max_unpacked_mb")
-SETTINGS = re.compile(r"\?((?:(?:skip|header_rows|max_unpacked_mb)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
+SIGNS = "-_. "
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
 
 
@@ -131,35 +115,10 @@ class SourceLocation:
         return not is_address(self.location) and (path.is_dir() or (not path.exists() and not path.suffix))
 
 
-def join_locations(locations: tuple[str, ...]) -> str:
-    """Return several locations as one, whose rows are one table."""
-    return JOINT.join(locations)
-
-
-def split_locations(location: str) -> tuple[str, ...]:
-    """Return the locations that a location joins; one alone where it joins none."""
-    return (location,) if JOINT not in location or _exists(location) else tuple(location.split(JOINT))
-
-
 def stem_of(location: str) -> str:
-    """Return the name of a location's file without suffixes, or what its files have in common, or their folder."""
-    parts = split_locations(location)
-    stems = [_stem(one).strip(SIGNS) for one in parts]
-    shared = stems[0] if len(stems) == 1 else common_beginning(stems).rstrip(f"0123456789{SIGNS}")
-    is_telling = len(shared) >= SHORTEST_STEM or (len(stems) == 1 and shared)
-    return shared if is_telling or is_address(parts[0]) else Path(parts[0]).expanduser().absolute().parent.name
-
-
-def common_beginning(texts: Sequence[str]) -> str:
-    """Return the longest text that all texts begin with."""
-    first, last = min(texts), max(texts)
-    differing = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
-    return first[: next(differing, min(len(first), len(last)))]
-
-
-def _stem(location: str) -> str:
+    """Return the name of a location's file or folder without suffixes."""
     path = Path(location.partition("?")[0] if is_address(location) else location.rstrip("/"))
-    return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem
+    return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem.strip(SIGNS)
 
 
 def is_address(location: str) -> bool:
@@ -167,28 +126,21 @@ def is_address(location: str) -> bool:
     return ADDRESS.match(location) is not None
 
 
-def is_pattern(location: str) -> bool:
-    """Return whether a location is a pattern of file names such as `data/*.csv`."""
-    return PATTERN.search(location) is not None and not is_address(location) and not _exists(location)
-
-
 def shown_name(name: str) -> str:
-    """Return the name of a source's file for people: no folders, options or query; empty where there are several files.
+    """Return the name of a source's file for people: no folders, options or query.
 
     The disk is not looked at, so that it is quick and right for files that are gone.
     """
-    if JOINT in name:
-        return ""
     bare = without_settings(name)
     if is_address(bare):
         return PurePath(re.split(r"[?#]", bare, maxsplit=1)[0]).name
     file, mark, _ = bare.partition("#")
     shown = PurePath(file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare).name
-    return "" if PATTERN.search(shown) or not PurePath(shown).suffix else shown
+    return shown if PurePath(shown).suffix else ""
 
 
 def is_same_location(one: str, other: str) -> bool:
-    """Return whether two locations lead to the same files or address."""
+    """Return whether two locations lead to the same file or address."""
     return _whole(one) == _whole(other)
 
 
@@ -199,9 +151,8 @@ def is_same_table(one: str, other: str) -> bool:
     return is_chosen_alike and is_same_location(first.location, second.location)
 
 
-def _whole(location: str) -> tuple[str, ...]:
-    parts = split_locations(location)
-    return tuple(part if is_address(part) else str(Path(part).expanduser().resolve()) for part in parts)
+def _whole(location: str) -> str:
+    return location if is_address(location) else str(Path(location).expanduser().resolve())
 
 
 def without_settings(name: str) -> str:
@@ -215,13 +166,10 @@ def _split(name: str) -> tuple[str, str]:
     if "#" not in name or _exists(name):
         return name, ""
     for found in re.finditer("#", name):
-        if _is_location(name[: found.start()]):
-            return name[: found.start()], name[found.end() :]
+        location = name[: found.start()]
+        if is_address(location) or _exists(location):
+            return location, name[found.end() :]
     return name, ""
-
-
-def _is_location(text: str) -> bool:
-    return all(is_address(one) or is_pattern(one) or _exists(one) for one in split_locations(text))
 
 
 def _exists(text: str) -> bool:
@@ -236,23 +184,19 @@ def _read_part(part: str) -> ReadOptions:
         return ReadOptions(query=part)
     settings = SETTINGS.search(part)
     table = part[: settings.start()] if settings else part
-    pairs = [one.partition("=") for one in settings[0][1:].split("&")] if settings else []
+    pairs = [setting.partition("=") for setting in settings[0][1:].split("&")] if settings else []
     stated = {name: unquote(value) for name, _, value in pairs}
     return ReadOptions(
         table=table or None,
-        skip=_number(stated.get("skip")),
-        header_rows=_number(stated.get("header_rows")),
-        max_unpacked_mb=_number(stated.get("max_unpacked_mb")),
+        skip=int(stated["skip"]) if "skip" in stated else None,
+        header_rows=int(stated["header_rows"]) if "header_rows" in stated else None,
         records=stated.get("records"),
     )
 
 
-def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
-
-
 def _written_part(options: ReadOptions) -> str:
-    settings = [f"{name}={number}" for name in NUMBERS if (number := getattr(options, name)) is not None]
+    numbers = {"skip": options.skip, "header_rows": options.header_rows}
+    settings = [f"{name}={number}" for name, number in numbers.items() if number is not None]
     if options.records is not None:
         settings.append(f"records={quote(options.records, safe='.[]/')}")
     part = options.query if options.query is not None else options.part or ""

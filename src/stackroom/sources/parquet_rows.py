@@ -4,7 +4,6 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from arro3.core import Array, RecordBatch
@@ -12,9 +11,8 @@ from arro3.io import read_parquet
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import plain_value, unique_names
-from stackroom.sources.compressed import is_compressed, open_decompressed, require_file
-from stackroom.sources.grid_layout import ReadingNotes
-from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.compressed import is_compressed, open_decompressed
+from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
 
 BATCH_ROWS = 1024
@@ -35,42 +33,17 @@ class _Unreadable:
     reason: str
 
 
-class ParquetRows:
-    """Implements `RowSource` for a Parquet file."""
-
-    def __init__(self, path: Path, *, max_unpacked_mb: int | None = None) -> None:
-        self._path = require_file(path)
-        self._max_unpacked_mb = max_unpacked_mb
-        self._notes = ReadingNotes()
-
-    @property
-    def name(self) -> str:
-        """The absolute path, with the limit that was given."""
-        options = ReadOptions(max_unpacked_mb=self._max_unpacked_mb)
-        return SourceLocation(location=str(self._path.resolve()), options=options).name
-
-    @property
-    def is_whole(self) -> bool:
-        """Always true: a row that is missing was deleted."""
-        return True
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The cells that could not be read."""
-        return self._notes.texts
+class ParquetRows(FileRows):
+    """Implements `RowSource` for a Parquet file; a cell that cannot be read is empty, and noted."""
 
     def count_rows(self) -> int | None:
         """Return the number of rows; None for a compressed file, which would have to be decompressed."""
         return None if is_compressed(self._path) else sum(batch.num_rows for batch in self.iter_batches())
 
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; a cell that cannot be read is empty, and noted."""
-        self._notes.clear()
+    def _iter_table(self) -> Iterator[SourceRow]:
         first = 1
         for batch in self.iter_batches():
-            passed = min(max(start + 1 - first, 0), batch.num_rows)
-            if passed < batch.num_rows:
-                yield from self._iter_batch(batch.slice(passed), first + passed)
+            yield from self._iter_batch(batch, first)
             first += batch.num_rows
 
     def _iter_batch(self, batch: RecordBatch, first: int) -> Iterator[SourceRow]:
@@ -93,7 +66,7 @@ class ParquetRows:
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""
-        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
+        with open_decompressed(self._path) as file:
             if is_compressed(self._path):
                 content = file.read()
                 self._require_whole(io.BytesIO(content))

@@ -1,161 +1,64 @@
-"""Rows from a sheet of a spreadsheet, with its header found below titles and its footnotes left out."""
+"""Rows from a sheet of a spreadsheet (`.xlsx`, `.xlsm`, `.ods`), with its header found below titles."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import islice
+import copy
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from stackroom.errors import InputError, did_you_mean
-from stackroom.sources.compressed import require_file
-from stackroom.sources.grid_layout import (
-    Footnotes,
-    ReadingNotes,
-    column_names,
-    find_layout,
-    is_empty,
-    places,
-    shown,
-)
-from stackroom.sources.location import ALL_SHEETS, ReadOptions, SourceLocation
-from stackroom.sources.port import SourceRow
-from stackroom.sources.workbook import Sheet, Workbook
+from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-SHEET_COLUMN = "sheet"
-SECTION_COLUMN = "section"
+from stackroom.errors import InputError, did_you_mean
+from stackroom.sources.compressed import most_unpacked, open_decompressed, require_moderate
+from stackroom.sources.file_rows import FileRows
+from stackroom.sources.grid_layout import Footnotes, column_names, find_layout, is_empty, places, shown
+from stackroom.sources.location import NO_OPTIONS, ReadOptions
+from stackroom.sources.port import SourceRow
+
 SAMPLE_ROWS = 200
 """How many rows are looked at to find the layout."""
+LARGEST_WHOLE = 1e15
+"""Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
+MOST_CELLS = 50_000_000
+"""The most cells of a sheet; memory is needed for all of them, empty or not."""
+BLOCK_BYTES = 1 << 20
+OVERLAP_BYTES = 64
+LETTERS = 26
+REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
+ENCRYPTED = b"\xd0\xcf\x11\xe0"
+"""The beginning of a file of the former format, in which an encrypted spreadsheet is wrapped."""
+PANIC = "PanicException"
+"""The class name of a Rust panic; the class cannot be imported."""
 
 NumberedRow = tuple[int, Sequence[Any]]
+Grid = list[list[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """The table on a sheet: its columns, and its rows with their numbers on the sheet."""
-
-    sheet: str
-    names: tuple[str, ...]
-    rows: tuple[NumberedRow, ...]
-    notes: tuple[str, ...]
-
-
-class SheetRows:
+class SheetRows(FileRows):
     """Implements `RowSource` for a sheet; the one with the most cells where none is named."""
 
-    is_whole = True
-    """A row that is missing was deleted."""
+    takes = frozenset({"table", "sheet", "skip", "header_rows"})
     table_option = "--sheet"
     """The option that chooses another sheet."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        sheet: str | None = None,
-        skip: int | None = None,
-        header_rows: int | None = None,
-        max_unpacked_mb: int | None = None,
-    ) -> None:
-        self._path = require_file(path)
-        self._options = ReadOptions(sheet=sheet, skip=skip, header_rows=header_rows, max_unpacked_mb=max_unpacked_mb)
-        self._book = Workbook(path, max_unpacked_mb=max_unpacked_mb)
-        self._sheets = {name: self._book.get_sheet(name) for name in (*self._book.visible, *self._book.hidden)}
-        self._main = self._find_main() if sheet in (None, ALL_SHEETS) else self._get_named(str(sheet))
-
-    @property
-    def name(self) -> str:
-        """The absolute path, with the sheet and the options that were given."""
-        chosen = ALL_SHEETS if self._options.sheet == ALL_SHEETS else self._main.name
-        return SourceLocation(location=str(self._path.resolve()), options=replace(self._options, sheet=chosen)).name
+    def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
+        super().__init__(path, options)
+        with self._guarded():
+            self._sheets = self._read_sheets()
+        self._sheet = self._find_main() if options.part is None else self._get_named(options.part)
+        self._options = replace(options, table=None, sheet=self._sheet.name)
 
     @property
     def other_tables(self) -> tuple[str, ...]:
         """The other sheets with cells."""
-        read = {table.sheet for table in self._tables}
-        return tuple(name for name, sheet in self._sheets.items() if name not in read and sheet.size)
+        return tuple(name for name, sheet in self._sheets.items() if name != self._sheet.name and _size(sheet))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The decisions about titles, headers, footnotes and sheets."""
-        notes = ReadingNotes()
-        for table in self._tables:
-            for note in table.notes:
-                notes.add(note if len(self._tables) == 1 else f"{table.sheet}: {note}")
-        return (*notes.texts, *self._notes_on_sheets())
-
-    def count_rows(self) -> int | None:
-        """Return the number of rows."""
-        return sum(len(table.rows) for table in self._tables)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows."""
-        yield from islice(self._iter_all(), start, None)
-
-    def _iter_all(self) -> Iterator[SourceRow]:
-        is_joined = self._options.sheet == ALL_SHEETS
-        for table in self._tables:
-            before = f"{table.sheet}, " if is_joined else ""
-            for number, cells in table.rows:
-                values = dict(zip(table.names, cells, strict=True))
-                if is_joined:
-                    values.setdefault(SHEET_COLUMN, table.sheet)
-                yield SourceRow(place=f"{before}row {number}", values=values)
-
-    @cached_property
-    def _tables(self) -> tuple[_Table, ...]:
-        main = self._read(self._main)
-        if not main.rows:
-            raise InputError(f"{self._path}: the sheet '{main.sheet}' has a header and no rows")
-        return (main, *self._similar) if self._options.sheet == ALL_SHEETS else (main,)
-
-    @cached_property
-    def _similar(self) -> tuple[_Table, ...]:
-        """The other visible sheets with the columns of the main one."""
-        columns = self._read(self._main).names
-        others = (self._sheets[name] for name in self._book.visible if name != self._main.name)
-        tables = (self._read(sheet) for sheet in others if sheet.size)
-        return tuple(table for table in tables if table.names == columns and table.rows)
-
-    def _read(self, sheet: Sheet) -> _Table:
-        return _TableReader(sheet, self._path, self._options).read()
-
-    def _notes_on_sheets(self) -> Iterator[str]:
-        if self._options.sheet is None and self._similar:
-            names = ", ".join(table.sheet for table in self._similar)
-            yield f"sheets with the same columns: {names}; to read all as one table: --sheet '*'"
-
-    def _find_main(self) -> Sheet:
-        for names in (self._book.visible, self._book.hidden):
-            sheets = [self._sheets[name] for name in names if self._sheets[name].size]
-            if sheets:
-                return max(sheets, key=lambda sheet: sheet.size)
-        raise InputError(f"{self._path}: the spreadsheet is empty; expected column names and rows")
-
-    def _get_named(self, wanted: str) -> Sheet:
-        by_name = {name.casefold(): name for name in reversed(self._sheets)}
-        name = wanted if wanted in self._sheets else by_name.get(wanted.casefold())
-        if name is None:
-            known = ", ".join(self._sheets)
-            raise InputError(
-                f"{self._path}: no sheet '{wanted}'{did_you_mean(wanted, list(self._sheets))}; it has: {known}"
-            )
-        if not self._sheets[name].size:
-            raise InputError(f"{self._path}: the sheet '{name}' is empty")
-        return self._sheets[name]
-
-
-class _TableReader:
-    """Reads the table on one sheet: finds its header, and takes titles, footnotes and headings of sections from it."""
-
-    def __init__(self, sheet: Sheet, path: Path, options: ReadOptions) -> None:
-        self._sheet = sheet
-        self._path = path
-        self._options = options
-        self._notes: list[str] = []
-
-    def read(self) -> _Table:
-        """Return the table."""
+    def _iter_table(self) -> Iterator[SourceRow]:
         rows = self._read_rows()
         head = [row for _, row in rows[:SAMPLE_ROWS]]
         options = self._options
@@ -163,61 +66,145 @@ class _TableReader:
         below = layout.titles + layout.header_rows
         headers: list[Sequence[Any]] = [row for _, row in rows[layout.titles : below]] or [[""] * len(head[0])]
         self._note(rows[: layout.titles], "above the header", "; --skip 0 reads all rows")
-        body = self._without_footnotes(rows[below:])
-        if banners := self._sheet.list_banners().intersection(number for number, _ in body):
-            headers = [*([*row, None] for row in headers[:-1]), [*headers[-1], SECTION_COLUMN]]
-            body = self._in_sections(body, banners)
+        footnotes = Footnotes(len(rows[0][1]), by_gap=True)
+        body = list(footnotes.without(rows[below:]))
+        self._note(footnotes.rows, "below the table")
+        if not body:
+            raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows")
         used = _used_places(headers, body)
         names = column_names([[row[place] for place in used] for row in headers])
-        if layout.header_rows == 2 and options.header_rows is None:
-            self._notes.append(f"the header is read from two rows: '{names[-1]}'; --header-rows 1 reads one")
-        return _Table(
-            sheet=self._sheet.name,
-            names=tuple(names),
-            rows=tuple((number, [row[place] for place in used]) for number, row in body),
-            notes=tuple(self._notes),
-        )
+        for number, row in body:
+            cells = [row[place] for place in used]
+            yield SourceRow(place=f"row {number}", values=dict(zip(names, cells, strict=True)))
 
     def _read_rows(self) -> list[NumberedRow]:
         """Return the rows that are not empty, each with its number on the sheet."""
-        numbered = enumerate(self._sheet.read_cells(), start=self._sheet.first_row)
+        first = self._sheet.start[0] + 1 if self._sheet.start else 1
+        skip = self._options.skip or 0
+        with self._guarded():
+            numbered = list(enumerate(_read_cells(self._sheet), start=first))
         rows: list[NumberedRow] = [
-            (number, row)
-            for number, row in numbered
-            if number > (self._options.skip or 0) and not all(map(is_empty, row))
+            (number, row) for number, row in numbered if number > skip and not all(map(is_empty, row))
         ]
         if not rows:
-            raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has no row below row {self._options.skip}")
+            raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has no row below row {skip}")
         return rows
-
-    def _without_footnotes(self, rows: Sequence[NumberedRow]) -> list[NumberedRow]:
-        footnotes = Footnotes(len(rows[0][1]) if rows else 0, by_gap=True)
-        above = list(footnotes.without(rows))
-        self._note(footnotes.rows, "below the table")
-        return above
-
-    def _in_sections(self, rows: Sequence[NumberedRow], banners: Collection[int]) -> list[NumberedRow]:
-        """Return the rows with the heading of their section as a last cell; headings are merged across the table."""
-        heading: Any = None
-        result: list[NumberedRow] = []
-        for number, row in rows:
-            if number in banners:
-                heading = next(cell for cell in row if not is_empty(cell))
-            else:
-                result.append((number, [*row, heading]))
-        rows_are = "rows merged across the table are" if len(banners) > 1 else "row merged across the table is"
-        self._notes.append(f"{len(banners)} {rows_are} read as the column '{SECTION_COLUMN}' of the rows below")
-        return result
 
     def _note(self, rows: Sequence[NumberedRow], where: str, advice: str = "") -> None:
         if rows:
             numbers = [number for number, _ in rows]
-            self._notes.append(f"{places('row', numbers)}, {where}, left out: {shown(rows[0][1])}{advice}")
+            self._notes.add(f"{places('row', numbers)}, {where}, left out: {shown(rows[0][1])}{advice}")
+
+    def _read_sheets(self) -> dict[str, CalamineSheet]:
+        """Return the sheets by name; refuse a file that would fill the memory."""
+        with open_decompressed(self._path) as file:
+            content = io.BytesIO(file.read())
+        if content.getvalue().startswith(ENCRYPTED):
+            raise InputError(
+                f"{self._path}: it is encrypted, or in the format of before 2007; save it as .xlsx, without a password"
+            )
+        with zipfile.ZipFile(content) as archive:
+            _require_moderate_zip(archive, self._path)
+        content.seek(0)
+        book = CalamineWorkbook.from_filelike(content)
+        sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
+        self._hidden = {sheet.name for sheet in sheets if sheet.visible != SheetVisibleEnum.Visible}
+        return {sheet.name: book.get_sheet_by_name(sheet.name) for sheet in sheets}
+
+    def _find_main(self) -> CalamineSheet:
+        filled = [sheet for sheet in self._sheets.values() if _size(sheet)]
+        shown_ones = [sheet for sheet in filled if sheet.name not in self._hidden]
+        if not filled:
+            raise InputError(f"{self._path}: the spreadsheet is empty; expected column names and rows")
+        return max(shown_ones or filled, key=_size)
+
+    def _get_named(self, wanted: str) -> CalamineSheet:
+        by_name = {name.casefold(): name for name in reversed(self._sheets)}
+        name = wanted if wanted in self._sheets else by_name.get(wanted.casefold())
+        if name is None:
+            known = ", ".join(self._sheets)
+            raise InputError(
+                f"{self._path}: no sheet '{wanted}'{did_you_mean(wanted, list(self._sheets))}; it has: {known}"
+            )
+        if not _size(self._sheets[name]):
+            raise InputError(f"{self._path}: the sheet '{name}' is empty")
+        return self._sheets[name]
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except PasswordError as error:
+            raise InputError(f"{self._path}: it is encrypted; save it without a password") from error
+        except InputError:
+            raise
+        except BaseException as error:  # damaged archives fail in many ways, and a panic is not even an `Exception`
+            if isinstance(error, Exception) or type(error).__name__ == PANIC:
+                raise InputError(f"{self._path}: cannot be read as a spreadsheet: {error}") from error
+            raise
+
+
+def _size(sheet: CalamineSheet) -> int:
+    """Return the number of cells of a sheet's used area."""
+    return sheet.height * sheet.width if sheet.start else 0
+
+
+def _read_cells(sheet: CalamineSheet) -> Grid:
+    """Return the used area; a value merged over several rows is in each of them, in the first of its columns."""
+    cells = [[_plain(cell) for cell in row] for row in sheet.to_python()]
+    top, left = sheet.start or (0, 0)
+    for (first, column), (last, _) in sheet.merged_cell_ranges or ():
+        place = column - left
+        if last > first >= top and 0 <= place < sheet.width and first - top < len(cells):
+            for row in cells[first - top + 1 : last - top + 1]:
+                row[place] = cells[first - top][place]
+    return cells
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as a plain value: whole numbers as int, times as text, an empty cell or an error as None."""
+    if isinstance(cell, str):
+        return cell or None
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() and abs(cell) < LARGEST_WHOLE else cell
+    if isinstance(cell, datetime):
+        return cell.date() if cell.time() == time() else cell
+    if isinstance(cell, time):
+        return cell.isoformat("minutes") if not cell.second and not cell.microsecond else cell.isoformat("seconds")
+    return str(cell) if isinstance(cell, timedelta) else cell
 
 
 def _used_places(headers: Sequence[Sequence[Any]], rows: Sequence[NumberedRow]) -> list[int]:
     """Return the columns with a name or a value."""
-    named = [any(not is_empty(row[place]) for row in headers) for place in range(len(headers[-1]))]
-    return [
-        place for place, is_named in enumerate(named) if is_named or any(not is_empty(row[place]) for _, row in rows)
-    ]
+    cells = [*headers, *(row for _, row in rows)]
+    return [place for place in range(len(headers[-1])) if any(not is_empty(row[place]) for row in cells)]
+
+
+def _require_moderate_zip(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse an archive that unpacks to more than it may, whatever its directory states, and a sheet of huge extent."""
+    unpacked = 0
+    for member in map(copy.copy, archive.infolist()):
+        member.file_size = 2 * most_unpacked(path)  # what is stated may be less than what it unpacks to
+        is_sheet = member.filename.lower().startswith("xl/worksheets/") and member.filename.lower().endswith(".xml")
+        rows = columns = 1
+        tail = b""
+        with archive.open(member) as content:
+            while block := content.read(BLOCK_BYTES):
+                unpacked += len(block)
+                require_moderate(path, unpacked)
+                for letters, row in REFERENCE.findall(tail + block) if is_sheet else ():
+                    rows, columns = max(rows, int(row)), max(columns, _column(letters))
+                tail = block[-OVERLAP_BYTES:]
+        if rows * columns > MOST_CELLS:
+            raise InputError(
+                f"{path}: a sheet reaches to row {rows:,} and column {columns:,}, more than {MOST_CELLS:,} cells; "
+                "delete what is far outside the table, or save the table as CSV"
+            )
+
+
+def _column(letters: bytes) -> int:
+    """Return the number of a column: 27 for AA."""
+    number = 0
+    for letter in letters:
+        number = number * LETTERS + letter - ord("A") + 1
+    return number

@@ -9,11 +9,10 @@ import shutil
 import struct
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,20 @@ from stackroom.errors import InputError
 from stackroom.model.vectors import ModelId
 from stackroom.sources.columns import COLUMN as VECTOR_COLUMN
 from stackroom.sources.columns import VectorColumn, text_in, unique_names
-from stackroom.sources.compressed import is_compressed, open_decompressed, require_file
-from stackroom.sources.location import ReadOptions, SourceLocation
+from stackroom.sources.compressed import is_compressed, open_decompressed
+from stackroom.sources.file_rows import FileRows
+from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import (
     KINDS,
-    Dialect,
+    Reference,
     Table,
     find_main,
     get_named,
     plan_joins,
+    quoted,
     read_list,
     select_joined,
-    with_references,
 )
 
 SAMPLE_ROWS = 1000
@@ -75,41 +75,27 @@ class _Reading:
     others: tuple[str, ...] = ()
 
 
-class SqliteRows:
+class SqliteRows(FileRows):
     """Implements `RowSource` for a table of an SQLite file, or for a query; the main table where neither is named."""
 
-    def __init__(
-        self, path: Path, table: str | None = None, query: str | None = None, *, max_unpacked_mb: int | None = None
-    ) -> None:
-        if table is not None and query is not None:
+    takes = frozenset({"table", "query"})
+    table_option = "--table"
+    """The option that chooses another table."""
+
+    def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
+        super().__init__(path, options)
+        if options.table is not None and options.query is not None:
             raise InputError(f"{path}: give a table or a query, not both")
-        self._path = require_file(path)
-        self._max_unpacked_mb = max_unpacked_mb
         self._plain = self._decompressed() if is_compressed(path) else path
         with self._opened() as db:
-            self._reading = self._table_reading(db, table) if query is None else self._query_reading(db, query)
-
-    @property
-    def name(self) -> str:
-        """The absolute path, with the table or query."""
-        is_table = self._reading.table is not None
-        options = ReadOptions(table=self._reading.chosen, max_unpacked_mb=self._max_unpacked_mb if is_table else None)
-        return SourceLocation(location=str(self._path.resolve()), options=options).name
-
-    @property
-    def is_whole(self) -> bool:
-        """Always true: a row that is missing was deleted."""
-        return True
+            query = options.query
+            self._reading = self._table_reading(db, options.table) if query is None else self._query_reading(db, query)
+        self._options = ReadOptions(table=self._reading.chosen)
 
     @property
     def other_tables(self) -> tuple[str, ...]:
         """The other tables and views of the file."""
         return self._reading.others
-
-    @property
-    def table_option(self) -> str:
-        """The option that chooses another table."""
-        return "--table"
 
     @property
     def id_column(self) -> str | None:
@@ -129,23 +115,22 @@ class SqliteRows:
         with self._opened() as db:
             return _count(db, self._reading.table)
 
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+    def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
         column = VectorColumn.find(self._path)
         with self._opened() as db:
-            cursor = db.execute(self._reading.statement)
-            yield from islice(_iter_cursor(cursor, self._reading, column), start, None)
+            yield from _iter_cursor(db.execute(self._reading.statement), self._reading, column)
 
     def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
         tables = _list_tables(db)
         table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
-        plan = plan_joins(table, tables)
-        names = unique_names([*table.columns, *plan.names])
+        joins = plan_joins(table, tables)
+        names = unique_names([*table.columns, *(join.name for join in joins)])
         others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
         return _Reading(
             chosen=table.name,
-            statement=select_joined(table, plan, DIALECT),
-            lists=len(plan.lists),
+            statement=select_joined(table, joins),
+            lists=sum(join.own is not None for join in joins),
             names=tuple(names),
             table=table,
             others=others,
@@ -219,7 +204,7 @@ class SqliteRows:
         try:
             with (
                 os.fdopen(descriptor, "wb") as copy,
-                open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file,
+                open_decompressed(self._path) as file,
             ):
                 shutil.copyfileobj(file, copy)
         except InputError:
@@ -253,8 +238,9 @@ def _list_tables(db: apsw.Connection) -> list[Table]:
     """Return the readable tables and views by name, with their references."""
     listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
     shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
-    found = [table for name, kind in shown if (table := _find_table(db, name, kind))]
-    return with_references(found, partial(_declared, db))
+    tables = {name: table for name, kind in shown if (table := _find_table(db, name, kind))}
+    by_name = {name.lower(): table for name, table in tables.items()}
+    return [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in tables.values()]
 
 
 def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
@@ -279,25 +265,23 @@ def _texts(db: apsw.Connection, sql: str, *values: str) -> list[tuple[str, ...]]
     return [tuple(str(cell) for cell in row) for row in db.execute(sql, values)]
 
 
-def _declared(db: apsw.Connection, table: Table) -> dict[str, tuple[str, str]]:
-    return {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
+def _iter_references(db: apsw.Connection, table: Table, tables: Mapping[str, Table]) -> Iterator[Reference]:
+    """Yield the declared foreign keys to tables that can be read."""
+    columns = {column.lower(): column for column in table.columns}
+    for column, name, key in _texts(db, DECLARED, table.name):
+        target = tables.get(name.lower())
+        if target is not None and (pointed_at := key or target.key) and column.lower() in columns:
+            yield Reference(column=columns[column.lower()], table=target.name, key=pointed_at)
 
 
 def _weight(db: apsw.Connection, table: Table) -> tuple[float, int]:
     """Return the estimated searchable text of a table, in characters, and the number of rows."""
     rows = _count(db, table)
-    lengths = [f"iif(typeof({one}) = 'text', length({one}), 0)" for one in map(_quoted, table.texts)]
-    sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {_quoted(table.name)} LIMIT {SAMPLE_ROWS}"
+    lengths = [f"iif(typeof({column}) = 'text', length({column}), 0)" for column in map(quoted, table.texts)]
+    sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {quoted(table.name)} LIMIT {SAMPLE_ROWS}"
     average = db.execute(f"SELECT avg(size) FROM ({sample})").get
     return rows * (average or 0), rows
 
 
 def _count(db: apsw.Connection, table: Table) -> int:
-    return int(db.execute(f"SELECT count(*) FROM {_quoted(table.name)}").get)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-DIALECT = Dialect(quote=_quoted, quote_table=_quoted, collect="json_group_array(CAST({} AS TEXT))")
+    return int(db.execute(f"SELECT count(*) FROM {quoted(table.name)}").get)

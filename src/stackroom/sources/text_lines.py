@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stackroom.errors import InputError
-from stackroom.sources.grid_layout import ReadingNotes
+from stackroom.sources.file_rows import ReadingNotes
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

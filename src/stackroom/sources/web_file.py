@@ -1,35 +1,23 @@
-"""Tables at `http(s)://` addresses: fetched as downloads are, and kept as copies that are fetched again when changed.
+"""Tables at `http(s)://` addresses: fetched as downloads are, to a temporary file that lives as long as the source."""
 
-A copy is a folder: the file, under a name with the suffix of its format, and `copy.json` with the URL and the
-validators (ETag, Last-Modified) that the server gave.
-"""
-
-import hashlib
-import json
-import os
-import re
+import shutil
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
+import weakref
+from collections.abc import Mapping
 from email.message import Message
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from stackroom.errors import ExpectedError, InputError, InvalidUrlError, StorageError, UnavailableError
+from stackroom.errors import ExpectedError, InputError, InvalidUrlError, UnavailableError
 from stackroom.net.addresses import INWARD, AddressGuard, AddressRules, Resolve
 from stackroom.net.fetch import FetchedCopy, Fetcher, FetchLimits
 from stackroom.net.shown import shown_address
 from stackroom.settings import Settings
-from stackroom.sources.archive import ARCHIVE, RenamedRows
-from stackroom.sources.compressed import is_compressed
-from stackroom.sources.location import ReadOptions, SourceLocation, split_locations
+from stackroom.sources.compressed import MEGABYTE, is_compressed
+from stackroom.sources.location import ReadOptions, SourceLocation
 from stackroom.sources.opener import ENDINGS, open_file
 from stackroom.sources.port import RowSource
 
-NOTES_FILE = "copy.json"
-MEGABYTE = 1_000_000
-ID_DIGITS = 24
 HTML = ("text/html", "application/xhtml+xml")
 TYPES = {
     "text/csv": ".csv",
@@ -46,115 +34,45 @@ TYPES = {
     "application/vnd.oasis.opendocument.spreadsheet": ".ods",
     "application/vnd.sqlite3": ".sqlite",
     "application/x-sqlite3": ".sqlite",
-    "application/zip": ARCHIVE,
 }
 """Media type → suffix, for addresses that have none of a table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyNotes:
-    """The state of the file on the server when the copy was made."""
-
-    url: str
-    file: str
-    etag: str = ""
-    last_modified: str = ""
-    fetched_at: str = ""
-
-    @property
-    def conditions(self) -> dict[str, str]:
-        """The headers with which a server answers only if the file has changed."""
-        stated = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in stated.items() if value}
-
-
 def open_web_file(
-    location: str,
-    options: ReadOptions,
-    settings: Settings,
-    *,
-    resolve: Resolve | None = None,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    location: str, options: ReadOptions, settings: Settings, *, resolve: Resolve | None = None
 ) -> RowSource:
-    """Return the rows of the file at an address; it is fetched, unless the copy is still right or this is offline."""
-    if len(split_locations(location)) > 1:
-        raise InputError("a file on the web is read alone; give its address as the only LOCATION")
+    """Return the rows of the file at an address, which is fetched."""
     place = SourceLocation.parse(location)
-    chosen = options.over(place.options)
-    copies = WebCopies(settings, resolve=resolve, now=now)
-    file, note = copies.bring(place.location)
-    source = open_file(file, chosen)
-    part = SourceLocation.parse(source.name).options
-    return RenamedRows(source, SourceLocation(location=place.location, options=part).name, notes=[note])
-
-
-class WebCopies:
-    """The copies of files on the web, in a folder of the library."""
-
-    def __init__(self, settings: Settings, *, resolve: Resolve | None, now: Callable[[], datetime]) -> None:
-        self._settings = settings
-        self._now = now
-        rules = settings.sources
-        guard = AddressGuard(
-            AddressRules.of(hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports),
-            resolve=resolve,
-        )
-        self._fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
-
-    def bring(self, url: str) -> tuple[Path, str]:
-        """Return the copy of a file as it is now, and a note about it."""
-        folder = self._settings.web_files_folder / hashlib.sha256(url.encode()).hexdigest()[:ID_DIGITS]
-        notes = _find_notes(folder, url)
-        if self._settings.offline:
-            if notes is None:
-                raise UnavailableError(f"{shown_address(url)}: a file on the web, which is not fetched offline")
-            return folder / notes.file, f"offline: the copy of {notes.fetched_at} is read"
-        return self._fetched(url, folder, notes)
-
-    def _fetched(self, url: str, folder: Path, notes: CopyNotes | None) -> tuple[Path, str]:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder) as beside:
-                part = Path(beside) / "file"
-                fetched = self._fetcher.fetch_copy(url, part, known=notes.conditions if notes else {})
-                if fetched is not None:
-                    return self._installed(url, folder, part, fetched)
-        except OSError as error:
-            raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
-        except ExpectedError as error:
-            raise _explained(url, error) from error
-        if notes is None:
-            raise UnavailableError(f"{shown_address(url)}: the server sends no file")
-        return folder / notes.file, f"unchanged since {notes.fetched_at}: the copy is read"
-
-    def _installed(self, url: str, folder: Path, part: Path, fetched: FetchedCopy) -> tuple[Path, str]:
-        """Put a fetched file in the place of the former copy."""
-        file = folder / f"file{_find_suffix(url, fetched)}"
-        fetched_at = self._now().strftime("%Y-%m-%d %H:%M UTC")
-        notes = CopyNotes(
-            url=url,
-            file=file.name,
-            etag=fetched.headers.get("etag", ""),
-            last_modified=fetched.headers.get("last-modified", ""),
-            fetched_at=fetched_at,
-        )
-        fresh = part.with_name(NOTES_FILE)
-        fresh.write_text(json.dumps(asdict(notes)), encoding="utf-8")
-        (folder / NOTES_FILE).unlink(missing_ok=True)  # a kill from here on means fetching again
-        os.replace(part, file)
-        os.replace(fresh, folder / NOTES_FILE)  # commit point: the copy is known with its validators
-        return file, f"fetched at {fetched_at}: {file.stat().st_size / MEGABYTE:.1f} MB"
-
-
-def _find_notes(folder: Path, url: str) -> CopyNotes | None:
-    """Return the notes of a copy that is there; None otherwise."""
+    if settings.offline:
+        raise UnavailableError(f"{shown_address(place.location)}: a file on the web, which is not fetched offline")
+    folder = Path(tempfile.mkdtemp(prefix="stackroom-"))
     try:
-        stated = json.loads((folder / NOTES_FILE).read_bytes())
-        notes = CopyNotes(**{field.name: str(stated[field.name]) for field in fields(CopyNotes)})
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    is_right = notes.url == url and re.fullmatch(r"file[.\w]*", notes.file) is not None
-    return notes if is_right and (folder / notes.file).is_file() else None
+        file = _fetched(place.location, folder, settings, resolve)
+        source = open_file(file, options.over(place.options))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    source.location = place.location
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    return source
+
+
+def _fetched(url: str, folder: Path, settings: Settings, resolve: Resolve | None) -> Path:
+    """Fetch a file into a folder, under a name with the suffix of its format."""
+    rules = settings.sources
+    guard = AddressGuard(
+        AddressRules.of(hosts=rules.allowed_hosts, networks=rules.allowed_networks, ports=rules.allowed_ports),
+        resolve=resolve,
+    )
+    fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
+    part = folder / "part"
+    try:
+        fetched = fetcher.fetch_copy(url, part, known={})
+        if fetched is None:
+            raise UnavailableError("the server sends no file")
+        return part.rename(folder / f"file{_find_suffix(url, fetched)}")
+    except ExpectedError as error:
+        raise _explained(url, error) from error
 
 
 def _explained(url: str, error: ExpectedError) -> ExpectedError:
@@ -183,8 +101,6 @@ def _find_suffix(url: str, fetched: FetchedCopy) -> str:
 def _known_suffix(name: str) -> str:
     """Return the suffixes of a file of a table, such as `.csv.gz`; empty for any other name."""
     path = PurePosixPath(name.lower())
-    if path.suffix == ARCHIVE:
-        return ARCHIVE
     packed = path.suffix if is_compressed(Path(path.name)) else ""
     inner = path.with_suffix("").suffix if packed else path.suffix
     return f"{inner}{packed}" if inner in ENDINGS else ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.api import SourceRow
-from stackroom.api.rows import SqliteRows, WholeRows
+from stackroom.api.rows import ReadOptions, SqliteRows, WholeRows
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_GENRES, MOST_SECONDS, TRACK
 
 COLUMNS_QUERY = """
@@ -82,7 +82,7 @@ class Table:
 def find_rows(path: Path) -> WholeRows | None:
     """Return the rows of a file with tables of artists, albums and tracks; None for other files."""
     columns: dict[str, dict[str, str]] = {}
-    for row in SqliteRows(path, query=COLUMNS_QUERY).iter_rows():
+    for row in SqliteRows(path, ReadOptions(query=COLUMNS_QUERY)).iter_rows():
         name, column = str(row.values.get("table_name")), str(row.values.get("column_name"))
         columns.setdefault(name, {}).setdefault(_bare(column), column)
     tables: dict[str, Table] = {}
@@ -130,7 +130,7 @@ def _read_table(path: Path, table: Table, tables: Mapping[str, Table]) -> Iterat
     picked = {meaning: column for meaning, column in chosen.items() if column}
     columns = ", ".join(f"{_quoted(column)} AS {meaning}" for meaning, column in picked.items())
     statement = f"SELECT {columns} FROM {_quoted(table.name)} ORDER BY {_quoted(str(table.key))}"
-    for row in SqliteRows(path, query=statement).iter_rows():
+    for row in SqliteRows(path, ReadOptions(query=statement)).iter_rows():
         seconds = _seconds(row.values.get("length"), unit_s=length[1]) if length else None
         place = f"{table.name}, {row.place}"
         yield {"key": None, **row.values, "seconds": seconds, "place": place, "problem": row.problem}

@@ -1,13 +1,11 @@
 """The rows that a proposal is made from, and what it says of those that would be lost."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stackroom.assembly.locations import open_rows
-from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose, read_rows
+from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose
 from stackroom.sources.port import SourceRow
 from support.work import count_calls
 
@@ -38,7 +36,7 @@ class MadeRows:
 
 def test_a_table_of_moderate_size_is_read_whole_and_its_statistics_are_exact() -> None:
     table = profile_table(MadeRows(9000, 12))
-    assert not table.is_sample
+    assert not table.columns[0].is_sample
     title = table.columns[1]
     assert (title.rows, title.distinct) == (9000, 9000)
     inferred = table.propose(name="made").inferred
@@ -47,8 +45,8 @@ def test_a_table_of_moderate_size_is_read_whole_and_its_statistics_are_exact() -
 
 def test_of_a_larger_table_rows_spread_over_all_of_it_are_read_and_every_reason_says_so() -> None:
     source = MadeRows(30_000, 20)
-    read = read_rows(source)
-    assert read.is_sample
+    read = profile_table(source)
+    assert read.columns[0].is_sample
     assert sum(map(len, read.rows)) <= WHOLE_CELLS
     assert int(read.rows[-1]["id"]) > 29_000
     reasons = [field.reason for field in propose(source, name="made").inferred.fields]
@@ -59,23 +57,7 @@ def test_the_work_of_profiling_grows_no_faster_than_the_cells_though_they_all_di
     def profile(rows: int) -> None:
         table = profile_table(MadeRows(rows, 15))
         table.propose(name="made")
-        assert not table.is_sample
+        assert not table.columns[0].is_sample
 
     profile(10)
     assert count_calls(lambda: profile(2_000)) < 6 * count_calls(lambda: profile(500))
-
-
-def test_rows_that_would_be_left_out_are_counted_with_the_reason_before_anything_is_built(tmp_path: Path) -> None:
-    path = tmp_path / "games.csv"
-    rows = [f"{number},Game {number},{1990 + number}" for number in range(400)]
-    path.write_text(
-        "\n".join(["id,name,year", *rows, "7,Game seven again,2001", ",,", "401,only,two,cells,too many", ""])
-    )
-    proposal = propose(open_rows(None, str(path)), name="games")
-    assert proposal.loaded.spec.id_path == "id"
-    assert [line.split(":")[0] for line in proposal.rows_left_out] == ["1 row would be left out"] * len(
-        proposal.rows_left_out
-    )
-    said = " ".join(proposal.rows_left_out)
-    assert "the 'id' of an earlier row again" in said
-    assert "not readable" in said

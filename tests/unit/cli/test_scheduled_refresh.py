@@ -44,14 +44,6 @@ def test_a_catalogue_is_refreshed_by_a_job_of_its_own(home: Path, films: Path, r
     assert run(["job", "history", "refresh:films", "--json"]).json["runs"][0]["state"] == "done"
 
 
-def test_a_job_says_which_columns_are_new(home: Path, films: Path, run: Run) -> None:
-    run(["add", str(films), "--yes", "--no-embed"])
-    films.write_text("id,title,stars\n1,Heat,4\n2,Ran,5\n")
-    ran = run(["job", "run", "refresh:films"])
-    assert ran.code == 0, ran.err
-    assert "new columns: 'stars' (int); to take them into the spec: add again with --adopt" in ran.out
-
-
 def test_only_installed_catalogues_have_such_a_job(home: Path, films: Path, run: Run) -> None:
     run(["add", str(films), "--yes", "--no-embed"])
     for command in (["show"], ["run"], ["history"]):

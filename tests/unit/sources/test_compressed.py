@@ -1,7 +1,6 @@
 """A file's content, plain and compressed, whole and broken."""
 
 import gzip
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from stackroom.sources.compressed import (
     require_file,
     without_compression,
 )
-from stackroom.sources.json_rows import JsonRows
 from stackroom.zstd import zstd
 
 pytestmark = pytest.mark.row("N1")
@@ -96,32 +94,3 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
         require_file(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         require_file(tmp_path / ("long" * 200))
-
-
-def zst_of_one_line(megabytes: int) -> bytes:
-    packer = zstd.ZstdCompressor()
-    return b"".join([*(packer.compress(b"a" * 1_000_000) for _ in range(megabytes)), packer.flush()])
-
-
-def test_a_small_packed_file_of_one_endless_line_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    path = written(tmp_path, "bomb.jsonl.zst", zst_of_one_line(200))
-    assert path.stat().st_size < 20_000
-    tracemalloc.start()
-    try:
-        with pytest.raises(InputError, match="a line is longer than 64 MB"):
-            list(JsonRows(path).iter_rows())
-        highest = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert highest < 190_000_000  # the line as far as it was read, twice while it grows
-
-
-def test_a_limit_for_the_whole_file_is_one_for_its_lines_too(tmp_path: Path) -> None:
-    path = written(tmp_path, "long.jsonl.zst", zst_of_one_line(70))
-    with open_decompressed(path, max_unpacked_mb=100, by_lines=True) as file:
-        assert len(file.readline()) == 70_000_000
-
-
-def test_json_of_one_long_line_is_no_table_of_lines(tmp_path: Path) -> None:
-    path = written(tmp_path, "long.json.gz", gzip.compress(b'[{"a": "' + b"x" * 70_000_000 + b'"}]', 1))
-    assert len(next(JsonRows(path).iter_rows()).values["a"]) == 70_000_000

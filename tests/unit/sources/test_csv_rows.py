@@ -10,6 +10,7 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.sources import csv_rows
 from stackroom.sources.csv_rows import CsvRows
+from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.zstd import zstd
 
@@ -195,16 +196,18 @@ def test_titles_above_the_header_are_left_out_and_it_is_said(
 def test_titles_are_a_number_of_lines_where_that_is_given(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(f"a,b,c,d\n1,2,3,4\n{FILMS}")
-    assert next(CsvRows(path, skip=2).iter_rows()).values["title"] == "Film 0"
+    assert next(CsvRows(path, ReadOptions(skip=2)).iter_rows()).values["title"] == "Film 0"
     path.write_text(f"Films\n{FILMS}")
-    assert next(CsvRows(path, skip=0).iter_rows()).problem == "4 cells where the header has 1"
-    assert next(CsvRows(path, skip=0, header_rows=0).iter_rows()).problem == "1 cells where the header has 4"
+    assert next(CsvRows(path, ReadOptions(skip=0)).iter_rows()).problem == "4 cells where the header has 1"
+    assert (
+        next(CsvRows(path, ReadOptions(skip=0, header_rows=0)).iter_rows()).problem == "1 cells where the header has 4"
+    )
 
 
 def test_a_header_that_fits_no_row_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 11: 4 cells where the header has 3; if there are .*: --skip 1"):
         read(tmp_path, f"Films,dramas,comedies\n{FILMS}")
-    assert len(list(CsvRows(tmp_path / "a.csv", skip=1).iter_rows())) == 9
+    assert len(list(CsvRows(tmp_path / "a.csv", ReadOptions(skip=1)).iter_rows())) == 9
 
 
 @pytest.mark.parametrize(
@@ -237,34 +240,12 @@ def test_a_sparse_row_is_no_footnote_and_neither_is_one_within_the_table(tmp_pat
     assert table.notes == ()
 
 
-SURVEY = (
-    "id,Do you like films?,Which films have you seen?,,,Age\n"
-    ",Response,Heat,Alien,Ran,Response\n"
-    "1,yes,Heat,,Ran,18-29\n2,no,,,,30-44\n3,yes,Heat,Alien,Ran,18-29\n"
-)
-
-
-def test_a_header_of_two_lines_is_understood_and_it_is_said(tmp_path: Path) -> None:
-    table = source(tmp_path, SURVEY)
-    rows = list(table.iter_rows())
-    assert list(rows[0].values) == [
-        "id",
-        "Do you like films?",
-        "Which films have you seen? Heat",
-        "Which films have you seen? Alien",
-        "Which films have you seen? Ran",
-        "Age",
-    ]
-    assert [row.place for row in rows] == ["line 3", "line 4", "line 5"]
-    assert table.notes == ("the header is read from two lines: 'Age'; --header-rows 1 reads one",)
-
-
 def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
     content = "name,price,,place,\nBread,net,gross,town,street\nCake,low,high,Ulm,Gasse\nTart,low,low,Ulm,Weg\n"
     table = source(tmp_path, content)
     assert len(list(table.iter_rows())) == 3
     assert table.notes == ("2 columns have no name; if the header has two lines: --header-rows 2",)
-    rows = CsvRows(tmp_path / "a.csv", header_rows=2).iter_rows()
+    rows = CsvRows(tmp_path / "a.csv", ReadOptions(header_rows=2)).iter_rows()
     assert list(next(rows).values) == ["name Bread", "price net", "price gross", "place town", "place street"]
 
 
@@ -273,7 +254,7 @@ def test_a_file_without_a_header_is_read_with_an_option(tmp_path: Path) -> None:
     path.write_text("1,2.5\n2,3.5\n")
     with pytest.raises(InputError, match="for a file without a header: --header-rows 0"):
         list(CsvRows(path).iter_rows())
-    assert [row.values for row in CsvRows(path, header_rows=0).iter_rows()] == [
+    assert [row.values for row in CsvRows(path, ReadOptions(header_rows=0)).iter_rows()] == [
         {"column_1": "1", "column_2": "2.5"},
         {"column_1": "2", "column_2": "3.5"},
     ]

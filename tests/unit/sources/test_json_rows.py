@@ -12,6 +12,7 @@ import pytest
 from stackroom.errors import InputError
 from stackroom.ingest.values import has_path, value_at
 from stackroom.sources.json_rows import JsonRows
+from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.zstd import zstd
 
@@ -149,7 +150,7 @@ def test_the_real_file_is_read_to_its_last_row(shared_data: Any) -> None:
 def values(folder: Path, document: Any, records: str | None = None) -> list[Any]:
     path = folder / "a.json"
     path.write_text(json.dumps(document))
-    rows = list(JsonRows(path, records=records).iter_rows())
+    rows = list(JsonRows(path, ReadOptions(records=records)).iter_rows())
     assert not any(row.problem for row in rows)
     return [row.values for row in rows]
 
@@ -183,7 +184,7 @@ def test_the_longest_list_is_the_table_and_the_others_are_named(tmp_path: Path) 
     assert [row.values for row in rows.iter_rows()] == FILMS
     assert rows.notes == ("the records are read from 'films.all' (3)",)
     assert rows.other_tables == ("meta.makers",)
-    makers = JsonRows(tmp_path / "a.json", records="meta.makers")
+    makers = JsonRows(tmp_path / "a.json", ReadOptions(records="meta.makers"))
     assert makers.name.endswith("a.json#?records=meta.makers")
     assert [row.values for row in makers.iter_rows()] == [{"name": "x"}]
     with pytest.raises(
@@ -250,7 +251,7 @@ def test_lines_may_have_several_records_each(tmp_path: Path) -> None:
     path.write_text(
         f"{json.dumps({'films': FILMS})}\n{json.dumps({'films': []})}\n{json.dumps({'films': FILMS[:1]})}\n"
     )
-    rows = list(JsonRows(path, records="films").iter_rows())
+    rows = list(JsonRows(path, ReadOptions(records="films")).iter_rows())
     assert [(row.place, row.values["title"]) for row in rows] == [
         ("line 1", "Film 0"),
         ("line 1", "Film 1"),

@@ -7,9 +7,7 @@ import pytest
 from stackroom.sources.location import (
     ReadOptions,
     SourceLocation,
-    join_locations,
     shown_name,
-    split_locations,
     without_settings,
 )
 from stackroom.sources.opener import open_source
@@ -44,22 +42,11 @@ def test_a_name_is_taken_apart_and_put_together_again(
     ("name", "location", "options"),
     [
         ("https://example.org/a.csv?b=1#c", "https://example.org/a.csv?b=1", ReadOptions(table="c")),
-        ("postgresql://db/shop#public.films", "postgresql://db/shop", ReadOptions(table="public.films")),
         ("nothing.csv#films", "nothing.csv#films", ReadOptions()),
-        ("data/*.csv#?skip=1", "data/*.csv", ReadOptions(skip=1)),
     ],
 )
-def test_addresses_and_patterns_have_options_after_them(name: str, location: str, options: ReadOptions) -> None:
+def test_addresses_have_options_after_them(name: str, location: str, options: ReadOptions) -> None:
     assert SourceLocation.parse(name) == SourceLocation(location=location, options=options)
-
-
-def test_several_locations_are_one_and_are_told_apart_again(tmp_path: Path) -> None:
-    files = tuple(str(tmp_path / name) for name in ("a.csv", "b.csv"))
-    for file in files:
-        Path(file).write_text("title\nBread\n")
-    place = SourceLocation.parse(f"{join_locations(files)}#?skip=1")
-    assert split_locations(place.location) == files
-    assert place.options == ReadOptions(skip=1)
 
 
 def test_a_source_is_read_again_by_its_name(tmp_path: Path) -> None:
@@ -81,8 +68,6 @@ def test_a_source_is_read_again_by_its_name(tmp_path: Path) -> None:
         ("/data/all.sqlite#SELECT a/b FROM c", "all.sqlite", "/data/all.sqlite#SELECT a/b FROM c"),
         ("https://example.org/x/films.csv?token=abc#?skip=1", "films.csv", "https://example.org/x/films.csv?token=abc"),
         ("/data/notes", "", "/data/notes"),
-        ("/data/*.csv", "", "/data/*.csv"),
-        ("/data/a.csv + /data/b.csv", "", "/data/a.csv + /data/b.csv"),
     ],
 )
 def test_a_name_is_shown_without_folders_options_and_secrets(name: str, shown: str, bare: str) -> None:

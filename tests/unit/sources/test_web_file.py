@@ -1,7 +1,6 @@
-"""Tables at addresses of the web: fetched under the guard of downloads, kept, and fetched again when they changed."""
+"""Tables at addresses of the web: fetched under the guard of downloads."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from stackroom.assembly.locations import open_provider
 from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
 from stackroom.settings import Settings, SourcesSettings
 from stackroom.sources.location import ReadOptions, SourceLocation
-from stackroom.sources.port import RowSource, notes_of
+from stackroom.sources.port import RowSource
 from stackroom.sources.web_file import open_web_file
 from support.loopback import FileServer
 from support.spreadsheets import write_xlsx
@@ -20,7 +19,6 @@ from support.spreadsheets import write_xlsx
 pytestmark = pytest.mark.row("N1")
 
 FILMS = b"title,year\nHeat,1995\nAlien,1979\n"
-NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 
 Open = Callable[..., RowSource]
 
@@ -43,7 +41,7 @@ def settings(tmp_path: Path, server: FileServer) -> Settings:
 def open_it(server: FileServer, settings: Settings) -> Open:
     def open_it(path: str, options: ReadOptions | None = None, **changes: Any) -> RowSource:
         changed = settings.model_copy(update=changes)
-        return open_web_file(f"{server.url}{path}", options or ReadOptions(), changed, now=lambda: NOW)
+        return open_web_file(f"{server.url}{path}", options or ReadOptions(), changed)
 
     return open_it
 
@@ -61,40 +59,7 @@ def test_a_file_is_fetched_and_named_by_its_address(server: FileServer, open_it:
     source = open_it("/films.csv")
     assert titles(source) == ["Heat", "Alien"]
     assert (source.name, source.is_whole, source.count_rows()) == (f"{server.url}/films.csv", True, 2)
-    assert notes_of(source) == ("fetched at 2026-11-16 09:30 UTC: 0.0 MB",)
     assert not SourceLocation.parse(source.name).is_folder
-
-
-def test_an_unchanged_file_is_not_sent_again_and_a_changed_one_is(server: FileServer, open_it: Open) -> None:
-    open_it("/films.csv")
-    server.replies["/films.csv"] = [answer(304)]
-    again = open_it("/films.csv")
-    assert titles(again) == ["Heat", "Alien"]
-    assert notes_of(again) == ("unchanged since 2026-11-16 09:30 UTC: the copy is read",)
-    first, second = server.asked("/films.csv")
-    assert "if-none-match" not in first
-    assert second["if-none-match"].startswith('"')
-    server.files["/films.csv"] = FILMS + b"Ran,1985\n"
-    assert titles(open_it("/films.csv")) == ["Heat", "Alien", "Ran"]
-
-
-def test_the_date_of_a_file_is_a_validator_too(server: FileServer, open_it: Open) -> None:
-    date = "Wed, 21 Oct 2015 07:28:00 GMT"
-    server.replies["/films.csv"] = [answer(200, FILMS, Last_Modified=date), answer(304)]
-    open_it("/films.csv")
-    open_it("/films.csv")
-    assert server.asked("/films.csv")[1]["if-modified-since"] == date
-
-
-def test_offline_the_copy_is_read_and_nothing_else(server: FileServer, open_it: Open) -> None:
-    with pytest.raises(UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"):
-        open_it("/films.csv", offline=True)
-    assert server.requests == []
-    open_it("/films.csv")
-    copy = open_it("/films.csv", offline=True)
-    assert titles(copy) == ["Heat", "Alien"]
-    assert notes_of(copy) == ("offline: the copy of 2026-11-16 09:30 UTC is read",)
-    assert len(server.requests) == 1
 
 
 def test_options_are_part_of_the_name(server: FileServer, open_it: Open, tmp_path: Path) -> None:
@@ -138,10 +103,9 @@ def test_the_format_is_told_by_the_name_or_by_the_type(
         (answer(302, Location="file:///etc/passwd"), InvalidUrlError, "only URLs of the form http"),
     ],
 )
-def test_what_is_no_table_is_refused_and_the_former_copy_kept(
+def test_what_is_no_table_is_refused(
     server: FileServer,
     open_it: Open,
-    tmp_path: Path,
     reply: Callable[[Any], None],
     kind: type[ExpectedError],
     says: str,
@@ -150,14 +114,12 @@ def test_what_is_no_table_is_refused_and_the_former_copy_kept(
     with pytest.raises(kind, match=says) as failure:
         open_it("/export")
     assert f"{server.url}/export: " in failure.value.message
-    server.replies["/export"] = [answer(200, FILMS, Content_Type="text/csv"), reply]
-    open_it("/export")
-    if "304" not in says:
-        with pytest.raises(kind, match=says):
-            open_it("/export")
-    assert titles(open_it("/export", offline=True)) == ["Heat", "Alien"]
-    (folder,) = (tmp_path / "cache" / "web").iterdir()
-    assert sorted(file.name for file in folder.iterdir()) == ["copy.json", "file.csv"]
+
+
+def test_nothing_is_fetched_offline(server: FileServer, open_it: Open) -> None:
+    with pytest.raises(UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"):
+        open_it("/films.csv", offline=True)
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -194,11 +156,6 @@ def test_the_way_to_allow_a_host_is_named(tmp_path: Path) -> None:
             Settings(home=tmp_path),
             resolve=lambda _host, _port: ["10.1.2.3"],
         )
-
-
-def test_a_file_on_the_web_is_read_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a file on the web is read alone"):
-        open_web_file("https://example.org/a.csv + b.csv", ReadOptions(), Settings(home=tmp_path))
 
 
 def test_a_library_opens_addresses_with_its_settings(server: FileServer, settings: Settings) -> None:

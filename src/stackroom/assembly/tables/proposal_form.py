@@ -9,7 +9,7 @@ from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.profile import ColumnProfile
 from stackroom.catalogue.spec import FieldType, Role
 from stackroom.model.principal import LOCAL_USER
-from stackroom.sources.port import RowSource, TableSource, notes_of
+from stackroom.sources.port import RowSource, TableSource
 from stackroom.text.safe import safe_line
 from stackroom.tools.budget import shorten
 from stackroom.tools.generic.record import RecordForm, shape_record
@@ -33,7 +33,7 @@ def describe_proposal(table: ProfiledTable, proposal: Proposal, source: RowSourc
         "name": name,
         "title": spec.title,
         "rows": len(table.rows),
-        "is_sample": table.is_sample,
+        "is_sample": table.columns[0].is_sample,
         "record_title": title.template or title.column,
         "id": inferred.id_column,
         "body": body,
@@ -43,7 +43,7 @@ def describe_proposal(table: ProfiledTable, proposal: Proposal, source: RowSourc
         ],
         "composed": [_composed(field) for field in inferred.fields if field not in by_column.values()],
         "tables": list(source.other_tables) if isinstance(source, TableSource) else [],
-        "notes": [safe_line(note) for note in (*inferred.notes, *notes_of(source), *proposal.rows_left_out)],
+        "notes": [safe_line(note) for note in (*inferred.notes, *proposal.notes)],
         "questions": [safe_line(f"{one.asks} Default: {one.default}.") for one in inferred.questions],
         "verdict": safe_line(inferred.verdict),
         "results": [

@@ -18,7 +18,6 @@ from stackroom.background.identity import identity_of_this_process, is_certainly
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
 from stackroom.library import Installed, Library, replace_file
 from stackroom.shelf.lock import CatalogueLock
-from stackroom.sources.archive import ARCHIVE
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import SourceLocation
 from stackroom.sources.opener import ENDINGS, is_table_file
@@ -35,7 +34,7 @@ ROOM = 3
 LEAST_FREE_BYTES = 200 * 2**20
 """The bytes that stay free beside that."""
 LOCK_TIMEOUT_S = 10.0
-SUFFIXES = [*ENDINGS, *(f"{one}{packed}" for one in ENDINGS for packed in COMPRESSED), ARCHIVE]
+SUFFIXES = [*ENDINGS, *(f"{one}{packed}" for one in ENDINGS for packed in COMPRESSED)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +86,10 @@ def require_table(file: str) -> str:
     bare = PureWindowsPath(PurePosixPath(file).name).name
     shortened = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore")
     safe = shortened.strip("._-")
-    if not (is_table_file(Path(safe)) or safe.lower().endswith(ARCHIVE)):
+    if not is_table_file(Path(safe)):
         raise InputError(
             f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "
-            f"({', '.join(COMPRESSED)}, {ARCHIVE})"
+            f"({', '.join(COMPRESSED)})"
         )
     return safe
 

@@ -19,7 +19,6 @@ import orjson
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe
-from stackroom.assembly.column_changes import compare_columns, save_columns
 from stackroom.assembly.model_choice import find_brought_model, get_embedder, want_model
 from stackroom.assembly.proposal import profile_table
 from stackroom.assembly.tables.forms import ProposalBody
@@ -73,9 +72,6 @@ def _build(app: App, source: RowSource, recipe: Recipe, *, name: str, embed: boo
         if installed is None or source.name not in installed.sources:
             raise
         return {"report": [BY_WORDS.format(error.message)]}
-    folder = app.library.get_installed(name).folder
-    columns = compare_columns(source, recipe.loaded, recipe.mapping, known=None).columns
-    save_columns(folder, source.name, columns)
     return {"report": [*_sentences(report), *([BY_WORDS.format(problem)] if problem else [])]}
 
 
