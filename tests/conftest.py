@@ -49,7 +49,7 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 gc.set_threshold(100_000, 10, 20)
 """Whole libraries are open meanwhile, none of it garbage: collecting as often as Python does takes a fifth of a run."""
 
-settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 
 
 def pytest_configure(config: pytest.Config) -> None:

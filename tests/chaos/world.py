@@ -30,7 +30,6 @@ EDITED = "music"
 UNEDITED = ("dnd", "anime")
 """The catalogues that nobody edits, so that their answers can be compared with those of the beginning."""
 DISK_MB = 1_000
-READY_TIMEOUT_S = 90
 
 
 @dataclass

@@ -60,22 +60,6 @@ def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[
 
 
 @pytest.fixture
-def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
-    """Make further empty shelves of the same implementation."""
-    made: list[Shelf] = []
-    (kind,) = [name for name in SHELVES if name in type(music_shelf).__name__.lower()]
-    with tempfile.TemporaryDirectory() as folder:
-
-        def make() -> Shelf:
-            made.append(SHELVES[kind](Path(folder) / str(len(made)), PACKAGES.get("music").spec))
-            return made[-1]
-
-        yield make
-        for shelf in made:
-            shelf.close()
-
-
-@pytest.fixture
 def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""
     spec = PACKAGES.get("anime").spec

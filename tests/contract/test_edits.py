@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from stackroom.catalogue.embedded_text import digest_of
-from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import ConflictError, NotFoundError
 from stackroom.ingest.edits.apply import Applied, Edits, embed_missing
 from stackroom.ingest.edits.draft import EditAction, EditRequest
@@ -19,7 +17,7 @@ from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Author, Embedding, Put, Shelf
+from stackroom.shelf.port import Author, Put, Shelf
 from stackroom.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -125,17 +123,6 @@ def answers(shelf: Shelf) -> dict[str, Any]:
     return found
 
 
-def rebuilt(shelf: Shelf, fresh: Shelf) -> Shelf:
-    """Put the records that a shelf has on another one, with their vectors."""
-    assert SPEC.embed is not None
-    view = shelf.reader()
-    for record in view.fetch(view.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values():
-        text = embedding_text(SPEC.embed, record)
-        fresh.writer().apply([Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector_of(text)))])
-    fresh.writer().publish()
-    return fresh
-
-
 @pytest.fixture
 def editor(music_shelf: Shelf) -> Editor:
     """An editor of a shelf with two artists, three albums and two tracks."""
@@ -148,21 +135,6 @@ def editor(music_shelf: Shelf) -> Editor:
     editor.create("track", name="Er ist gekommen", album_id=lieder, artist_ids=[clara], position=1)
     editor.create("track", name="Air", album_id=suites, artist_ids=[bach], position=2)
     return editor
-
-
-def test_what_edits_leave_answers_as_a_build_of_the_same_records(
-    editor: Editor, new_music_shelf: Callable[[], Shelf]
-) -> None:
-    start = answers(editor.shelf)
-    editor.update("artist-bach", name="J. S. Bach", genres=["baroque", "organ"])
-    editor.update("album-suites", name="Suite", year=1722)
-    editor.do("delete", id="artist-clara-schumann", cascade=True)
-    editor.do("undo", id=editor.calls[-1])
-    editor.do("delete", id="track-air")
-    assert answers(editor.shelf) == answers(rebuilt(editor.shelf, new_music_shelf()))
-    for call_id in reversed(editor.calls[7:]):
-        editor.do("undo", id=call_id)
-    assert answers(editor.shelf) == start
 
 
 def test_an_edit_is_one_change_with_its_author_and_can_be_read_again(editor: Editor) -> None:

@@ -94,16 +94,6 @@ def base_name(stock: Any) -> str:
 # Derived indexes
 
 
-def test_deleting_the_index_and_reopening_gives_the_same_answers(embedded_stock: Any) -> None:
-    fill(embedded_stock)
-    before = embedded_stock.answers(embedded_stock.shelf.reader())
-    embedded_stock.shelf.close()
-    shutil.rmtree(embedded_stock.shelf.folder / "index")
-    reopened = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
-    assert embedded_stock.answers(reopened.reader()) == before
-    reopened.close()
-
-
 def test_deleting_the_index_under_an_open_shelf_loses_nothing(embedded_stock: Any) -> None:
     fill(embedded_stock)
     embedded_stock.shelf.reader()

@@ -179,13 +179,6 @@ def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
     builds.require_whole(open_library)
 
 
-def test_control_a_build_in_another_library_embeds_everything_again(builds: Builds) -> None:
-    assert builds.add().returncode == 0
-    builds.home = builds.home.with_name("other")
-    assert builds.add().returncode == 0
-    assert builds.embedded_again == ROWS
-
-
 def test_a_build_run_twice_writes_and_embeds_nothing_the_second_time(builds: Builds) -> None:
     assert builds.add().returncode == 0
     asked = builds.server.requests

@@ -214,17 +214,3 @@ def test_a_worker_killed_at_any_step_is_gone_on_with(file_server, tmp_path):
         assert workers.run(kill_at=step) == -signal.SIGKILL
         assert workers.run() == 0
         assert workers.problems() == [], workers.killed_at
-
-
-def test_control_a_queue_that_says_done_before_the_album_is_in_place_loses_it(file_server, tmp_path):
-    whole = Workers(server=file_server, folder=tmp_path / "whole")
-    assert whole.run(naive=True) == 0
-    lost = []
-    for step in range(whole.steps - 8, 0, -1):
-        workers = Workers(server=file_server, folder=tmp_path / f"at {step}")
-        assert workers.run(kill_at=step, naive=True) == -signal.SIGKILL
-        assert workers.run(naive=True) == 0
-        lost = workers.problems()
-        if lost:
-            break
-    assert lost

@@ -261,29 +261,3 @@ def test_dying_within_a_cascade_or_its_undo_makes_all_of_it_or_none(tmp_path: Pa
     )
     assert run_child(undo, tmp_path, told) == 9
     assert require_whole(tmp_path, told) == {}
-
-
-def test_control_an_edit_acknowledged_before_it_is_stored_is_noticed_as_lost(tmp_path: Path) -> None:
-    told = Told()
-    lying = f"{GROUP}\nStore.apply = die\nsay('plan', 'x', 'a')\nsay('done', 'x')\nedit('delete', id='b0')\n"
-    run_child(lying, tmp_path, told)
-    with pytest.raises(AssertionError):
-        require_whole(tmp_path, told)
-
-
-def test_control_an_edit_that_is_not_one_transaction_is_noticed_as_half_made(tmp_path: Path) -> None:
-    told = Told()
-    parting = (
-        "real = Store.apply\n"
-        "def apart(self, changes, author, *, expected=None):\n"
-        "    for change in changes:\n"
-        "        real(self, [change], author)\n"
-        "        if author.call_id: steps.append(change)\n"
-        "        if len(steps) == 3: die()\n"
-        "steps = []\n"
-        "Store.apply = apart\n"
-    )
-    half = f"{GROUP}\n{parting}\nedit('update', id='a', fields={{'name': 'J. S. Bach'}})\n"
-    assert run_child(half, tmp_path, told) == 9
-    with pytest.raises(AssertionError):
-        require_whole(tmp_path, told)

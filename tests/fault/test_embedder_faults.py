@@ -7,7 +7,6 @@ import pytest
 
 from stackroom.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
-from stackroom.errors import UnavailableError
 from stackroom.model.hits import MatchType, SearchMode, SearchPage
 from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
@@ -83,16 +82,6 @@ def test_a_faulty_embedder_costs_the_vectors_and_no_more(
     require_words_alone(searches.search(), reason)
 
 
-@pytest.mark.parametrize(("mood", "reason"), FAULTS.items())
-def test_control_without_the_searcher_s_guard_the_fault_reaches_the_caller(
-    searches: Searches, embedding_server: Any, mood: str, reason: str
-) -> None:
-    embedding_server.mood = mood
-    with pytest.raises(UnavailableError) as caught:
-        searches.remote.embed_query("robots in space")
-    assert reason in caught.value.message
-
-
 def test_a_dead_embedder_is_said_to_be_out_of_reach(searches: Searches, embedding_server: Any) -> None:
     embedding_server.die()
     require_words_alone(searches.search(), "cannot be reached")
@@ -134,17 +123,6 @@ def test_an_embedder_that_keeps_hanging_is_not_asked_by_every_search(searches: S
     page = searches.search()
     require_words_alone(page, "trying again in")
     assert embedding_server.requests == asked
-
-
-def test_control_without_the_breaker_every_search_waits_for_the_embedder_that_hangs(
-    searches: Searches, embedding_server: Any
-) -> None:
-    bare = ShelfSearcher(shelf=searches.shelved.shelf, embedder=searches.remote)
-    embedding_server.mood = "hang"
-    asked = embedding_server.requests
-    for _ in range(FAILURES_TO_OPEN + 1):
-        bare.search("robots", scope=WHOLE, limit=5)
-    assert embedding_server.requests == asked + FAILURES_TO_OPEN + 1
 
 
 def test_during_the_pause_one_search_in_a_pause_tries_and_a_failure_starts_the_next_pause(

@@ -17,10 +17,9 @@ from stackroom.assembly.build import add_sample
 from stackroom.assembly.maintenance import build_maintenance
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
-from stackroom.jobs.backup import check_backup, list_backups, make_backup
+from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
-from stackroom.jobs.job import JobContext
 from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.audit import AuditEntry, Outcome
@@ -119,32 +118,4 @@ def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Sett
         assert all(kept.get(number, state) == state for number, state in told.items())
         assert control.audit.verify().pruned >= ROWS
     assert sorted(path.suffix for path in (settings.home / "backups").iterdir()) == ["", ""]
-    app.close()
-
-
-def test_a_back_up_that_is_not_moved_into_place_at_once_would_be_found_half(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: written straight into place, a back-up that is stopped half way is there, and is not whole."""
-    settings = Settings(home=tmp_path / "home", offline=True)
-    app = App(settings)
-    add_sample(app, "anime", progress=lambda _report: None, embed=False)
-    with closing(Control.open(settings)) as control:
-        plan = build_maintenance(app, control).plan_backup()
-        target = tmp_path / "backups" / "20261115T030000Z"
-
-        def straight(folder: Path) -> Path:
-            target.mkdir(parents=True)
-            (target / "manifest.json").write_text("{}")
-            return target
-
-        def killed(*_arguments: object, **_named: object) -> None:
-            raise SystemExit
-
-        monkeypatch.setattr("stackroom.jobs.backup._fresh_folder", straight)
-        monkeypatch.setattr("stackroom.jobs.backup._files", killed)
-        monkeypatch.setattr("shutil.rmtree", lambda *_arguments, **_named: None)
-        with pytest.raises(SystemExit):
-            make_backup(plan, tmp_path / "backups", at=LONG_AGO, keep=1, context=JobContext())
-    assert [check_backup(one) for one in list_backups(tmp_path / "backups")] != [[]]
     app.close()

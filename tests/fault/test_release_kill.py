@@ -5,23 +5,14 @@
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.embedded.store import Store
 from support.release_kills import (
     INSTALL_STEPS,
-    NEW,
-    OLD,
     UPDATE_STEPS,
     Killings,
     Step,
-    bring_up,
-    run_killed,
-    versions_in,
 )
 
 pytestmark = [pytest.mark.row("A11"), pytest.mark.row("N4")]
@@ -49,19 +40,3 @@ def test_a_killed_installation_leaves_nothing_or_all_and_the_same_command_goes_o
 @pytest.mark.parametrize("step", _some(UPDATE_STEPS, 2), ids=lambda step: step.name)
 def test_a_killed_update_leaves_the_former_or_the_new_release(killings: Killings, step: Step) -> None:
     killings.kill_update(step, 1)
-
-
-def test_the_control_of_killed_updates_sees_a_release_that_was_written_in_two_steps(tmp_path: Path) -> None:
-    killings = Killings(folder=tmp_path, drawn=random.Random(7), stars=STARS)
-    home = killings.updatable()
-    real = Store.apply
-
-    def apply_in_two(self: EmbeddedShelf, changes: Sequence[Any], switch: Any, *, author: Any) -> int:
-        real(self.store, changes[: len(changes) // 2], author, switch=switch)
-        raise SystemExit(9)
-
-    def arm() -> None:
-        EmbeddedShelf.apply_release = apply_in_two  # type: ignore[method-assign]
-
-    assert run_killed(lambda: bring_up(home), arm)
-    assert versions_in(home, STARS) == {OLD, NEW}

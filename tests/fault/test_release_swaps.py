@@ -13,7 +13,6 @@ from support.libraries import opened
 from support.publisher import make_stars, new_publisher
 from support.release_kills import NEW, OLD, install_newest
 from support.release_swaps import Load, swap
-from support.released import edit
 
 pytestmark = [pytest.mark.row("A11"), pytest.mark.row("N4")]
 
@@ -45,13 +44,3 @@ def test_no_answer_fails_or_is_mixed_while_releases_are_swapped(tmp_path: Path) 
     assert load.mixed == []
     assert load.seen[0] == OLD
     assert load.seen[-1] == NEW
-
-
-def test_the_control_sees_an_answer_of_two_versions(tmp_path: Path) -> None:
-    home = _serve(tmp_path)
-    with opened(Settings(home=home)) as library:
-        edit(library.app, *list(make_stars(STARS, NEW).values())[::3])
-        load = Load(library=library)
-        load.ask("star of number")
-
-    assert load.mixed == [{OLD, NEW}]

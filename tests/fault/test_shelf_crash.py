@@ -16,7 +16,6 @@ import pytest
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.segment import DamagedIndexError
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.text.query import analyse_query
@@ -202,14 +201,6 @@ def test_a_kill_at_any_point_of_a_run_of_puts_loses_nothing_acknowledged(tmp_pat
     assert len(found) - len(acknowledged) in (0, 1)
 
 
-def test_control_a_put_acknowledged_before_it_is_stored_is_noticed_as_lost(tmp_path: Path) -> None:
-    lying = PUBLISHED + "Store.apply = die\nacknowledge('r5')\nshelf.apply([put(5)])\n"
-    _, acknowledged = run_child(lying, tmp_path)
-    shelf = EmbeddedShelf.open(tmp_path, SPEC)
-    assert lost(acknowledged, shelf) == {"r5"}
-    shelf.close()
-
-
 # Damaged files of the index
 
 
@@ -287,12 +278,4 @@ def test_a_writer_mends_a_damaged_index_too(damaged: Any) -> None:
     shelf = EmbeddedShelf.open(damaged("text/*.term", cut), SPEC)
     shelf.publish()
     assert answers(shelf)["words"][1] == 5
-    shelf.close()
-
-
-def test_control_without_mending_the_damage_is_an_error(damaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EmbeddedShelf, "_rebuilding_if_damaged", lambda _self, step: step())
-    shelf = EmbeddedShelf.open(damaged("base-*/keys.npy", cut), SPEC)
-    with pytest.raises(DamagedIndexError):
-        shelf.reader()
     shelf.close()

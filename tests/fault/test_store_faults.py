@@ -20,8 +20,7 @@ from stackroom.background.background import Background
 from stackroom.background.task import TaskContext
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.collection_settings import CollectionSettings
-from stackroom.errors import ExpectedError, StorageError
-from stackroom.ingest import pipeline
+from stackroom.errors import ExpectedError
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
 from stackroom.sources.json_rows import JsonRows
@@ -147,35 +146,6 @@ def test_faults_at_random_leave_the_former_version_or_the_new_one(bucket: Bucket
     bucket.proxy.find_fault = no_fault
     bucket.sync()
     assert bucket.served_editions() == {edition + 2}
-
-
-def test_without_the_copy_and_the_one_step_a_fault_leaves_a_mixture(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: rows are written as they come, until the store fails."""
-    copied = LanceRows._copied
-
-    @contextmanager
-    def failing(rows: Any) -> Iterator[Iterator[Any]]:
-        def some(batches: Iterator[Any]) -> Iterator[Any]:
-            yield next(batches).slice(0, RECORDS // 2)
-            raise StorageError("the connection was reset")
-
-        with copied(rows) as batches:
-            yield some(batches)
-
-    bucket.proxy.find_fault = no_fault
-    bucket.sync()
-    (edition,) = bucket.served_editions()
-    bucket.publish(edition + 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(LanceRows, "_copied", failing)
-        patched.setattr(LanceRows, "is_one_step", False)
-        patched.setattr(pipeline, "WHOLE_BATCH_RECORDS", 1)
-        bucket.sync()
-    assert bucket.served_editions() == {"a mixture"}
-    bucket.sync()
-    assert bucket.served_editions() == {edition + 1}
 
 
 @pytest.mark.row("T7")

@@ -114,31 +114,3 @@ def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
     again = ask(admin, soon, album=ALBUM)
     assert (again["state"], again["artist"], again["attempts"]) == ("done", ARTIST, 1)
     assert [one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]] == [TRACK]
-
-
-@pytest.mark.parametrize("rubbish", [b"<html>no</html>", b""])
-def test_what_is_no_music_fails_and_is_not_kept(
-    admin: httpx.Client, provider: Any, soon: Any, tmp_path: Path, rubbish: bytes
-) -> None:
-    provider.files["/3.wav"] = rubbish
-    provider.files["/albums/Rubbish.json"] = json.dumps({"files": [{"url": "/3.wav"}]}).encode()
-
-    failed = ask(admin, soon, album="Rubbish")
-
-    assert (failed["state"], failed["error_code"]) == ("failed", "unavailable")
-    assert "nothing of it can be read as music; '3.wav': it " in failed["error"]
-    music = tmp_path / "Music"
-    kept = {path.relative_to(music).as_posix() for path in music.rglob("*")}
-    assert kept <= {".downloads", ".downloads/lock"}  # the lease of the task that downloads
-
-
-def test_a_token_for_other_catalogues_asks_for_nothing_and_sees_nothing(admin: httpx.Client, server: Any) -> None:
-    made = call(admin, "downloads.action", action="request", album="None")["download"]
-    narrow = {"Authorization": f"Bearer {server.token('admin', name='narrow', catalogue='dnd')}"}
-    for tool, arguments in (
-        ("downloads.action", {"action": "request", "album": ALBUM}),
-        ("downloads.action", {"action": "cancel", "id": made["id"]}),
-        ("downloads.query", {"query_type": "queue"}),
-    ):
-        reply = admin.post(f"/v1/tools/{tool}", json=arguments, headers=narrow)
-        assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")

@@ -1,12 +1,11 @@
-"""Limits: so many calls a minute for each user, over all their connections together; and a bound on what waits."""
+"""Limits: so many calls a minute for each user, over all their connections together."""
 
 import asyncio
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,13 +13,9 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect as open_websocket
 
-from stackroom.control.accounts.limits import RateLimiter
-from stackroom.gate.gate import Gate
 from stackroom.model.audit import Outcome
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from stackroom.model.principal import LOCAL_USER, Action, Quotas
 from stackroom.serve.workers import PAUSE_S
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
-from stackroom.tools.toolbox import Toolbox
 
 CALLS_A_CONNECTION = 40
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
@@ -233,99 +228,3 @@ def test_every_kind_of_reading_counts_against_the_same_limit(
             assert 1 <= reply.retry_after_s <= 60
         assert asker.ask(request_of("tools/call", "sql")).message.startswith("you have no sql calls a minute")
         assert asker.ask(request_of("tools/list")).error is None
-
-
-class Params(ToolParams):
-    pass
-
-
-class Result(ToolResult):
-    pass
-
-
-@pytest.mark.row("Z12")
-def test_the_window_moves_and_threads_cannot_squeeze_one_call_more_through() -> None:
-    now = [1000.0]
-    runs: list[float] = []
-    tool = ToolSpec(
-        name="t",
-        description="",
-        params=Params,
-        result=Result,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        run=lambda _principal, _params: runs.append(now[0]) or Result(),
-        text=lambda _result: "",
-    )
-    gate = Gate(Toolbox([tool]), limiter=RateLimiter(monotonic=lambda: now[0]))
-    principal = Principal(
-        name="ada", actions=frozenset({Action.ACCESS_CATALOG}), quotas=Quotas(read=120, write=0, sql=0)
-    )
-    start = threading.Barrier(8)
-
-    def hammer() -> list[float | None]:
-        start.wait()
-        answers = [gate.call(principal, "t", {}) for _ in range(250)]
-        return [one.error.retry_after_s for one in answers if one.error]
-
-    for at in (1000.0, 1059.9, 1060.1, 1200.0):
-        now[0] = at
-        with ThreadPoolExecutor(8) as pool:
-            waits = [wait for found in pool.map(lambda _: hammer(), range(8)) for wait in found]
-        assert all(wait is not None and 1 <= wait <= 60 for wait in waits)
-    assert Counter(runs) == {1000.0: 120, 1060.1: 120, 1200.0: 120}
-
-
-@pytest.fixture(scope="module")
-def cramped(start_fixture_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A server that does one call at a time, and lets one wait."""
-    return start_fixture_server(tmp_path_factory.mktemp("cramped"), STACKROOM_THREADS="1", STACKROOM_QUEUE="1")
-
-
-def wait_long(hosted: Any, secret: str) -> httpx.Response:
-    with hosted.rest(secret) as client:
-        return client.post("/v1/tools/wait", json={"seconds": 600})
-
-
-def release_calls(hosted: Any, calls: list[Future[httpx.Response]]) -> list[httpx.Response]:
-    """Let the calls that wait end, and return all answers."""
-    release = hosted.server.home / "release"
-    release.touch()
-    replies = [call.result() for call in calls]
-    release.unlink()
-    return replies
-
-
-def outcomes_of(hosted: Any, user: str) -> Counter[Outcome]:
-    return Counter(row.outcome for row in hosted.accounts.control.audit.tail(limit=100, principal=user))
-
-
-@pytest.mark.row("Z13")
-def test_what_there_is_no_room_for_is_refused_with_when_to_come_back_and_is_noted(cramped: Any, soon: Any) -> None:
-    user = cramped.accounts.user(Action.ACCESS_CATALOG)
-    secret = cramped.accounts.token(user)
-    with ThreadPoolExecutor(6) as pool:
-        calls = [pool.submit(wait_long, cramped, secret) for _ in range(6)]
-        soon(lambda: sum(call.done() for call in calls) == 4)
-        replies = release_calls(cramped, calls)
-    assert Counter(reply.status_code for reply in replies) == {200: 2, 503: 4}
-    for reply in replies:
-        if reply.status_code == 503:
-            assert (reply.json()["error"]["code"], reply.headers["retry-after"]) == ("overloaded", "1")
-    soon(lambda: outcomes_of(cramped, user).total() == 6, timeout_s=120)
-    assert outcomes_of(cramped, user) == {Outcome.OK: 2, Outcome.OVERLOADED: 4}
-
-
-@pytest.mark.row("Z13")
-def test_a_read_that_there_is_no_room_for_is_noted_too(cramped: Any, soon: Any) -> None:
-    user = cramped.accounts.user(Action.ACCESS_CATALOG)
-    secret = cramped.accounts.token(user)
-    with ThreadPoolExecutor(2) as pool, cramped.rest(secret) as client:
-        client.get("/health")  # loads the document that answers are checked against, while there is room
-        waiting = [pool.submit(wait_long, cramped, secret) for _ in range(2)]
-        soon(lambda: client.get("/health").json()["calls_in_flight"] == 2, timeout_s=120)
-        refused = client.get("/v1/resources/read", params={"uri": "accesscatalog://a"})
-        assert [reply.status_code for reply in release_calls(cramped, waiting)] == [200, 200]
-    assert refused.json()["error"]["code"] == "overloaded"
-    soon(lambda: outcomes_of(cramped, user)[Outcome.OK] == 2, timeout_s=120)
-    assert outcomes_of(cramped, user) == {Outcome.OK: 2, Outcome.OVERLOADED: 1}

@@ -1,9 +1,7 @@
 """Resources as a real MCP client sees them, in both eras of the protocol, over the sample library without vectors."""
 
 import base64
-import json
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,19 +71,6 @@ def test_the_template_of_records_is_listed(plain: Any, converse: Any) -> None:
         assert found[RECORD].name == "record"
         assert found[RECORD].description == "A record of a catalogue, as JSON."
         assert found[RECORD].mime_type == "application/json"
-
-    converse(plain.gate, talk)
-
-
-def test_a_record_is_read_by_its_address_and_by_its_title(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        for rest in ("mal-1", "Cowboy%20Bebop", "cowboy bebop"):
-            uri = f"stackroom://anime/{rest}"
-            (content,) = (await client.read_resource(uri)).contents
-            assert isinstance(content, types.TextResourceContents)
-            assert (content.uri, content.mime_type) == (uri, "application/json")
-            record = json.loads(content.text)
-            assert (record["id"], record["title"]) == ("mal-1", "Cowboy Bebop")
 
     converse(plain.gate, talk)
 
@@ -190,28 +175,6 @@ def test_a_caller_who_may_not_read_sees_no_document(pages: Gate, converse: Any) 
     converse(pages, talk, principal=NOBODY)
 
 
-def test_a_long_list_of_resources_comes_in_parts(converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        page = await client.list_resources()
-        found = list(page.resources)
-        parts = 1
-        while page.next_cursor is not None:
-            page = await client.list_resources(cursor=page.next_cursor)
-            found += page.resources
-            parts += 1
-        assert parts == 3
-        assert [one.uri for one in found] == [entry.uri for entry in FILES]
-        assert (found[7].name, found[7].title, found[7].mime_type) == ("7.txt", "File 7", "text/plain")
-        with pytest.raises(MCPError, match="'cursor' is not valid for this list") as caught:
-            await client.list_resources(cursor="later")
-        assert caught.value.error.code == types.INVALID_PARAMS
-        for whole in (client.list_tools, client.list_resource_templates):
-            with pytest.raises(MCPError, match="'cursor' is not valid here"):
-                await whole(cursor="later")
-
-    converse(FILE_GATE, talk)
-
-
 def test_bytes_are_read_as_they_are(converse: Any) -> None:
     async def talk(client: Client) -> None:
         (content,) = (await client.read_resource("files://7")).contents
@@ -219,17 +182,6 @@ def test_bytes_are_read_as_they_are(converse: Any) -> None:
         assert (content.mime_type, base64.b64decode(content.blob)) == ("image/png", b"7")
 
     converse(FILE_GATE, talk)
-
-
-def test_a_caller_who_may_not_read_sees_no_resource_at_all(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        assert (await client.list_resources()).resources == []
-        assert (await client.list_resource_templates()).resource_templates == []
-        with pytest.raises(MCPError, match="there is no resource 'stackroom://anime/mal-1'"):
-            await client.read_resource("stackroom://anime/mal-1")
-
-    converse(plain.gate, talk, principal=NOBODY)
-    converse(plain.gate, talk, principal=replace(NOBODY, actions=frozenset({Action.EDIT_CATALOG})))
 
 
 def test_a_bug_in_reading_is_an_internal_error_without_its_details(converse: Any) -> None:

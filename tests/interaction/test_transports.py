@@ -1,14 +1,12 @@
 """The same requests over every transport and in both eras of the protocol: the same answers, and the same audit."""
 
 import json
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
@@ -199,77 +197,6 @@ def test_a_websocket_speaks_the_era_without_handshakes_frame_by_frame(raw: RawSo
     assert listed["result"]["cacheScope"] == "private"
 
 
-@pytest.mark.row("Z1")
-@pytest.mark.parametrize(
-    ("frame", "code"),
-    [
-        ("{", -32700),
-        ("", -32700),
-        ("[]", -32600),
-        ("7", -32600),
-        ('{"jsonrpc": "1.0", "id": 1, "method": "x"}', -32600),
-        ('{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "x"}', -32700),
-        ('{"jsonrpc": "2.0", "id": null, "method": "x"}', -32600),
-        ('{"jsonrpc": "2.0", "id": 1, "method": "x", "params": [1]}', -32600),
-        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud83d"}}', -32602),
-        ("[" * 100_000, -32700),
-    ],
-    ids=range(10),
-)
-def test_a_malformed_frame_is_answered_and_the_next_call_works(raw: RawSocket, frame: str, code: int) -> None:
-    raw.send(frame)
-    assert raw.answer()["error"]["code"] == code
-    raw.shake_hands()
-    assert raw.ask(3, "tools/call", name="fetch", arguments={"id": "anime/mal-1"})["result"]["isError"] is False
-
-
-@pytest.mark.row("Z1")
-@pytest.mark.parametrize(("frame", "code"), [(b"{}", 1003), ("x" * (4 * 1024 * 1024 + 1), 1009)], ids=["bytes", "huge"])
-def test_a_frame_that_is_no_text_or_too_large_ends_the_websocket(raw: RawSocket, frame: Any, code: int) -> None:
-    def send_and_listen() -> None:
-        raw.send(frame)
-        raw.connection.recv(timeout=120)
-
-    with pytest.raises(ConnectionClosed) as caught:
-        send_and_listen()
-    received = caught.value.rcvd
-    assert received is None or received.code == code  # none: it was over while the frame was still being sent
-
-
-@pytest.mark.row("Z1")
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 401),
-        ({"Authorization": "Bearer stk_t_wrong"}, 401),
-        ({"Authorization": "Basic dXNlcjpwYXNz"}, 401),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Host": "127.0.0.1"}, 400),
-    ],
-    ids=["nobody", "wrong token", "wrong scheme", "foreign page", "two hosts"],
-)
-def test_a_websocket_is_refused_before_it_opens(hosted: Any, secret: str, headers: dict[str, str], status: int) -> None:
-    known = {} if status == 401 else {"Authorization": f"Bearer {secret}"}
-    with (
-        pytest.raises(InvalidStatus) as caught,
-        open_websocket(hosted.websocket_url, additional_headers={**known, **headers}),
-    ):
-        pass
-    assert caught.value.response.status_code == status
-
-
-@pytest.mark.row("Z1")
-def test_a_websocket_that_is_meant_for_another_host_is_refused(hosted: Any, secret: str) -> None:
-    headers = {"Authorization": f"Bearer {secret}"}
-    with (
-        socket.create_connection(("127.0.0.1", hosted.server.port)) as line,
-        pytest.raises(InvalidStatus) as caught,
-        open_websocket("ws://evil.example/v1/mcp", sock=line, additional_headers=headers),
-    ):
-        pass
-    assert caught.value.response.status_code == 421
-
-
 @pytest.mark.row("Z2")
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -324,105 +251,6 @@ def test_sse_speaks_as_it_always_did(hosted: Any, secret: str) -> None:
         assert client.post(place, json=asked).status_code == 202
         assert next(lines) == "event: message"
         assert json.loads(next(lines).removeprefix("data: "))["result"]["protocolVersion"] == "2024-11-05"
-
-
-@pytest.mark.row("Z2")
-def test_nobody_else_may_write_into_somebody_s_session(hosted: Any, secret: str) -> None:
-    other = {"Authorization": f"Bearer {hosted.accounts.token(hosted.accounts.user(*Action, name='other'))}"}
-    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-    kinds = {"Accept": "application/json, text/event-stream"}
-    with httpx.Client(
-        base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **kinds}, timeout=120
-    ) as client:
-        with client.stream("GET", "/sse") as sse:
-            place = next(line for line in sse.iter_lines() if line.startswith("data:")).removeprefix("data: ")
-            assert httpx.post(hosted.url + place, json=asked, headers=other).status_code in (403, 404)
-        session = client.post("/mcp", json=asked).headers["mcp-session-id"]
-        known = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25", **kinds}
-        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-        assert client.post("/mcp", json=listing, headers=known).status_code == 200
-        refusals = [
-            httpx.post(f"{hosted.url}/mcp", json=listing, headers={**known, **other}),
-            httpx.delete(f"{hosted.url}/mcp", headers={**known, **other}),
-        ]
-        assert {reply.status_code for reply in refusals} <= {403, 404}
-        assert client.post("/mcp", json=listing, headers=known).status_code == 200
-
-
-@pytest.mark.row("T5")
-def test_questions_that_come_again_are_answered_from_the_cache_and_health_says_so(hosted: Any, secret: str) -> None:
-    with hosted.rest(secret) as client:
-        before = client.get("/health").json()["cache"]
-        answers = {client.post("/v1/tools/search", json={"query": f"sea {n % 4}"}).content for n in range(40)}
-        after = client.get("/health").json()["cache"]
-    hits, misses = after["hits"] - before["hits"], after["misses"] - before["misses"]
-    assert (len(answers), misses) == (4, 4)
-    assert hits / (hits + misses) > 0.8
-    assert after["size"] == 100
-    assert after["hit_rate"] == round(after["hits"] / (after["hits"] + after["misses"]), 4)
-
-
-@pytest.mark.row("T8")
-@pytest.mark.parametrize(
-    ("tool", "arguments", "status", "code"),
-    [
-        ("echo", {"text": "sea"}, 200, None),
-        ("flaky", {"text": "sea"}, 200, None),
-        ("echo", {"text": 7}, 400, "invalid_input"),
-        ("echo", {"txet": "sea"}, 400, "invalid_input"),
-        ("ecko", {}, 404, "unknown_tool"),
-        ("stored", {}, 503, "storage"),
-        ("stored.edit", {}, 503, "storage"),
-        ("broken", {}, 500, "internal"),
-    ],
-)
-def test_rest_has_the_status_of_each_failure(
-    fixture_hosted: Any, soon: Any, tool: str, arguments: dict[str, Any], status: int, code: str | None
-) -> None:
-    user = fixture_hosted.accounts.user(*Action)
-    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
-        reply = client.post(f"/v1/tools/{tool}", json=arguments)
-    assert (reply.status_code, reply.json().get("error", {}).get("code")) == (status, code)
-    assert "shadow" not in reply.text
-    audit = fixture_hosted.accounts.control.audit
-    soon(lambda: bool(audit.tail(limit=10, principal=user)), timeout_s=120)
-    (row,) = audit.tail(limit=10, principal=user)
-    assert (row.target, row.error_code) == (tool, None if code == "internal" else code)
-
-
-@pytest.mark.row("T8")
-def test_every_way_tells_of_storage_that_fails_and_of_bugs_alike(
-    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
-) -> None:
-    user = fixture_hosted.accounts.user(*Action)
-    bug = "internal" if network_way == "rest" else "-32603"
-    failing = {"flaky": None, "stored": "storage", "stored.edit": "storage", "broken": bug}
-    with connect(network_way, fixture_hosted, fixture_hosted.accounts.token(user)) as asker:
-        for tool, code in failing.items():
-            reply = asker.ask(request_of("tools/call", tool, text="sea"))
-            assert reply.error == code
-            assert "shadow" not in reply.message
-            assert asker.ask(request_of("tools/call", "echo", text="sea")).value["done"] == "sea"
-
-
-def test_a_tool_answers_to_its_plain_name_over_rest_and_the_audit_has_its_own(fixture_hosted: Any) -> None:
-    user = fixture_hosted.accounts.user(*Action)
-    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
-        assert client.post("/v1/tools/stored_edit", json={}).status_code == 503
-        assert client.post("/v1/tools/stored_edits", json={}).status_code == 404
-    noted = {row.target for row in fixture_hosted.accounts.control.audit.tail(limit=10, principal=user)}
-    assert "stored.edit" in noted
-    assert "stored_edit" not in noted
-
-
-@pytest.mark.row("T8")
-def test_what_writes_is_not_tried_again(fixture_hosted: Any) -> None:
-    user = fixture_hosted.accounts.user(*Action)
-    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
-        assert client.post("/v1/tools/stored.edit", json={}).status_code == 503
-    (row,) = fixture_hosted.accounts.control.audit.tail(limit=10, principal=user)
-    assert row.duration_ms < 200  # no pauses between attempts
 
 
 @pytest.mark.row("Z13")

@@ -320,7 +320,7 @@ def same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 @pytest.mark.row("N1")
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(tables, calls)
 def test_counts_and_figures_equal_those_of_a_plain_reference(made: Any, call: Call) -> None:
     records = table(made)
@@ -357,7 +357,7 @@ def without(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.row("N1")
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(tables, calls.filter(lambda call: call.by))
 def test_the_filters_of_a_group_list_exactly_its_records(made: Any, call: Call) -> None:
     records = table(made)
@@ -382,7 +382,7 @@ def test_the_filters_of_a_group_list_exactly_its_records(made: Any, call: Call) 
 
 
 @pytest.mark.row("N1")
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(tables, calls.filter(lambda call: call.by))
 def test_pages_of_groups_are_the_whole_list(made: Any, call: Call) -> None:
     gate = gate_over(table(made))

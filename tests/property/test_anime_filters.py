@@ -64,7 +64,7 @@ def matching(sample: Any) -> dict[str, set[str]]:
     return found
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.sampled_from(QUERIES), filters=FILTERS)
 def test_a_hybrid_search_returns_only_what_passes_and_counts_what_is_evidence(
     sample: Any, records: dict[str, Record], query: str, filters: dict[str, Any]
@@ -79,7 +79,7 @@ def test_a_hybrid_search_returns_only_what_passes_and_counts_what_is_evidence(
     assert (found["evidence"] == "none") == (not found["totalMatches"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.sampled_from(QUERIES), filters=FILTERS)
 def test_by_words_alone_the_ids_are_those_of_looking_at_every_record(
     plain: Any, records: dict[str, Record], matching: dict[str, set[str]], query: str, filters: dict[str, Any]
@@ -93,7 +93,7 @@ def test_by_words_alone_the_ids_are_those_of_looking_at_every_record(
     assert len(ids) == min(shown, len(wanted) + len(titles_alone))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.sampled_from(QUERIES), filters=FILTERS, limit=st.integers(1, 49))
 def test_a_shorter_page_is_the_beginning_of_a_longer_one(
     sample: Any, query: str, filters: dict[str, Any], limit: int

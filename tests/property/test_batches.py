@@ -151,7 +151,7 @@ def with_ids(changes: list[dict[str, Any]], known: list[str]) -> list[dict[str, 
 
 
 @given(st.lists(batches, min_size=1, max_size=4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_batch_comes_to_what_a_plain_model_says_or_is_refused_whole_and_its_undo_restores_everything(
     given_batches: list[list[dict[str, Any]]],
 ) -> None:
@@ -184,7 +184,7 @@ edited = st.fixed_dictionaries({}, optional={"year": st.none() | st.sampled_from
 
 
 @given(st.lists(edited.filter(bool), min_size=1, max_size=5), st.integers(0, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_an_undo_restores_the_fields_of_its_call_that_nobody_touched_since_and_no_others(
     edits: list[dict[str, Any]], pick: int
 ) -> None:

@@ -66,7 +66,6 @@ HANDBOOK = SearchTool(
     filters=lambda _chance, _record: {"n_results": 20},
 )
 SEARCH_MUSIC = generic_search("music")
-SEARCH_HANDBOOK = generic_search("handbook")
 
 
 def check(library: Library, tool: SearchTool, *, queries: int, each: int) -> Counts:
@@ -75,9 +74,9 @@ def check(library: Library, tool: SearchTool, *, queries: int, each: int) -> Cou
     return counts
 
 
-def test_of_600_pairs_with_vectors_every_sum_and_every_reason_is_right(sample: Library) -> None:
-    counts = check(sample, ANIME, queries=60, each=10)
-    assert counts.missing >= 300
+def test_of_200_pairs_with_vectors_every_sum_and_every_reason_is_right(sample: Library) -> None:
+    counts = check(sample, ANIME, queries=20, each=10)
+    assert counts.missing >= 100
     assert len(counts.by_cut) >= 3, counts
 
 

@@ -152,7 +152,7 @@ def questions() -> Iterator[Any]:
     yield st.tuples(st.sampled_from(("fetch", "read")), st.sampled_from(IDS))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(states=states, question=st.one_of(*questions()))
 def test_an_answer_is_one_that_a_single_moment_gives(states: list[list[Record]], question: tuple[str, str]) -> None:
     shelf = MemoryShelf(SPEC, model=None)

@@ -57,7 +57,7 @@ filter = "range"
     origin="test",
 )
 MODEL = ModelId(name="m", dimension=8)
-SHELF_EXAMPLES = 40
+SHELF_EXAMPLES = 25
 
 WORDS = ["robot", "robots", "Story", "the", "sea", "été", "C++", "巨人", "巨", "진격", "sea's", ""]
 VALUES = ["Mecha", "mecha", "MÉCHA", "Drama", "two words", "巨人", " ", "*"]
@@ -212,7 +212,7 @@ def keep(batch: Sequence[Change], final: dict[RecordId, Put]) -> None:
     st.sampled_from([0.02, 0.2, 0.9, 1.0]),
     st.sampled_from([0.0, 2.0]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_nearest_by_codes_are_the_nearest_by_exact_cosine(
     seed: int, rows: int, limit: int, share: float, crowding: float
 ) -> None:

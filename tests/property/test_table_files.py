@@ -102,7 +102,7 @@ def test_lines_above_and_below_a_table_change_nothing_where_their_number_is_give
     assert read(path, ReadOptions(skip=len(titles), header_rows=1)) == table
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(table=tables(st.one_of(WORDS, NUMBERS, DAYS, MOMENTS)), suffix=st.sampled_from([".xlsx", ".ods"]))
 def test_spreadsheets_are_read_back_as_they_were_written(
     folder: Path, table: list[dict[str, Any]], suffix: str

@@ -178,20 +178,3 @@ def test_after_a_kill_a_job_can_be_run_from_the_command_line_at_once(
     run = Scheduler(board).run_now("passes", by="local", show=lambda *_: None)
     assert run.state is RunState.DONE
     assert state(board, "lasts") is RunState.INTERRUPTED
-
-
-def test_without_its_guard_two_processes_would_both_run_jobs(
-    board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: with a lease that anybody may take, the job of a living process is taken for dead."""
-    serve()
-    board.trigger("lasts", by="ada")
-    wait_until(lambda: state(board, "lasts") is RunState.RUNNING)
-    monkeypatch.setattr("stackroom.jobs.lease.Lease._may_take_from", lambda _self, _holder: True)
-    scheduler = Scheduler(board)
-
-    def has_taken_it() -> bool:
-        scheduler.step()
-        return state(board, "lasts") is RunState.INTERRUPTED
-
-    wait_until(has_taken_it)

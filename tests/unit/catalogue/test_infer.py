@@ -345,7 +345,7 @@ NAMES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.dictionaries(NAMES, CELLS, max_size=6), min_size=1, max_size=8))
 def test_whatever_the_table_the_declaration_compiles(rows: list[Row]) -> None:
     columns = profile_columns(rows)

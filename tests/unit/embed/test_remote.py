@@ -14,9 +14,7 @@ from stackroom.errors import UnavailableError
 from stackroom.settings import EmbeddingSettings
 
 TIMEOUT_S = 0.3
-MARGIN_S = 0.1
 PATIENT_TIMEOUT_S = 120.0
-TRIES = 3
 DIMENSION = 4
 
 Behaviour = Callable[["Handler", dict[str, Any]], None]
@@ -176,11 +174,6 @@ def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: Se
     assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
 
 
-def test_no_documents_are_no_request(embedder: RemoteEmbedder, server: Server) -> None:
-    assert embedder.embed_documents([]).shape == (0, DIMENSION)
-    assert server.bodies == []
-
-
 def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: Server) -> None:
     server.behaviour = answering(lambda texts: {"data": rows_for(texts)[::-1]})
     rows = embedder.embed_documents(["a", "bbbb"])
@@ -231,12 +224,6 @@ def test_a_server_that_misbehaves_is_unavailable_with_the_reason(
         hasty.embed_query("x")
 
 
-def test_a_reason_names_the_kind_and_address_of_the_server(hasty: RemoteEmbedder, server: Server) -> None:
-    server.behaviour = hang
-    with pytest.raises(UnavailableError, match=f"infinity at http://127.0.0.1:{server.server_port}: did not"):
-        hasty.embed_query("x")
-
-
 @pytest.mark.parametrize("behaviour", [trickle_body, close_half_way, hang])
 def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server: Server, behaviour: Behaviour) -> None:
     embedder = RemoteEmbedder(settings.model_copy(update={"timeout_s": 1.0}))
@@ -282,12 +269,6 @@ def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> N
     reasons.append(refusal.value.message)
     embedder.close()
     assert all("127.0.0.1:9" in reason and "hunter" not in reason for reason in reasons)
-
-
-def test_closing_twice_or_unused_does_no_harm(settings: EmbeddingSettings) -> None:
-    embedder = RemoteEmbedder(settings)
-    embedder.close()
-    embedder.close()
 
 
 # Health

@@ -39,14 +39,6 @@ def test_files_of_the_hub_are_fetched_by_their_path_and_verified(file_server: Fi
     assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
 
 
-def test_a_connection_that_breaks_is_resumed_where_it_ended(file_server: FileServer, tmp_path: Path) -> None:
-    file_server.files[PATH] = CONTENT
-    file_server.replies[PATH] = [lambda request: request.send(200, CONTENT[:50_000], length=len(CONTENT))]
-    fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
-    assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
-    assert file_server.asked(PATH)[-1]["range"] == "bytes=50000-"
-
-
 def test_another_file_than_the_published_one_is_refused(file_server: FileServer, tmp_path: Path) -> None:
     file_server.files[PATH] = CONTENT[::-1]
     with pytest.raises(UnavailableError, match="its sha256 differs"):

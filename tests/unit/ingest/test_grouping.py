@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.ingest import grouping
-from stackroom.ingest.grouping import iter_grouped, iter_records, joined_places
+from stackroom.ingest.grouping import iter_records, joined_places
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest, remove_source
@@ -156,16 +154,6 @@ def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Shelf)
 )
 def test_places_are_joined_into_one(places: list[str], joined: str) -> None:
     assert joined_places(places) == joined
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), max_size=40))
-def test_groups_are_those_of_a_dictionary(pairs: list[tuple[str, int]]) -> None:
-    rows = [SourceRow(place=f"line {place}", values={"key": key, "n": n}) for place, (key, n) in enumerate(pairs)]
-    expected: dict[str, list[int]] = {}
-    for key, n in pairs:
-        expected.setdefault(key, []).append(n)
-    found = {str(row.values["key"]): [part.values["n"] for part in row.parts] for row in iter_grouped(rows, "key")}  # type: ignore[attr-defined]
-    assert list(found.items()) == list(expected.items())
 
 
 def test_a_preview_shows_groups_as_records() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from stackroom.errors import UnavailableError
 from stackroom.net.http import read_retry_after
-from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s
+from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
 
 pytestmark = pytest.mark.row("P3")
 
@@ -126,11 +126,6 @@ def test_an_answer_is_given_to_its_reader_whole_with_its_status(server: Server, 
     assert headers["User-Agent"].startswith("stackroom/")
 
 
-def test_headers_are_sent(server: Server, time: Timekeeper) -> None:
-    getter(server, time, headers={"x-api-key": "secret"}).fetch({}, read=body_of)
-    assert server.requests[0][1]["x-api-key"] == "secret"
-
-
 def test_requests_keep_their_distance_and_the_first_does_not_wait(server: Server, time: Timekeeper) -> None:
     asking = getter(server, time)
     asking.fetch({}, read=body_of)
@@ -180,12 +175,6 @@ def test_retry_after_is_honoured_up_to_the_longest_wait(
     server.replies = [status(429, Retry_After=asked_for), well]
     assert getter(server, time, pace={"interval_s": 0.0}).fetch({}, read=body_of) == b"ok"
     assert time.slept == [waited]
-
-
-def test_waits_grow_twofold_up_to_the_longest_and_chance_shortens_them() -> None:
-    waits = [back_off_s(attempt, first_s=30, longest_s=3600, chance=0.0) for attempt in (1, 2, 3, 9)]
-    assert waits == [30, 60, 120, 3600]
-    assert back_off_s(2, first_s=30, longest_s=3600, chance=1.0) == 30
 
 
 def test_a_date_without_a_zone_is_utc() -> None:

@@ -247,12 +247,6 @@ def test_a_file_that_is_not_the_published_one_is_refused(app: App, publisher: Pu
     assert app.library.list_installed() == []
 
 
-def test_the_control_of_refused_releases_is_that_a_sound_one_is_installed(app: App, publisher: Publisher) -> None:
-    publisher.add_release("2.0", publisher.build("2.0", make_stars(1, "2.0").values()))
-
-    assert install_release(app, NAME, str(publisher.folder)).version == "2.0"
-
-
 class TestSigned:
     """A key that is given has to have signed the release."""
 

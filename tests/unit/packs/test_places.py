@@ -14,7 +14,6 @@ from support.loopback import FileServer
 pytestmark = pytest.mark.row("A11")
 
 INDEX = [{"tag_name": "1", "assets": [{"name": "manifest.json", "browser_download_url": "1/manifest.json"}]}]
-FILE = b"file" * 20_000
 
 
 @pytest.fixture
@@ -83,40 +82,6 @@ def test_a_server_is_a_place_whichever_address_of_it_is_given(path: str, setting
         assert place.read(asset, max_bytes=10) == b"{}"
     finally:
         server.die()
-
-
-def test_a_download_that_is_cut_off_goes_on_where_the_server_can(tmp_path: Path, settings: Settings) -> None:
-    server, target = FileServer(), tmp_path / "file"
-    server.files = {"/releases.json": b"[]", "/file": FILE}
-    server.replies["/file"] = [lambda handler: handler.send(200, FILE[:50_000], {"ETag": '"x"'}, length=len(FILE))]
-    try:
-        place = open_place(server.url, settings)
-        place.list_releases()
-        place.bring(Asset(name="file", url="file", size_bytes=len(FILE)), target, max_bytes=len(FILE))
-    finally:
-        server.die()
-
-    assert target.read_bytes() == FILE
-    assert server.asked("/file")[1]["range"].startswith("bytes=")
-
-
-def test_a_download_that_is_cut_off_starts_over_where_the_server_knows_no_ranges(
-    tmp_path: Path, settings: Settings
-) -> None:
-    server, target = FileServer(), tmp_path / "file"
-    server.files = {"/releases.json": b"[]"}
-    server.replies["/file"] = [
-        lambda handler: handler.send(200, FILE[:50_000], length=len(FILE)),
-        lambda handler: handler.send(200, FILE),
-    ]
-    try:
-        place = open_place(server.url, settings)
-        place.list_releases()
-        place.bring(Asset(name="file", url="file", size_bytes=len(FILE)), target, max_bytes=len(FILE))
-    finally:
-        server.die()
-
-    assert target.read_bytes() == FILE
 
 
 def test_an_index_does_not_lead_to_hosts_that_are_not_public(settings: Settings) -> None:

@@ -14,10 +14,6 @@ def test_tabs_and_newlines_stay() -> None:
     assert clean("a\tb\nc") == "a\tb\nc"
 
 
-def test_what_was_cleaned_can_always_be_written_as_utf8() -> None:
-    assert clean("half \ud83d of a pair").encode() == b"half   of a pair"
-
-
 @pytest.mark.parametrize(
     ("written", "folded"),
     [

@@ -1,14 +1,10 @@
 """Titles by likeness."""
 
-import random
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz import fuzz
 
-from stackroom.text.normalise import fold_name
 from stackroom.text.titles import MAX_NAME_CHARS, TitleIndex, array_fields
 from support.titles import build_title_arrays
 
@@ -81,44 +77,6 @@ def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
 
 def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
     assert set(array_fields()) == {"rows", "letters", "ends", "grams", "gram_ends", "postings"}
-
-
-def test_one_or_two_typos_find_what_comparing_every_title_finds() -> None:
-    generator = random.Random(7)
-    words = [
-        "dragon",
-        "moon",
-        "castle",
-        "river",
-        "garden",
-        "knight",
-        "shadow",
-        "winter",
-        "star",
-        "song",
-        "iron",
-        "empire",
-    ]
-    titles = sorted({" ".join(generator.sample(words, generator.randint(2, 4))) for _ in range(400)})
-    index = TitleIndex(build_title_arrays([[title] for title in titles]))
-    for title in generator.sample(titles, 120):
-        asked = with_typos(title, generator)
-        alike = {row: fuzz.ratio(fold_name(asked), title) / 100 for row, title in enumerate(titles)}
-        best = min(alike, key=lambda row: (-alike[row], row))
-        assert index.find_like(asked, limit=1) == [(best, alike[best])], asked
-
-
-def with_typos(title: str, generator: random.Random) -> str:
-    for _ in range(generator.randint(1, 2)):
-        place = generator.randrange(1, len(title) - 1)
-        change = generator.choice(["drop", "swap", "double"])
-        if change == "drop":
-            title = title[:place] + title[place + 1 :]
-        elif change == "swap":
-            title = title[: place - 1] + title[place] + title[place - 1] + title[place + 1 :]
-        else:
-            title = title[:place] + title[place] + title[place:]
-    return title
 
 
 SOME = st.sampled_from(["Ab", "ab!", "Abc", "abc d", "86", "Äb", "巨人", "!!!", "abc e"])

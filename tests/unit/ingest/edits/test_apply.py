@@ -1,9 +1,7 @@
 """Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from stackroom.ingest.edits.draft import EditAction, EditPlan, EditRequest
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.packages import PACKAGES
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
 from stackroom.text.query import analyse_query
 from support.memory_shelf import MemoryShelf
@@ -114,7 +111,6 @@ template = "{title}. {authors}. {book}"
 """,
     origin="test",
 )
-LOST = Record(id=RecordId("lost"), fields={})
 ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", call_id="c-bob")
 
 
@@ -514,12 +510,6 @@ def test_a_plan_says_what_would_change_field_by_field_and_changes_nothing(filled
     assert filled.state() == before
 
 
-def test_a_plan_is_applied_as_it_was_told(filled: Bench) -> None:
-    plan = plan_of(filled, "woolf", title="Virginia Woolf")
-    applied = filled.update("woolf", title="Virginia Woolf", token=plan.token)
-    assert applied.plan.changes == plan.changes
-
-
 def test_a_plan_outlives_changes_that_do_not_matter_to_it(filled: Bench) -> None:
     plan = plan_of(filled, "woolf", title="Virginia Woolf")
     filled.update("mountain", pages=700)
@@ -596,29 +586,6 @@ def meddled(filled: Bench, embedder: Any) -> Bench:
     return Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=Meddling(embedder)))
 
 
-def test_of_two_edits_of_a_record_at_once_the_one_with_a_plan_is_refused(meddled: Bench, filled: Bench) -> None:
-    request = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "By Ada"})
-    token = meddled.edits.plan(request).token
-    meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", author=BOB)  # type: ignore[union-attr]
-    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
-    assert "'woolf' was changed since by bob" in message
-    assert meddled.get("woolf")["title"] == "By Bob"
-    token = meddled.edits.plan(request).token
-    meddled.edits.embedder.meddle = lambda: filled.create("book", title="New", author_ids=["woolf"])  # type: ignore[union-attr]
-    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
-    assert "was changed since" in message
-
-
-def test_of_two_edits_of_a_record_at_once_without_plans_both_are_made(meddled: Bench, filled: Bench) -> None:
-    meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", price=2)  # type: ignore[union-attr]
-    applied = meddled.update("woolf", title="By Ada")
-    assert meddled.get("woolf") == {"title": "By Ada", "price": 2.0}
-    assert meddled.get("waves")["authors"] == ("By Ada",)
-    assert (applied.plan.changes[0].before or LOST).get("title") == "By Bob"
-    meddled.edits.embedder.meddle = lambda: filled.delete("woolf", cascade=True)  # type: ignore[union-attr]
-    refusal(lambda: meddled.update("woolf", title="Too late"), NotFoundError)
-
-
 def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench, filled: Bench) -> None:
     prices = iter(range(1_000))
 
@@ -631,23 +598,6 @@ def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench,
     assert "'woolf' was changed since by bob" in message
     assert "nothing was changed, ask again" in message
     assert (filled.get("woolf")["title"], next(prices)) == ("Woolf", ATTEMPTS + 1)
-
-
-def test_edits_of_a_record_in_many_threads_are_all_made(tmp_path: Path) -> None:
-    shelf = EmbeddedShelf.create(tmp_path / "library", SPEC, model=None)
-    edits = Edits(shelf=shelf)
-    edits.apply(EditRequest(action=EditAction.CREATE, kind="book", id="waves", fields={"title": "The Waves"}))
-    given: list[dict[str, Any]] = [{"pages": 324}, {"price": 7.0}, {"form": "novel"}, {"scan": "a.pdf"}] * 3
-
-    def edit(fields: dict[str, Any]) -> None:
-        edits.apply(EditRequest(action=EditAction.UPDATE, id="waves", fields={**fields, "title": str(fields)}))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(edit, given))
-    made = shelf.history().list_changes(limit=100)[0].after
-    shelf.close()
-    assert made is not None
-    assert {**made.fields, "title": ""} == {"title": "", "pages": 324, "price": 7.0, "form": "novel", "scan": "a.pdf"}
 
 
 def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(meddled: Bench, filled: Bench) -> None:
@@ -705,18 +655,6 @@ def test_a_creation_is_undone_unless_others_name_it_by_now(filled: Bench) -> Non
     assert "book 'ulysses'" in refusal(lambda: filled.undo("c-ada"), ConflictError)
     filled.undo("c-ada", cascade=True)
     assert not {"joyce", "ulysses"} & set(filled.ids())
-
-
-def test_an_undo_is_refused_when_a_record_moved_since_with_who_moved_it(filled: Bench) -> None:
-    filled.update("woolf", title="Virginia Woolf", author=ADA)
-    filled.update("letters", author_ids=["mann"], author=BOB)
-    message = refusal(lambda: filled.undo("c-ada"), ConflictError)
-    assert "'letters' was changed since by bob" in message
-    assert message.endswith(" UTC) in authors; undo that first")
-    assert filled.get("woolf")["title"] == "Virginia Woolf"
-    filled.undo("c-bob")
-    filled.undo("c-ada")
-    assert filled.get("woolf")["title"] == "Woolf"
 
 
 def test_an_undone_rename_reaches_what_was_made_since(filled: Bench) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.embedded.text_index import TextIndex
@@ -49,9 +48,3 @@ def test_what_a_killed_writer_left_is_not_in_the_way_of_the_next(killed: Path, a
     again = TextIndex(killed, anime_spec)
     again.update([Key(2)], [], change_no=5)
     assert (again.change_no(), len(list(killed.glob("*.del"))) > 0) == (5, True)
-
-
-def test_control_left_where_it_is_it_would_be(killed: Path, anime_spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TextIndex, "_remove_leftovers", lambda _self: None)
-    with pytest.raises(StorageError, match="the text index cannot be written"):
-        TextIndex(killed, anime_spec).update([Key(1)], rows("uno"), change_no=4)

@@ -19,7 +19,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import WHOLE, Visibility
+from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
@@ -381,14 +381,6 @@ def test_a_long_list_is_cut_where_it_is_shown(music: Served) -> None:
     assert len(json.dumps(music.changelog())) < 3_000
 
 
-def test_an_edit_without_the_embedder_succeeds_and_says_so(music: Served) -> None:
-    music.embedder.problem = "the embedder is away"
-    result = music.create(name="Clara Schumann")
-    assert result["applied"] is True
-    assert result["notes"] == ["1 record has no vector yet and can be found by words alone: the embedder is away"]
-    assert music.search("clara") == ["music/artist-clara-schumann"]
-
-
 # Several catalogues
 
 
@@ -533,51 +525,9 @@ def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served) -> 
     assert [one["id"] for one in music.changelog(GUEST)] == ["artist-bach", "artist-clara-schumann"]
 
 
-def test_records_that_may_not_be_seen_follow_unseen(music: Served) -> None:
-    artist = music.create(name="Bach")["changes"][0]["id"]
-    fields = {"name": "A Secret", "artist_ids": (artist,), "artists": ("Bach",)}
-    secret = Record(id=RecordId("secret"), kind="album", fields=fields, audiences=("staff",))
-    music.shelves["music"].writer().apply([Put(record=secret)])
-    result = music.mutate(GUEST, action="update", id=artist, fields={"name": "J. S. Bach"})
-    assert ([one["id"] for one in result["changes"]], result["total"]) == ([artist], 1)
-    assert result["notes"] == ["1 record that you may not see follow too"]
-    assert "secret" not in json.dumps([result, music.changelog(GUEST)]).lower()
-
-
 def test_the_changes_of_a_call_have_the_id_under_which_it_is_noted(music: Served) -> None:
     result = music.create(name="Bach")
     (noted,) = [entry for entry in music.notes.entries if entry.target == "catalog.mutate"]
     (change,) = music.shelves["music"].history().list_changes(limit=10)
     assert noted.call_id == change.author.call_id == result["call_id"]
     assert (noted.principal, change.author.principal) == ("ed", "ed")
-
-
-def test_an_answer_from_the_cache_is_never_of_before_an_edit(music: Served) -> None:
-    assert music.titles("bach") == music.titles("bach") == []
-    assert music.gate.cache is not None
-    assert music.gate.cache.statistics().hits == 1
-    artist = music.create(name="Bach")["changes"][0]["id"]
-    assert music.titles("bach") == ["Bach"]
-    renamed = music.mutate(action="update", id=artist, fields={"name": "Telemann"})
-    assert music.titles("bach") == ["Telemann"]
-    music.mutate(action="undo", id=renamed["call_id"])
-    assert music.titles("bach") == ["Bach"]
-    music.mutate(action="delete", id=artist)
-    assert music.titles("bach") == []
-
-
-def test_an_edit_on_disk_is_found_by_words_and_by_meaning_in_the_next_call(tmp_path: Path, embedder: Any) -> None:
-    shelf = EmbeddedShelf.create(tmp_path / "music", MUSIC, model=embedder.model)
-    served = serve({"music": shelf}, embedder)
-    artist = served.create(name="Clara Schumann")["changes"][0]["id"]
-    served.create("album", name="Lieder", artist_ids=[artist])
-    assert served.search("schumann")[0] == "music/artist-clara-schumann"
-    served.mutate(action="update", id=artist, fields={"name": "Clara Wieck"})
-    page = served.gate.call(LOCAL_USER, "search", {"query": "wieck"}).structured
-    assert page is not None
-    assert [one["id"] for one in page["results"]] == ["music/artist-clara-schumann", "music/album-lieder"]
-    assert page["notes"] == []
-    reader = shelf.reader()
-    (near,) = reader.nearest(embedder.embed_query("Clara Wieck")[None, :], scope=WHOLE, limit=1)
-    assert reader.ids([near.best[0].key]) == [artist]
-    shelf.close()
