@@ -17,7 +17,7 @@ from libraries import DEFAULT_HOME, open_library
 from recorded_figures import flatten
 
 from stackroom.catalogue.spec import texts_of
-from stackroom.grading.figures import build_figure
+from stackroom.grading.metrics import build_figure
 from stackroom.model.hits import Evidence
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE

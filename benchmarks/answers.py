@@ -19,8 +19,7 @@ from libraries import DEFAULT_HOME, open_library
 from recorded_figures import flatten
 
 from stackroom.gate.gate import Gate
-from stackroom.grading.figures import as_json, build_figure
-from stackroom.grading.metrics import ndcg
+from stackroom.grading.metrics import as_json, build_figure, ndcg
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.search.ranked import Work, same_franchise, work_of

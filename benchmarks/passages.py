@@ -24,7 +24,7 @@ from recorded_figures import flatten
 
 from stackroom.assembly.app import App
 from stackroom.gate.gate import Gate
-from stackroom.grading.figures import build_figure
+from stackroom.grading.metrics import build_figure
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.zstd import zstd

@@ -23,7 +23,7 @@ import wishes
 from libraries import DATA, DEFAULT_HOME
 from recorded_figures import find_falls, flatten, load_recorded, save_recorded
 
-from stackroom.grading.figures import Figure, as_json
+from stackroom.grading.metrics import Figure, as_json
 
 RECORDED = Path(__file__).parent / "recorded.json"
 MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {

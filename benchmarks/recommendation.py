@@ -19,8 +19,7 @@ import numpy as np
 from libraries import DATA, open_library
 
 from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec, embedding_text
-from stackroom.grading.figures import Figure, build_figure
-from stackroom.grading.metrics import ndcg, recall
+from stackroom.grading.metrics import Figure, build_figure, ndcg, recall
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Target, ingest

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stackroom.grading.figures import Figure, as_json
-from stackroom.grading.metrics import estimate
+from stackroom.grading.metrics import Figure, as_json, estimate
 
 SMALLEST_FALL = 0.005
 """A smaller difference is never a fall: another processor's rounding can make it."""

@@ -7,8 +7,7 @@ from libraries import DATA, link_models
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.grading.figures import Figure, build_figure
-from stackroom.grading.metrics import Estimate
+from stackroom.grading.metrics import Estimate, Figure, build_figure
 from stackroom.measure.beir import choose_grades, load_collection
 from stackroom.measure.evaluate import evaluate, want_evaluated_model
 from stackroom.settings import Settings

@@ -15,7 +15,7 @@ from answers import load_rows
 from libraries import DEFAULT_HOME, open_library
 from recorded_figures import flatten
 
-from stackroom.grading.figures import build_figure
+from stackroom.grading.metrics import build_figure
 from stackroom.model.principal import LOCAL_USER
 
 SET = Path(__file__).parent / "sets" / "anime-wishes.jsonl"

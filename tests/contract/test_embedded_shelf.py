@@ -25,7 +25,7 @@ from stackroom.model.vectors import Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded import index_process, shelf_index
 from stackroom.shelf.embedded import shelf as shelf_module
-from stackroom.shelf.embedded.base_folder import BaseFolder
+from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Delete, Embedding, Put

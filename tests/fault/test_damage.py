@@ -18,7 +18,7 @@ from stackroom.assembly.upkeep import DamageCheck
 from stackroom.background.task import TaskContext
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
-from stackroom.shelf.embedded.quarantine import DAMAGED_FOLDER, KEPT, quarantine
+from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER, KEPT, quarantine
 from stackroom.shelf.port import Delete
 from stackroom.tools.health import check_catalogue, examine
 from support.damaging import (

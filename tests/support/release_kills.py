@@ -28,7 +28,7 @@ from stackroom.packs.installed import InstalledPack
 from stackroom.packs.places import FolderPlace
 from stackroom.packs.update import ReleaseChanges, roll_back, update_catalogue
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.base_folder import BaseFolder
+from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.text_index import TextIndex

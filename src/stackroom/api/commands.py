@@ -10,7 +10,7 @@ from stackroom.embed.port import Embedder
 from stackroom.gate.gate import Gate
 from stackroom.library import Library
 from stackroom.settings import Settings
-from stackroom.shelf.batches import iter_key_batches
+from stackroom.shelf.port import iter_key_batches
 from stackroom.tools.catalogue import OpenCatalogue
 
 

@@ -33,7 +33,7 @@ from stackroom.packs.installed import SOURCE_FILE
 from stackroom.packs.update import list_released, update_catalogue
 from stackroom.search.evidence import calibrate, save_calibration
 from stackroom.settings import CONFIG_FILE
-from stackroom.shelf.embedded.quarantine import DAMAGED_FOLDER
+from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
 from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
 from stackroom.shelf.lock import LOCK_FILE
 from stackroom.shelf.port import Checkpoint, Problem

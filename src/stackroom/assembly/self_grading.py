@@ -12,8 +12,7 @@ from stackroom.errors import InputError
 from stackroom.grading.asking import AskedQuestion, Asker, embed_for
 from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
 from stackroom.grading.grade import GRADE_FILE, Grade, grade_questions, save_grade
-from stackroom.grading.own_questions import OWN_FILE, load_own_questions
-from stackroom.grading.questions import Question, digest_of_questions, save_questions
+from stackroom.grading.questions import OWN_FILE, Question, digest_of_questions, load_own_questions, save_questions
 from stackroom.grading.tuned_file import TUNED_FILE, difference, save_tuned
 from stackroom.grading.tuning import Tuning, tune
 from stackroom.library import QUESTIONS_FILE, remove_file

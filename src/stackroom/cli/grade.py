@@ -21,9 +21,9 @@ from stackroom.assembly.self_grading import (
 )
 from stackroom.cli.json_output import print_json
 from stackroom.cli.tables import print_table
-from stackroom.grading.figures import as_json as plain_figure
 from stackroom.grading.golden_set import GoldenSetRequest
 from stackroom.grading.grade import BY_VECTORS, KindGrade, plain_kind
+from stackroom.grading.metrics import as_json as plain_figure
 from stackroom.grading.tuned_file import TUNED_FILE, difference, find_tuned
 from stackroom.grading.tuning import Tuning
 from stackroom.library import QUESTIONS_FILE

@@ -10,8 +10,7 @@ from stackroom.catalogue.spec import SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.grading.asking import DEPTH, AskedQuestion
-from stackroom.grading.figures import Figure, as_json, build_figure
-from stackroom.grading.metrics import ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import Figure, as_json, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.library import replace_file
 
 GRADE_FILE = "grade.json"

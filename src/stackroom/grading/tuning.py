@@ -11,8 +11,7 @@ from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.grading.asking import AskedQuestion
-from stackroom.grading.figures import Figure, build_figure
-from stackroom.grading.metrics import estimate, ndcg
+from stackroom.grading.metrics import Figure, build_figure, estimate, ndcg
 from stackroom.grading.questions import QuestionKind
 from stackroom.shelf.port import Checkpoint, never_stop
 

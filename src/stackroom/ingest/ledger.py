@@ -18,9 +18,8 @@ import apsw
 from stackroom.checksums import Seal, SealState, measure_file
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
-from stackroom.shelf.frozen_file import is_settled, stamp_of
 from stackroom.shelf.port import Problem
-from stackroom.shelf.sqlite_check import check_sqlite_file
+from stackroom.shelf.sqlite_files import check_sqlite_file, is_settled, stamp_of
 from stackroom.sources.port import Reading
 
 SCHEMA = """

@@ -1,16 +1,39 @@
 """The layout of points in the plane: t-SNE over the nearest neighbours of each, in numpy alone.
 
-Each point is attracted by its neighbours, all of the same weight, and repelled by every point. Steps begin with
-stronger attraction, which forms the clusters, and go on without it, which spreads them. The same points and the same
-start give the same layout.
+Vectors are reduced to their principal components, in which neighbours are found, exactly, and the layout begins. Each
+point is attracted by its neighbours, all of the same weight, and repelled by every point. Steps begin with stronger
+attraction, which forms the clusters, and go on without it, which spreads them. The same points and the same start give
+the same layout.
+
+The repulsion of few points is summed up as it is defined. Of many it is a convolution on a grid (Linderman et al.,
+"Fast interpolation-based t-SNE", 2019): points are spread over the corners of their cells, the kernels are multiplied
+in Fourier space, and the forces are read back at the points. A cell is about as wide as the kernel, which is near
+enough for a map.
 """
 
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-from stackroom.maps.neighbours import Points, Rows, nearest_others
-from stackroom.maps.repulsion import Numbers, repulsion_for
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.model.vectors import Vector
 from stackroom.shelf.port import Checkpoint, never_stop
 
+Points = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+BLOCK_VALUES = 1 << 23
+"""How many distances are in memory at a time."""
+GROUP = 32
+"""Distances are compared by groups: the nearest rows are all in the groups with the least minima."""
+Numbers = NDArray[np.float32]
+FEW_POINTS = 256
+WIDEST_CELL = 1.0
+LEAST_CELLS = 64
+MOST_CELLS = 512
+ROOM = 1.2
+"""How much wider than the points a new grid is, so that it serves for several steps."""
 NEIGHBOURS = 15
 EARLY_STEPS = 50
 LATE_STEPS = 200
@@ -26,6 +49,159 @@ JITTER = 0.0001
 """Points that are the same begin a little apart."""
 LEAST_RATE = 50.0
 SEED = 20260131
+COMPONENTS = 64
+"""Enough that most neighbours stay neighbours, at a sixth of the cost of all dimensions."""
+
+
+def nearest_others(points: Points, count: int, *, checkpoint: Checkpoint = never_stop) -> Rows:
+    """Return for each row the nearest other rows, in no order; `count` is less than the number of rows."""
+    return _nearest(points, points, count, is_same=True, checkpoint=checkpoint)
+
+
+def nearest_among(points: Points, among: Points, count: int, *, checkpoint: Checkpoint = never_stop) -> Rows:
+    """Return for each point the nearest rows of another table, in no order."""
+    return _nearest(points, among, min(count, len(among)), is_same=False, checkpoint=checkpoint)
+
+
+def _nearest(points: Points, among: Points, count: int, *, is_same: bool, checkpoint: Checkpoint) -> Rows:
+    squares, columns = np.einsum("ij,ij->i", among, among), np.ascontiguousarray(among.T)
+    found = np.empty((len(points), count), dtype=np.int64)
+    rows = max(64, BLOCK_VALUES // max(len(among), 1))
+    for start in range(0, len(points), rows):
+        block = points[start : start + rows]
+        distances = np.full((len(block), len(among) + -len(among) % GROUP), np.inf, dtype=np.float32)
+        there = distances[:, : len(among)]
+        np.matmul(block * -2, columns, out=there)
+        there += squares
+        if is_same:
+            there[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
+        found[start : start + len(block)] = _least(distances, count)
+        checkpoint()
+    return found
+
+
+def _least(distances: Points, count: int) -> Rows:
+    """Return the columns of the least distances of each row."""
+    grouped = distances.reshape(len(distances), -1, GROUP)
+    groups = _partition(grouped.min(axis=2), count)
+    candidates = np.take_along_axis(grouped, groups[:, :, None], axis=1).reshape(len(distances), -1)
+    chosen = _partition(candidates, count)
+    columns: Rows = np.take_along_axis(groups, chosen // GROUP, axis=1) * GROUP + chosen % GROUP
+    return columns
+
+
+def _partition(values: Points, count: int) -> Rows:
+    if values.shape[1] <= count:
+        return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+    return np.argpartition(values, count - 1, axis=1)[:, :count]
+
+
+class Forces(NamedTuple):
+    """The repulsion at each point, as shares of that between all pairs."""
+
+    x: Numbers
+    y: Numbers
+
+
+class Repulsion(Protocol):
+    """A way to compute the repulsion."""
+
+    def at(self, x: Numbers, y: Numbers) -> Forces:
+        """Return the repulsion at each of these points."""
+
+
+def repulsion_for(count: int) -> Repulsion:
+    """Return the way that suits so many points."""
+    return ExactRepulsion() if count <= FEW_POINTS else GridRepulsion()
+
+
+class ExactRepulsion:
+    """Implements `Repulsion` by all pairs."""
+
+    def at(self, x: Numbers, y: Numbers) -> Forces:
+        """Return the repulsion at each of these points."""
+        dx, dy = x[:, None] - x, y[:, None] - y
+        nearness = 1 / (1 + dx * dx + dy * dy)
+        total = max(float(nearness.sum()) - len(x), 1e-9)
+        squares = nearness * nearness
+        return Forces((squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kernels:
+    """The kernels of a grid in Fourier space: nearness, and the force by both coordinates."""
+
+    cells: int
+    cell: float
+    nearness: NDArray[Any]
+    x: NDArray[Any]
+    y: NDArray[Any]
+
+    def fits(self, extent: float) -> bool:
+        """Tell whether points of this extent are within the grid, and not in a corner of it."""
+        width = (self.cells - 2) * self.cell
+        return width / 2 <= extent <= width
+
+
+class GridRepulsion:
+    """Implements `Repulsion` by convolution."""
+
+    def __init__(self) -> None:
+        self._kernels: _Kernels | None = None
+
+    def at(self, x: Numbers, y: Numbers) -> Forces:
+        """Return the repulsion at each of these points."""
+        kernels = self._kernels_for(float(max(np.ptp(x), np.ptp(y))))
+        spread = _Spread(x, y, kernels)
+        total = max(float(spread.read(kernels.nearness).sum()) - len(x), 1e-9)
+        return Forces(spread.read(kernels.x) / total, spread.read(kernels.y) / total)
+
+    def _kernels_for(self, extent: float) -> _Kernels:
+        if self._kernels is None or not self._kernels.fits(extent):
+            self._kernels = _build_kernels(max(extent * ROOM, 1e-3))
+        return self._kernels
+
+
+def _build_kernels(width: float) -> _Kernels:
+    cells = LEAST_CELLS
+    while cells < MOST_CELLS and width / (cells - 2) > WIDEST_CELL:
+        cells *= 2
+    cell = width / (cells - 2)
+    steps = (np.fft.fftfreq(2 * cells, 1 / (2 * cells)) * cell).astype(np.float32)
+    dx, dy = steps[:, None], steps[None, :]
+    nearness = 1 / (1 + dx * dx + dy * dy)
+    squares = nearness * nearness
+    return _Kernels(
+        cells=cells,
+        cell=cell,
+        nearness=np.fft.rfft2(nearness),
+        x=np.fft.rfft2(squares * dx),
+        y=np.fft.rfft2(squares * dy),
+    )
+
+
+class _Spread:
+    """Points spread over the corners of their cells, as a grid in Fourier space; half of it is empty, against wrap."""
+
+    def __init__(self, x: Numbers, y: Numbers, kernels: _Kernels) -> None:
+        self._side = side = 2 * kernels.cells
+        across, down = (x - x.min()) / kernels.cell, (y - y.min()) / kernels.cell
+        column, row = across.astype(np.int64), down.astype(np.int64)
+        right, below = across - column, down - row
+        first = column * side + row
+        self._corners = (first, first + 1, first + side, first + side + 1)
+        self._weights = ((1 - right) * (1 - below), (1 - right) * below, right * (1 - below), right * below)
+        grid = np.bincount(np.concatenate(self._corners), np.concatenate(self._weights), side * side)
+        self._spectrum = np.fft.rfft2(grid.astype(np.float32).reshape(side, side))
+
+    def read(self, kernel: NDArray[Any]) -> Numbers:
+        """Return the convolution with a kernel at each point."""
+        convolved = np.fft.irfft2(self._spectrum * kernel, s=(self._side, self._side)).ravel()
+        read: Numbers = sum(
+            (weight * convolved[corner] for corner, weight in zip(self._corners, self._weights, strict=True)),
+            start=np.zeros(len(self._corners[0]), dtype=np.float32),
+        )
+        return read
 
 
 def lay_out(points: Points, *, start: Points | None = None, checkpoint: Checkpoint = never_stop) -> Points:
@@ -86,3 +262,26 @@ def _attraction(x: Numbers, y: Numbers, neighbours: Rows) -> tuple[Numbers, Numb
 def _centred(values: Numbers) -> Numbers:
     moved: Numbers = (values - values.mean()).astype(np.float32)
     return moved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Projection:
+    """A mean, and the axes of the largest variance."""
+
+    mean: Vector
+    axes: Vector
+
+    def of(self, vectors: Vector) -> Points:
+        """Return vectors by their principal components, the largest first."""
+        points: Points = ((vectors - self.mean) @ self.axes).astype(np.float32)
+        return points
+
+
+def build_projection(vectors: Vector) -> Projection:
+    """Measure the principal components of vectors; the direction of each axis depends on nothing but them."""
+    mean = vectors.mean(axis=0)
+    centred = vectors - mean
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    chosen = axes[:, ::-1][:, :COMPONENTS]
+    largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None, :], axis=0)
+    return Projection(mean=mean, axes=np.ascontiguousarray(chosen * np.where(largest < 0, -1, 1)).astype(np.float32))

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.maps.layout import SEED, lay_out
+from stackroom.maps.layout import SEED, Points, Projection, build_projection, lay_out, nearest_among
 from stackroom.maps.map_file import REACH, Keys, Marks, Places, StoredMap, marks_of
-from stackroom.maps.neighbours import Points, nearest_among
-from stackroom.maps.projection import Projection, build_projection
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector

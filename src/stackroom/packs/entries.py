@@ -33,8 +33,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
 from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, Manifest, PackFile
 from stackroom.packs.patches import iter_content
-from stackroom.shelf.batches import iter_key_batches
-from stackroom.shelf.port import Embedding, Put, ShelfReader
+from stackroom.shelf.port import Embedding, Put, ShelfReader, iter_key_batches
 from stackroom.sources.parquet_rows import ParquetRows
 
 BATCH_RECORDS = 2_048

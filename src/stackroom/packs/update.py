@@ -30,10 +30,9 @@ from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SPEC_FILE, Manifest
 from stackroom.packs.places import FoundRelease, find_release, open_place, require_successor, resolved_location
 from stackroom.packs.report import SILENT, ReleaseProgress, ReleaseReport, quality_of, shown_size
-from stackroom.shelf.batches import iter_key_batches
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Switch
-from stackroom.shelf.port import Change, Delete, ShelfWriter
+from stackroom.shelf.port import Change, Delete, ShelfWriter, iter_key_batches
 
 
 def list_released(host: ReleaseHost) -> list[Installed]:

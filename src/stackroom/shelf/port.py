@@ -26,9 +26,16 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError, InputError
 from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.text.query import TextQuery
+
+RECORDS_PART = "records"
+INDEX_PART = "index"
+"""The parts of a catalogue that a shelf has."""
+Checkpoint = Callable[[], None]
+"""A function that long work calls now and then; it may raise to end the work."""
+BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +137,6 @@ class Problem:
         return f"{self.message}; {self.advice}" if self.advice else self.message
 
 
-RECORDS_PART = "records"
-INDEX_PART = "index"
-"""The parts of a catalogue that a shelf has."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShelfDescription:
     """The state of a shelf, for those who run the server."""
@@ -152,10 +154,6 @@ class ShelfDescription:
     """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """Figures of this implementation's indexes, by name."""
-
-
-Checkpoint = Callable[[], None]
-"""A function that long work calls now and then; it may raise to end the work."""
 
 
 def never_stop() -> None:
@@ -400,3 +398,11 @@ class BuildableShelf(Shelf, Protocol):
 
     def withheld(self) -> AbstractContextManager[None]:
         """Keep other readers at the state before until the block ends; the write lock must be held."""
+
+
+def iter_key_batches(reader: ShelfReader) -> Iterator[list[Key]]:
+    """Yield the keys of all records in key order, which is the order of their insertion."""
+    after = None
+    while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
+        yield keys
+        after = keys[-1]

@@ -19,9 +19,16 @@ from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
-from stackroom.maps.colours import MapColours, colour_by_numbers, colour_by_values, find_steps
-from stackroom.maps.finished import FinishedMaps
-from stackroom.maps.labels import FieldValues, MapLabel, find_labels
+from stackroom.maps.following import FinishedMaps
+from stackroom.maps.labels import (
+    FieldValues,
+    MapColours,
+    MapLabel,
+    colour_by_numbers,
+    colour_by_values,
+    find_labels,
+    find_steps,
+)
 from stackroom.maps.making import EVERYTHING, find_rows
 from stackroom.maps.map_file import Keys, Places
 from stackroom.model.principal import Principal

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from benchmarks.recorded_figures import find_falls, flatten, has_fallen, load_recorded, save_recorded
 
-from stackroom.grading.figures import Figure, build_figure
+from stackroom.grading.metrics import Figure, build_figure
 
 RECORDED = Figure(mean=0.8, low=0.75, high=0.85)
 

@@ -8,7 +8,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.self_grading import grade_catalogue, keep_own_questions
 from stackroom.errors import InputError
 from stackroom.grading.golden_set import GoldenSetRequest
-from stackroom.grading.own_questions import load_own_questions
+from stackroom.grading.questions import load_own_questions
 
 pytestmark = pytest.mark.row("N6")
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from stackroom.grading.question_texts import describe, misspell, name_topic, shorten
+from stackroom.grading.golden_set import describe, misspell, name_topic, shorten
 from stackroom.text.analyser import query_tokens
 
 

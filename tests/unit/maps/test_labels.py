@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from stackroom.maps.colours import colour_by_numbers, colour_by_values, find_steps
-from stackroom.maps.labels import FieldValues, find_labels
+from stackroom.maps.labels import FieldValues, colour_by_numbers, colour_by_values, find_labels, find_steps
 
 WEST, EAST = -20_000, 20_000
 

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from stackroom.maps.layout import lay_out
-from stackroom.maps.neighbours import nearest_among, nearest_others
-from stackroom.maps.projection import build_projection
-from stackroom.maps.repulsion import ExactRepulsion, GridRepulsion
+from stackroom.maps.layout import (
+    ExactRepulsion,
+    GridRepulsion,
+    build_projection,
+    lay_out,
+    nearest_among,
+    nearest_others,
+)
 
 
 def clustered(clusters: int, each: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 from stackroom.errors import InputError, StorageError
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.shelf import batches
+from stackroom.shelf import port
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom_catalogues.papers.rows import record_of
 from stackroom_catalogues.papers.table import export_paper_table
@@ -98,7 +98,7 @@ def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path)
 
 def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "once.sqlite")
-    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+    monkeypatch.setattr(port, "BATCH_ROWS", 3)
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "parts.sqlite")
     assert rows_of(tmp_path / "parts.sqlite") == rows_of(tmp_path / "once.sqlite")
 

@@ -8,9 +8,8 @@ from stackroom.catalogue.spec import texts_of
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE
-from stackroom.shelf.batches import iter_key_batches
 from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem
+from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, iter_key_batches
 from stackroom.text.query import analyse_query
 
 REBUILD = "run: stackroom job run rebuild_indexes"

@@ -25,10 +25,9 @@ from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.base_folder import BaseFolder, size_of
 from stackroom.shelf.embedded.index_check import REBUILD, check_index
+from stackroom.shelf.embedded.index_files import BaseFolder, quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
-from stackroom.shelf.embedded.quarantine import quarantine
 from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, with_late_vectors
 from stackroom.shelf.embedded.shelf_index import BEHIND, ShelfIndex
 from stackroom.shelf.embedded.store import Store, Switch
@@ -36,7 +35,6 @@ from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_s
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.frozen_file import scratch_folder
 from stackroom.shelf.lock import CatalogueLock, EmbeddingElsewhereError
 from stackroom.shelf.port import (
     INDEX_PART,
@@ -52,6 +50,7 @@ from stackroom.shelf.port import (
     accept_any,
     never_stop,
 )
+from stackroom.shelf.sqlite_files import scratch_folder
 
 STORE_FILE = "records.sqlite"
 INDEX_FOLDER = "index"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.checksums import DamagedChecksumsError, Pace, find_changed, find_sums, keep_going
-from stackroom.shelf.embedded.base_folder import BaseFolder
+from stackroom.shelf.embedded.index_files import BaseFolder, TextFiles
 from stackroom.shelf.embedded.segment import (
     SUMS_FILE,
     DamagedIndexError,
@@ -27,7 +27,6 @@ from stackroom.shelf.embedded.segment import (
 )
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.stored_vectors import STORED_VECTORS
-from stackroom.shelf.embedded.text_files import TextFiles
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView, alive_rows
 

@@ -21,9 +21,8 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded.row_sums import row_sum
-from stackroom.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION
 from stackroom.shelf.embedded.segment import SegmentRow
+from stackroom.shelf.embedded.store_file import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION, row_sum
 from stackroom.shelf.embedded.stored_vectors import (
     HAS_NO_VECTOR,
     INDEXED_VECTORS,

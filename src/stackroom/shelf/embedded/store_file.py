@@ -1,8 +1,13 @@
-"""The SQLite file of a store: connections, transactions, its seal, and reading it where nothing can be written."""
+"""The SQLite file of a store: its tables, connections, transactions, its seal, and the checksum of each row.
 
+SQLite's own check finds damaged pages and entries that differ between a table and its index, nothing inside a value:
+a column of each table has a checksum, written with the row, and compared when it is read or checked.
+"""
+
+import hashlib
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,15 +17,104 @@ import apsw
 from stackroom.checksums import Seal
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, RecordId
-from stackroom.shelf.embedded.row_sums import register_row_sum, summed_meta
-from stackroom.shelf.embedded.schema import SCHEMA_VERSION
-from stackroom.shelf.frozen_file import FrozenFile, is_read_only, stamp_of
+from stackroom.shelf.port import Checkpoint
+from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_read_only, stamp_of
 
+SUM = "row_sum"
+"""The name of the function in SQL."""
+SUMMED: Mapping[str, str] = {
+    "records": "id, body, digest",
+    "embeddings": "model, digest, vector",
+    "changes": "key, id, op, before, principal, call_id, at",
+}
+"""Table → the columns that its checksums are of. Keys and change numbers are checked by their order and counters."""
+INSERT_VECTOR = "INSERT OR IGNORE INTO embeddings VALUES (?1, ?2, ?3, row_sum(?1, ?2, ?3))"
+META_SUM = "checksum"
+"""The row of `meta` with the checksum of the others."""
+LAST_NUMBERS = """
+SELECT (SELECT max(change_no) FROM changes), (SELECT seq FROM sqlite_sequence WHERE name = 'changes'),
+       max((SELECT ifnull(max(key), 0) FROM records), (SELECT ifnull(max(key), 0) FROM changes)),
+       (SELECT seq FROM sqlite_sequence WHERE name = 'records')
+"""
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE records (
+    key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL, digest BLOB, sum INTEGER);
+CREATE TABLE embeddings (
+    model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, sum INTEGER, PRIMARY KEY (model, digest));
+CREATE TABLE changes (
+    change_no INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, id TEXT NOT NULL, op TEXT NOT NULL,
+    before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL,
+    at TEXT NOT NULL DEFAULT (datetime('now')), sum INTEGER);
+CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
+"""
+TOUCH_EMBEDDED = """
+INSERT INTO changes (key, id, op, before, principal, call_id, at, sum)
+SELECT key, id, 'update', body, ?1, ?2, datetime('now'), row_sum(key, id, 'update', body, ?1, ?2, datetime('now'))
+FROM records WHERE digest IN (SELECT digest FROM embeddings WHERE model = ?3)
+"""
+"""Logs a change of each record that has a vector of the model switched to, so that readers notice the switch."""
+CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
+"""Created on first use, by an edit or a build of an editable catalogue."""
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
 IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
 READ_ONLY = "its folder cannot be written to: the catalogue is read-only"
+
+
+def row_sum(*values: Any) -> int:
+    """Return the checksum of a row: 64 bits of the SHA-256 of its values."""
+    parts: list[bytes] = []
+    for value in values:
+        content = value if isinstance(value, bytes) else b"" if value is None else str(value).encode()
+        parts += (b"-" if value is None else b"%d:" % len(content), content)
+    return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
+
+
+def register_row_sum(db: apsw.Connection) -> None:
+    """Make the checksum a function of a connection's SQL."""
+    db.create_scalar_function(SUM, row_sum, deterministic=True)
+
+
+@contextmanager
+def summed_meta(db: apsw.Connection) -> Iterator[None]:
+    """Bring the checksum of `meta` up to its rows at the end of a transaction, unless it was wrong at its beginning."""
+    was_sound = is_meta_sound(db)
+    yield
+    if was_sound and (fresh := _meta_sum(db)) != _known_meta_sum(db):
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (META_SUM, fresh))
+
+
+def _meta_sum(db: apsw.Connection) -> str:
+    rows = db.execute("SELECT name, value FROM meta WHERE name <> ? ORDER BY name", (META_SUM,))
+    return str(row_sum(*(value for row in rows for value in row)))
+
+
+def _known_meta_sum(db: apsw.Connection) -> str | None:
+    return str(found) if (found := db.execute("SELECT value FROM meta WHERE name = ?", (META_SUM,)).get) else None
+
+
+def is_meta_sound(db: apsw.Connection) -> bool:
+    """Tell whether the rows of `meta` have their checksum, where there is one."""
+    if db.pragma("user_version") == 0:  # it has no tables yet
+        return True
+    return _known_meta_sum(db) in (None, _meta_sum(db))
+
+
+def are_counters_sound(db: apsw.Connection) -> bool:
+    """Tell whether the last change and the last key agree with the counters that give the next ones."""
+    numbers = (int(number or 0) for number in db.execute(LAST_NUMBERS).fetchall()[0])
+    last_change, given_changes, last_key, given_keys = numbers
+    return last_change == given_changes and given_keys >= last_key
+
+
+def list_damaged(db: apsw.Connection, table: str, names: str, checkpoint: Checkpoint) -> list[tuple[Any, ...]]:
+    """Return the names (an SQL list of columns) of the rows of a table that do not have their checksum."""
+    query = f"SELECT {names} FROM {table} WHERE sum IS NOT {SUM}({SUMMED[table]})"
+    with checkpoints(db, checkpoint):
+        return list(db.execute(query))
 
 
 class StoreFile:

@@ -11,9 +11,14 @@ import numpy as np
 from stackroom.errors import StorageError
 from stackroom.model.record import Key, RecordId
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.embedded.row_sums import INSERT_VECTOR, row_sum
-from stackroom.shelf.embedded.schema import TOUCH_EMBEDDED
-from stackroom.shelf.embedded.store_file import MAX_BOUND_VALUES, PUT_BACK, StoreFile
+from stackroom.shelf.embedded.store_file import (
+    INSERT_VECTOR,
+    MAX_BOUND_VALUES,
+    PUT_BACK,
+    TOUCH_EMBEDDED,
+    StoreFile,
+    row_sum,
+)
 from stackroom.shelf.port import Author, Embedding
 
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"

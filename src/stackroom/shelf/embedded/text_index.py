@@ -22,8 +22,8 @@ from stackroom.errors import StorageError
 from stackroom.model.hits import Ranking, build_ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
-from stackroom.shelf.embedded.text_files import META_FILE, TextFiles
 from stackroom.shelf.terms import asked_term, term_fields, text_tokens
 from stackroom.text.query import TextQuery
 

@@ -28,8 +28,7 @@ from stackroom.errors import StorageError
 from stackroom.model.record import Record, Value
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
-from stackroom.shelf.batches import iter_key_batches
-from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.port import ShelfReader, iter_key_batches
 
 LAYOUT_VERSION = 2
 FIRST_WITH_ROW_SUMS = 2

@@ -13,8 +13,8 @@ import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
-from stackroom.grading.figures import build_figure
 from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
+from stackroom.grading.metrics import build_figure
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, Visibility
@@ -154,7 +154,7 @@ def test_records_that_the_text_index_does_not_have_are_noticed(on_disk: Any, beh
 
 
 def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
-    monkeypatch.setattr("stackroom.shelf.sqlite_check.STEPS_BETWEEN_CHECKPOINTS", 1)
+    monkeypatch.setattr("stackroom.shelf.sqlite_files.STEPS_BETWEEN_CHECKPOINTS", 1)
     times = iter([0.0, *range(10, 10_000)])
     inspector = {"monotonic": lambda: next(times)}
     found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
