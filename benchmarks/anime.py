@@ -17,12 +17,13 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from speed import bench, serve_command, time_start
+
 from stackroom.assembly.app import App
-from stackroom.measure.bench import bench, serve_command, time_start
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 from stackroom.shelf.terms import text_tokens
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data" / "anime" / "anime-20k.jsonl.zst"

@@ -25,7 +25,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.view import EmbeddedView
 from stackroom.shelf.port import Embedding, Put
-from stackroom.text.query import TextQuery, analyse_query
+from stackroom.text.analyser import TextQuery, analyse_query
 
 NOISE = 0.7
 """Length of the random vector added to each unit vector before it is made a unit again: cosine to the original 0.82."""

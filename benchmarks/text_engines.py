@@ -11,7 +11,7 @@ import numpy as np
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.terms import text_tokens
-from stackroom.text.query import TextQuery, analyse_query
+from stackroom.text.analyser import TextQuery, analyse_query
 
 from real_anime import Query, RealAnime  # isort: skip
 

@@ -26,7 +26,7 @@ from pydantic_core import PydanticUndefined
 from stackroom import errors, settings
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError
 from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.model.principal import Cost

@@ -18,7 +18,7 @@ from stackroom.packages import PACKAGES  # noqa: E402
 from stackroom.search.searcher import QueryVector, Searcher  # noqa: E402
 from stackroom.shelf.embedded.shelf import EmbeddedShelf  # noqa: E402
 from stackroom.shelf.port import Embedding, Put  # noqa: E402
-from stackroom.text.query import analyse_query  # noqa: E402
+from stackroom.text.analyser import analyse_query  # noqa: E402
 
 
 class StackroomEngine:

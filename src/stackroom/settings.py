@@ -57,8 +57,6 @@ ENDPOINT_DEFAULTS = {
 
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
 ToolNames = Literal["dotted", "plain"]
-Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
 WebOrigin = Annotated[str, AfterValidator(require_origin)]
 
 
@@ -72,8 +70,6 @@ class EmbeddingSettings(SettingsSection):
     """`local`, `infinity`, `ollama`, `tei` or `openai`."""
     url: str = setting("", "STACKROOM_EMBED_URL")
     """The address of the server; empty: the usual one of its kind. Not used by `local`."""
-    path: str = setting("", "STACKROOM_EMBED_PATH")
-    """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
     model: str = setting("all-MiniLM-L6-v2", "STACKROOM_EMBED_MODEL")
     """The server's name of the model; with `local`, the name of the local model, unless a catalogue has another."""
     dimension: Whole = setting(384, "STACKROOM_EMBED_DIMENSION", ge=1)
@@ -90,8 +86,6 @@ class EmbeddingSettings(SettingsSection):
     """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
     batch_size: Whole = setting(32, "STACKROOM_EMBED_BATCH_SIZE", ge=1)
     """How many texts one request embeds. Not used by `local`."""
-    folder: LocalPath = setting("", "STACKROOM_EMBED_FOLDER")
-    """Used by `local` only: the model's folder, if it is not in the library."""
     models: LocalPath = setting("", "STACKROOM_MODELS")
     """The folder of the local models; empty: `models` in the library. Several libraries can share it."""
     hub_url: Address = setting(HUB_URL, "STACKROOM_HUB_URL")
@@ -101,10 +95,13 @@ class EmbeddingSettings(SettingsSection):
     @classmethod
     def _fill_in_address(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Fill in the usual address of a known kind of server."""
-        usual_url, usual_path = ENDPOINT_DEFAULTS.get(str(values.get("kind")), ("", ""))
-        url = values.get("url") or usual_url
-        path = values.get("path") or usual_path
-        return {**values, "url": url.rstrip("/") if isinstance(url, str) else url, "path": path}
+        url = values.get("url") or ENDPOINT_DEFAULTS.get(str(values.get("kind")), ("", ""))[0]
+        return {**values, "url": url.rstrip("/") if isinstance(url, str) else url}
+
+    @property
+    def path(self) -> str:
+        """The path of the server's embeddings call."""
+        return ENDPOINT_DEFAULTS.get(self.kind, ("", ""))[1]
 
 
 class RerankSettings(SettingsSection):
@@ -174,8 +171,6 @@ class McpSettings(SettingsSection):
     """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
     tool_names: ToolNames = setting("dotted", "STACKROOM_TOOL_NAMES")
     """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
-    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(split_list)] = setting((), "STACKROOM_PLAIN_NAMES_FOR")
-    """Further clients, by the name that they give themselves, for which tools are listed with plain names."""
 
 
 class WebSettings(SettingsSection):
@@ -208,13 +203,7 @@ class AuthSettings(SettingsSection):
     audience: str = setting("", "STACKROOM_AUTH_AUDIENCE")
     """The `aud` that a token must have."""
     jwks_url: str = setting("", "STACKROOM_AUTH_JWKS_URL")
-    """The URL of its keys (JWKS); or use `public_key_file`."""
-    public_key_file: LocalPath = setting("", "STACKROOM_AUTH_PUBLIC_KEY_FILE")
-    """A PEM file with its key."""
-    algorithms: Annotated[tuple[Signature, ...], BeforeValidator(split_list)] = setting(
-        ("RS256", "ES256", "EdDSA"), "STACKROOM_AUTH_ALGORITHMS"
-    )
-    """The accepted signature algorithms."""
+    """The URL of its keys (JWKS)."""
     user_claim: str = setting("sub", "STACKROOM_AUTH_USER_CLAIM")
     """The claim that names the user."""
     default_role: str = setting("", "STACKROOM_AUTH_DEFAULT_ROLE")
@@ -224,10 +213,8 @@ class AuthSettings(SettingsSection):
     def _require_keys(self) -> "AuthSettings":
         if self.issuer and not self.audience:
             raise ValueError("'audience' is missing: a token must be meant for this server")
-        if self.issuer and bool(self.jwks_url) is bool(self.public_key_file):
-            raise ValueError("an issuer needs either 'jwks_url' or 'public_key_file'")
-        if self.issuer and not self.algorithms:
-            raise ValueError("'algorithms' is empty: name at least one, such as RS256")
+        if self.issuer and not self.jwks_url:
+            raise ValueError("'jwks_url' is missing: the address of the issuer's keys")
         return self
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from chaos.actors import Downloader, Editor, Keeper, read_state
@@ -58,6 +59,7 @@ def find_lost_users(keeper: Keeper, control: Control) -> list[str]:
 
 def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -> list[str]:
     """Return the changes by calls that have no row in the audit, and a chain that is broken."""
+    control.audit.add_interrupted(before=datetime.now(UTC))
     noted = set(_call_ids(control))
     app = App(world.settings)
     try:

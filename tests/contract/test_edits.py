@@ -18,7 +18,7 @@ from stackroom.model.vectors import ModelId, Vector
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Put, Shelf
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
@@ -35,7 +35,7 @@ from stackroom.ingest.edits.apply import Edits
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("music").spec)
 for number, line in enumerate(sys.stdin):

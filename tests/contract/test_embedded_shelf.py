@@ -29,7 +29,7 @@ from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Delete, Embedding, Put
-from stackroom.text.query import TextQuery, analyse_query
+from stackroom.text.analyser import TextQuery, analyse_query
 from support.processes import wait_until
 
 READING_PROCESS = """
@@ -37,7 +37,7 @@ import json, pathlib, sys
 from stackroom.packages import PACKAGES
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("anime").spec)
 for line in sys.stdin:

@@ -25,8 +25,7 @@ from stackroom.model.scope import (
     Visibility,
 )
 from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
-from stackroom.text.analyser import index_tokens
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query, index_tokens
 from support.stock import occurrences_of
 
 STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))
@@ -694,23 +693,6 @@ def test_past_changes_can_be_had_of_one_call_and_of_one_record(changed: Any) -> 
     assert history.list_changes(limit=10, ids=[RecordId("two")]) == [one for one in whole if one.id == "two"]
     assert history.list_changes(limit=1, ids=[RecordId("one")], call_id="call-2") == [whole[2]]
     assert history.list_changes(limit=10, ids=[]) == history.list_changes(limit=10, ids=[RecordId("\ud800")]) == []
-
-
-@pytest.mark.row("Z13")
-def test_changes_that_calls_made_are_listed_oldest_first_without_those_of_builds(changed: Any) -> None:
-    changed.shelf.writer().apply([changed.embedded(changed.record("three"))])
-    history = changed.shelf.history()
-    called = history.list_called(after=0, limit=10)
-    assert [(one.change_no, one.id, one.op, one.author) for one in called] == [
-        (1, "one", Op.INSERT, ADA),
-        (2, "two", Op.INSERT, ADA),
-        (3, "one", Op.UPDATE, BOB),
-        (4, "one", Op.UPDATE, ADA),
-        (5, "two", Op.DELETE, ADA),
-    ]
-    assert [one.at for one in called] == [one.at for one in history.list_changes(limit=10)[:0:-1]]
-    assert history.list_called(after=2, limit=2) == called[2:4]
-    assert history.list_called(after=5, limit=2) == []
 
 
 def test_an_empty_shelf_has_no_past(stock: Any) -> None:

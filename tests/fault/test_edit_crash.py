@@ -19,7 +19,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 

@@ -24,7 +24,7 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, load_settings
 from stackroom_catalogues.judoka.rows import keep_files, open_rows
 
-REMOTE = EmbeddingSettings(kind="tei", url="http://203.0.113.7:8080", path="/v1/embeddings")
+REMOTE = EmbeddingSettings(kind="tei", url="http://203.0.113.7:8080")
 LOOPBACK = ("127.0.0.1", "::1", "localhost", None, "")
 CALLS: dict[str, dict[str, Any]] = {
     "query_rag": {"query": "how do I score"},

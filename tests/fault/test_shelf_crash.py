@@ -18,7 +18,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.text_index import TextIndex
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 SPEC = PACKAGES.get("anime").spec
 CHILD_TIMEOUT_S = 120.0

@@ -75,10 +75,9 @@ def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_eithe
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_client_that_is_known_to_need_plain_names_gets_them(whole: Any, mode: str) -> None:
-    naming = ToolNaming.of(McpSettings(plain_names_for=("My-Agent",)))
+    naming = ToolNaming.of(McpSettings())
     for name in ("OpenAI-MCP", "claude-ai", "cursor-vscode"):
         assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client=name)
-    assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client="my-agent")
     assert "catalog.get" in ask(whole, tool_names, mode=mode, naming=naming, client="another")
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from stackroom.tools.merge import NEAREST_SHOWN
 
 pytestmark = [pytest.mark.row("A1"), pytest.mark.model]

@@ -24,7 +24,7 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Embedding, Put, Shelf
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]

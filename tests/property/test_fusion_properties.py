@@ -13,7 +13,7 @@ from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration, WeighedWords, weigh_evidence
 from stackroom.search.fuse import FUSIONS, STEPS, Candidates, candidate_keys, line_up, reciprocal_rank
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 
 pytestmark = pytest.mark.row("A4")
 

@@ -19,7 +19,7 @@ from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.vectors import build_vector_table
 from stackroom.shelf.port import Change, Delete, Embedding, Put, ShelfReader
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from support.memory_shelf import MemoryShelf
 from support.stock import occurrences_of
 

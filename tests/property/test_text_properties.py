@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from stackroom.text.analyser import MAX_TOKEN_CHARS, index_tokens, query_tokens
+from stackroom.text.analyser import MAX_TERMS, MAX_TOKEN_CHARS, analyse_query, index_tokens, query_tokens
 from stackroom.text.normalise import clean, fold, fold_name
-from stackroom.text.query import MAX_TERMS, analyse_query
 from stackroom.text.titles import CANDIDATES, TitleIndex
 from support.titles import build_title_arrays
 

@@ -15,7 +15,7 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.explain import Question, explain_call
 from support.libraries import Library

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from stackroom.api import OwnCall
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import NotFoundError
 from stackroom_catalogues.music.player.changes import OwnRecords
 from stackroom_catalogues.music.player.items import Playlist

@@ -24,7 +24,6 @@ from stackroom.shelf.history import require_unmoved
 from stackroom.shelf.port import (
     LOCAL,
     Author,
-    CalledChange,
     Change,
     Checkpoint,
     Delete,
@@ -39,8 +38,8 @@ from stackroom.shelf.port import (
     never_stop,
 )
 from stackroom.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
-from stackroom.text.names import name_spellings
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
+from stackroom.text.titles import name_spellings
 
 K1 = 1.2
 B = 0.75
@@ -318,15 +317,6 @@ class MemoryShelf:
             and (ids is None or change.id in ids)
         ]
         return found[:limit]
-
-    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
-        """Return the changes that calls made after a change number, oldest first."""
-        with self._lock:
-            called = [one for one in self._changes if one.author.call_id and one.change_no > after]
-        return [
-            CalledChange(change_no=one.change_no, id=one.id, op=one.op, author=one.author, at=one.at)
-            for one in called[:limit]
-        ]
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
         """Return the number of the last change to each id, no later than `as_of`."""

@@ -20,8 +20,7 @@ from typing import Any
 from stackroom.assembly.app import App
 from stackroom.library import Library
 from stackroom.model.scope import WHOLE
-from stackroom.net.partial import PartFile
-from stackroom.packs import fetch, held
+from stackroom.packs import fetch, held, places
 from stackroom.packs import install as installing
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack
@@ -66,7 +65,7 @@ INSTALL_STEPS = (
     Step(name="the place is noted", owner=InstalledPack, attribute="save_source"),
     Step(name="the release is noted", owner=InstalledPack, attribute="save_next"),
     Step(name="a file is fetched", owner=FolderPlace, attribute="bring", calls=3),
-    Step(name="a fetched file is put in its place", owner=PartFile, attribute="install", calls=3),
+    Step(name="a fetched file is put in its place", owner=places, attribute="install_file", calls=3),
     Step(name="the store is made", owner=Store, attribute="create"),
     Step(name="records are written", owner=Store, attribute="apply", calls=3),
     *INDEXING,

@@ -18,7 +18,7 @@ from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 MODEL = ModelId(name="test-model", dimension=16)
 ANSWER_TIMEOUT_S = 120.0

@@ -24,8 +24,7 @@ from sqlalchemy import (
 
 from stackroom.analytics.events import EventKind, EventLog
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import events, users
-from stackroom.control.database.time_columns import from_microseconds, to_microseconds
+from stackroom.control.database.tables import events, from_microseconds, to_microseconds, users
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 
 MICROSECONDS = 1_000_000

@@ -38,10 +38,9 @@ from stackroom.setting_types import Address, SettingsSection, Texts, setting
 from stackroom.settings import Settings, read_section
 from stackroom.shelf.port import ShelfReader
 from stackroom.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
-from stackroom.text.analyser import query_tokens
+from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
-from stackroom.text.query import TextQuery, analyse_query
 from stackroom.tools.budget import (
     Continuation,
     OffsetParams,

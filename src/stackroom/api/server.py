@@ -18,15 +18,13 @@ from stackroom.background.file_lease import FileLease
 from stackroom.background.task import Task, TaskContext, TaskStopped
 from stackroom.background.threads import start_thread
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import users
-from stackroom.control.database.time_columns import Moment, utc_now
+from stackroom.control.database.tables import Moment, users, utc_now
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.job import JobContext, JobSpec, shortened
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.net.addresses import AddressGuard, AddressRules, Resolve, join_url
-from stackroom.net.checksum import sha256_of
 from stackroom.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
-from stackroom.net.partial import open_like, sync_file, sync_folder
+from stackroom.net.files import open_like, sha256_of, sync_file, sync_folder
 from stackroom.net.polite import Clock, back_off_s
 from stackroom.settings import SectionT
 from stackroom.shelf.port import Author

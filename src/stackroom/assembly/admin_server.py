@@ -13,7 +13,7 @@ from stackroom.assembly.maintenance import build_maintenance, list_catalogue_job
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.control.control import Control
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.gate.auditing import redacted
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.builtin_jobs import list_builtin_jobs

@@ -27,13 +27,13 @@ from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.port import Problem
-from stackroom.text.places import hider_of
+from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.own_kinds import OwnStorage
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
-LOCAL_MODULE = "stackroom.control.database.local"
+LOCAL_MODULE = "stackroom.control.database.engine"
 logger = logging.getLogger(__name__)
 RERANK_MODULE = "stackroom.search.remote_reranker"
 

@@ -10,16 +10,13 @@ from pathlib import Path
 from stackroom.analytics.events import EventLog
 from stackroom.api.server import NO_PARTS, ServerParts
 from stackroom.assembly.app import App
-from stackroom.assembly.audit_gaps import AuditRepair
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.locations import TABLE_PREFIX, open_provider, open_rows
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.checksums import SEAL_ENDING
-from stackroom.control.audit.gaps import AuditGaps
 from stackroom.control.control import Control
-from stackroom.control.database.backup import check_database, copy_database, find_file
-from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
+from stackroom.control.database.tables import utc_now
 from stackroom.control.database.url import LOCAL_FILE
 from stackroom.errors import ModelError
 from stackroom.ingest.ledger import Ledger
@@ -124,7 +121,6 @@ def build_maintenance(
         retention=retention or Retention(),
         list_released=lambda: [one.name for one in list_released(app)],
         update_release=partial(update_release, app),
-        rebuild_audit=AuditRepair(AuditGaps(control.database), app.list_served, now=now).rebuild,
     )
 
 

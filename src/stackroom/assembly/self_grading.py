@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stackroom.assembly.app import App
 from stackroom.catalogue.spec import SearchSpec
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import InputError
 from stackroom.grading.asking import AskedQuestion, Asker, embed_for
 from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set

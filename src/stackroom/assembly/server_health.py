@@ -12,7 +12,7 @@ from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.background.bounded_check import BoundedCheck
 from stackroom.background.task import TaskState, TaskStatus
 from stackroom.control.control import Control
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.embed.breaker import WatchedEmbedder
 from stackroom.errors import ExpectedError
 from stackroom.jobs.scheduler import TASK as JOBS_TASK

@@ -12,7 +12,7 @@ from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.maintenance import refresh_from_source
 from stackroom.control.control import Control
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, ForbiddenError
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
 from stackroom.jobs.builtin_jobs import Source

@@ -9,21 +9,23 @@ import importlib
 import logging
 import os
 from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 
 import orjson
 
 from stackroom.assembly.app import App
-from stackroom.assembly.audit_gaps import AuditRepair
 from stackroom.assembly.collections.sync_task import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
 from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext, TaskStopped
-from stackroom.control.audit.gaps import AuditGaps
+from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.tools.catalogue import OpenCatalogue
@@ -48,6 +50,8 @@ QUIET_LOOKS = 2
 LOOKS_FOR_VECTORS = 12
 """And when so many did, where records await their vectors."""
 LONGEST_MAP_S = 3_600.0
+GRACE = timedelta(minutes=10)
+"""How old the note of a call has to be: a younger one may be of a call that another server is still running."""
 State = tuple[int, int]
 RunMap = Callable[[str, Checkpoint], str]
 """Makes the map of a catalogue, and returns a report."""
@@ -133,7 +137,20 @@ def add_upkeep(app: App, database: ControlDatabase | None) -> None:
     status = status_task(app.background, app.settings.home)
     app.background.add(status, DamageCheck(app).task(), release_task(app), *sync_tasks(app.settings))
     if database is not None:
-        app.background.add(AuditRepair(AuditGaps(database), app.list_served).task())
+        app.background.add(_audit_task(database))
+
+
+def _audit_task(database: ControlDatabase) -> Task:
+    def add_rows() -> str:
+        with closing(AuditLog(database)) as audit:
+            return f"{audit.add_interrupted(before=utc_now() - GRACE)} rows added"
+
+    return Task(
+        name="complete the audit",
+        description="Adds the audit rows of calls whose process was killed while they changed something.",
+        run=lambda _context: add_rows(),
+        period_s=GRACE.total_seconds(),
+    )
 
 
 class MapTask:

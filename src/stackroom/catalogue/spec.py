@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stackroom.catalogue.column_template import ColumnPart
 from stackroom.model.record import DEFAULT_KIND, Record, Tag, Value
-from stackroom.text.plain import plain_text
+from stackroom.text.tokens import plain_text
 
 
 class FieldType(StrEnum):

@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
-from stackroom.text.patterns import pattern
+from stackroom.text.normalise import pattern
 
 FEWEST = 4
 MOST = 6

@@ -5,16 +5,14 @@ A person who can run a command owns the library, so everything is done as `LOCAL
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 from stackroom.cli.private_files import keep_private
-from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
 from stackroom.control.database.url import exists
-from stackroom.errors import NotFoundError, StorageError
+from stackroom.errors import NotFoundError
 from stackroom.gate.gate import CallContext, Gate
-from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import AuthSettings, load_settings
 from stackroom.tools.admin.users import NO_ACCOUNTS
@@ -68,23 +66,4 @@ def perform(
         parameters=parameters,
         cost=Cost.WRITE,
     )
-    return Gate(Toolbox([]), observers=[_AuditObserver(control.audit)]).perform(ask, work)
-
-
-class _AuditObserver:
-    """An observer that writes to the audit, and reports a change that was done but could not be audited."""
-
-    def __init__(self, audit: AuditLog) -> None:
-        self._audit = audit
-
-    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
-        """Return a context in which changes are noted as this call's."""
-        return self._audit.begin(entry)
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Write an entry; where the change itself failed, that failure is reported instead."""
-        try:
-            self._audit.write(entry, durable=durable)
-        except StorageError as error:
-            if entry.outcome is Outcome.OK:
-                raise StorageError(f"it was done, but could not be written to the audit: {error.message}") from error
+    return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)

@@ -46,7 +46,6 @@ COMMANDS = {
     "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
     "map": ("stackroom.cli.map", "Lay out the records of catalogues on maps, similar ones near each other."),
     "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
-    "bench": ("stackroom.cli.measure", "Measure latency, start and memory on a catalogue."),
 }
 """Command → its module, and one line of help."""
 

@@ -1,7 +1,6 @@
-"""`eval` and `bench`: quality of a catalogue or on judged questions, and speed."""
+"""`eval`: the quality of a catalogue, or of search on judged questions."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,10 +17,7 @@ from stackroom.errors import InputError
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
 from stackroom.grading.metrics import Estimate
 from stackroom.measure.beir import choose_grades, load_collection
-from stackroom.measure.bench import bench, serve_command, time_start
 from stackroom.measure.evaluate import Quality, evaluate, want_evaluated_model
-from stackroom.model.principal import LOCAL_USER
-from stackroom.model.scope import WHOLE
 
 
 @click.command("eval")
@@ -123,37 +119,6 @@ def _evaluate_folder(
         title=f"{folder.name}, {len(collection.queries)} queries, {embedder.model.name}",
     )
     click.echo(f"grades {grades}")
-
-
-@click.command("bench")
-@click.argument("catalogue")
-@click.option("--questions", default=200, show_default=True, type=click.IntRange(20, 10_000))
-@json_option
-def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
-    """Measure CATALOGUE: wall and CPU time of each kind of query, start-up time and memory of a server."""
-    app = open_app()
-    opened = app.open_catalogue(catalogue)
-    timings = bench(opened, queries=questions)
-    tools = app.build_gate([catalogue]).list_tools(LOCAL_USER)
-    search_tool = next(tool.name for tool in tools if "query" in tool.input_schema["properties"])
-    start_s, memory_mb = time_start(serve_command(catalogue), search_tool, {"query": "light"})
-    records = opened.shelf.reader().count(WHOLE)
-    if as_json:
-        print_json(
-            {
-                "catalogue": catalogue,
-                "records": records,
-                "timings": {name: asdict(timing) for name, timing in timings.items()},
-                "start_s": round(start_s, 3),
-                "memory_mb": round(memory_mb, 1),
-            }
-        )
-        return
-    rows = [(name, timing.p50_ms, timing.p95_ms, timing.cpu_ms) for name, timing in timings.items()]
-    print_table(
-        ("", "p50 ms", "p95 ms", "CPU ms"), rows, title=f"{catalogue}, {records} records, {questions} questions"
-    )
-    click.echo(f"server: first answer after {start_s:.2f} s, {memory_mb:.0f} MB resident")
 
 
 def _as_json(quality: Quality) -> dict[str, dict[str, float]]:

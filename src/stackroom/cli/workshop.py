@@ -27,7 +27,7 @@ def require_model(workshop: Workshop, choice: ModelChoice | None = None, *, quie
     """
     choice = choice or ModelChoice(name=workshop.embedder.model.name)
     settings = workshop.settings.embedding
-    if choice.name == workshop.embedder.model.name and (settings.kind != "local" or settings.folder):
+    if choice.name == workshop.embedder.model.name and settings.kind != "local":
         if problem := workshop.embedder.check():
             click.echo(f"the embedder does not answer: {problem}", err=True)
         return

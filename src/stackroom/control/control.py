@@ -89,8 +89,8 @@ def _open_issuer(settings: Settings, database: ControlDatabase) -> OpenIssuer | 
     """Return the external issuer, if one is configured; the code that checks signatures is imported only then."""
     if not settings.auth.issuer:
         return None
-    if settings.offline and settings.auth.jwks_url:
-        raise InputError("'auth.jwks_url' needs the network, and 'offline' is set: use 'auth.public_key_file'")
+    if settings.offline:
+        raise InputError("'auth.jwks_url' needs the network, and 'offline' is set: remove one of the two")
     issuer: OpenIssuer = importlib.import_module("stackroom.control.accounts.external_issuer").ExternalIssuer(
         settings.auth, database
     )

@@ -2,7 +2,6 @@
 
 import importlib
 import threading
-from contextlib import AbstractContextManager
 from typing import Any
 
 from stackroom.model.audit import AuditEntry
@@ -35,11 +34,10 @@ class AuditOnDemand:
         """The control database, once it is open."""
         return self._control.database
 
-    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
-        """Return a context in which changes of the control database are noted as this call's."""
+    def begin(self, entry: AuditEntry) -> None:
+        """Note a call that is about to change something."""
         self.open()
-        found: AbstractContextManager[None] = self._control.audit.begin(entry)
-        return found
+        self._control.audit.begin(entry)
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         """Write an entry; a call whose entry cannot be written fails."""

@@ -26,8 +26,6 @@ REMOTE_MODULE = "stackroom.embed.remote"
 
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
     """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
-    if settings.kind == "local" and settings.folder:
-        return LocalEmbedder(Path(settings.folder).expanduser(), LOCAL_MODELS.get(settings.model, MINILM))
     if settings.kind == "local":
         return find_local(models, settings.model) or MissingEmbedder(settings.model)
     if offline and not is_on_this_machine(settings.url):

@@ -1,4 +1,4 @@
-"""Published files from a model hub by plain HTTPS: `BASE/ORGANISATION/NAME/resolve/main/FILE`, resumed and verified."""
+"""Published files from a model hub by plain HTTPS: `BASE/ORGANISATION/NAME/resolve/main/FILE`, verified."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ ATTEMPTS = 3
 
 
 def fetch_from_hub(name: str, files: Mapping[str, str], *, hub_url: str, folder: Path) -> None:
-    """Fetch the files (name → sha256) of a model into a folder; what an interrupted download left is completed."""
+    """Fetch the files (name → sha256) of a model into a folder; those that are there already are verified."""
     fetcher = _build_fetcher(hub_url)
     for file, sha256 in files.items():
         url = f"{hub_url.rstrip('/')}/{name}/resolve/main/{file}"
@@ -36,7 +36,7 @@ def _build_fetcher(hub_url: str) -> Fetcher:
 
 
 def _fetch(fetcher: Fetcher, wanted: WantedFile) -> None:
-    """Fetch a file; a connection that breaks is resumed a few times."""
+    """Fetch a file; a connection that breaks is tried again a few times."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             fetcher.fetch_file(wanted)

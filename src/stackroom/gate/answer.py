@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ from stackroom.errors import (
 from stackroom.model.audit import Outcome
 from stackroom.model.flag import Flag
 from stackroom.model.scope import Visibility
-from stackroom.text.messages import safe_message
+from stackroom.text.instructions import safe_message
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import Toolbox, Versions
 
@@ -54,13 +54,6 @@ class Answer:
     def of_error(cls, error: ExpectedError) -> "Answer":
         """Return the answer of a foreseen failure."""
         return cls(structured=None, text=safe_message(f"{error.code}: {error.message}"), error=error)
-
-    def with_note(self, note: str) -> "Answer":
-        """Return the answer with one note more."""
-        if self.structured is None:
-            return self
-        structured = {**self.structured, "notes": [*self.structured.get("notes", []), note]}
-        return replace(self, structured=structured, text=f"{self.text}\n{note}")
 
     @property
     def is_error(self) -> bool:

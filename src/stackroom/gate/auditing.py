@@ -9,7 +9,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -106,8 +106,8 @@ class Observer(Protocol):
 class Auditor(Protocol):
     """An observer that keeps what it was told, and so is told of a change before it is made."""
 
-    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
-        """Return a context in which the call of this entry makes its changes."""
+    def begin(self, entry: AuditEntry) -> None:
+        """Note a call that is about to change something; raise StorageError where that cannot be kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,17 +148,18 @@ class Auditing:
         context: CallContext,
         work: Callable[[], ResultT],
         summary: Callable[[ResultT], ResultSummary],
-        *,
-        late: Callable[[ResultT], ResultT] | None = None,
     ) -> ResultT:
         """Do the work, and audit the outcome before it is returned.
 
-        `late` is given for a change whose row can be rebuilt from a log of its own. It is acknowledged although the
-        audit cannot be written now, with a result that says so, since a refusal would be taken for no change.
+        A change that was noted before it was made is acknowledged although its row cannot be written now: the row
+        follows, and a refusal would be taken for no change.
         """
         started = time.perf_counter()
+        is_noted = context.cost is Cost.WRITE and bool(self._auditors)
         try:
-            result = work() if context.cost is Cost.READ or not self._auditors else self._begun(context, work)
+            if is_noted:
+                self._announce(context)
+            result = work()
         except Exception as error:
             self.note(context, started, error)
             self._hide_from(context.principal, error)
@@ -166,10 +167,9 @@ class Auditing:
         try:
             self.note(context, started, None, summary=lambda: summary(result))
         except StorageError:
-            if late is None:
+            if not is_noted:
                 raise
             self._note_later(context, started, summary(result))
-            return late(result)
         return result
 
     def note(
@@ -198,15 +198,13 @@ class Auditing:
             logger.warning("'%s' was told without the places: %s", principal.name, error.full_message)
             error.message = hidden
 
-    def _begun(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
+    def _announce(self, context: CallContext) -> None:
         entry = _entry(context, Outcome.INTERRUPTED)
-        with ExitStack() as stack:
-            for auditor in self._auditors:
-                stack.enter_context(auditor.begin(entry))
-            return work()
+        for auditor in self._auditors:
+            auditor.begin(entry)
 
     def _note_later(self, context: CallContext, started: float, left: ResultSummary) -> None:
-        """Let observers write an operation when they can; one that never does has it rebuilt at the next start."""
+        """Let observers write an operation when they can; one that never does adds it at its next start."""
         entry = _entry(context, Outcome.OK, started=started, left=left)
         for observer in self._observers:
             with suppress(StorageError):

@@ -34,7 +34,7 @@ from stackroom.gate.quarantine import (
 )
 from stackroom.model.principal import Cost, Principal
 from stackroom.shelf.watched import FailingCatalogueError
-from stackroom.text.places import hide_places
+from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
@@ -143,8 +143,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-AUDITED_LATER = "done, and not to be repeated; its audit row is written when the control database is back"
 
 
 class Limiter(Protocol):
@@ -262,15 +260,14 @@ class Gate:
             return _finished(context, kept)
         return PendingCall(
             context=context,
-            finish=lambda: self._finish(context, tool, lambda: self._run(toolbox, tool, context, params, cache_key)),
+            finish=lambda: self._finish(context, lambda: self._run(toolbox, tool, context, params, cache_key)),
             is_instant=tool.is_instant,
             waits=tool.cost is Cost.SQL,
         )
 
-    def _finish(self, context: CallContext, tool: ToolSpec, work: Callable[[], Answer]) -> Answer:
-        late = _audited_later if tool.wants_call_id else None  # its changes are in a log of their own
+    def _finish(self, context: CallContext, work: Callable[[], Answer]) -> Answer:
         try:
-            return self._auditing.run(context, work, _answer_summary, late=late)
+            return self._auditing.run(context, work, _answer_summary)
         except ExpectedError as error:
             return Answer.of_error(error)
 
@@ -457,10 +454,6 @@ def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
 
 def _answer_summary(answer: Answer) -> ResultSummary:
     return ResultSummary(len(answer.encoded), answer.digest, answer.count)
-
-
-def _audited_later(answer: Answer) -> Answer:
-    return answer.with_note(AUDITED_LATER)
 
 
 def _content_summary(content: ResourceContent) -> ResultSummary:

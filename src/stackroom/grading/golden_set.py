@@ -20,10 +20,9 @@ from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.search.values import adult_conditions
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
-from stackroom.text.analyser import query_tokens
+from stackroom.text.analyser import FUNCTION_TOKENS, query_tokens
 from stackroom.text.normalise import fold_name
-from stackroom.text.plain import plain_text
-from stackroom.text.query import FUNCTION_TOKENS
+from stackroom.text.tokens import plain_text
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")

@@ -32,8 +32,7 @@ from stackroom.errors import StorageError
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.lease import NOBODY
 from stackroom.jobs.runs import RunState
-from stackroom.net.checksum import sha256_of
-from stackroom.net.partial import sync_file, sync_folder
+from stackroom.net.files import sha256_of, sync_file, sync_folder
 from stackroom.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"

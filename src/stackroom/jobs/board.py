@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.jobs.job import JobSpec
 from stackroom.jobs.lease import Holder, Lease

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from stackroom.control.audit.chain import AuditReport
+from stackroom.control.audit.reading import AuditReport
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.jobs.backup import BACKUP_JOB, BackupPlan, make_backup
 from stackroom.jobs.job import JobContext, JobSpec
@@ -77,8 +77,6 @@ class MaintenanceOperations:
     """Returns the catalogues that were installed from a place."""
     update_release: Callable[[str], str] = lambda _name: ""
     """Brings a catalogue to the newest release of its place; returns a summary."""
-    rebuild_audit: Callable[[], int] = lambda: 0
-    """Adds the audit rows of interrupted calls; returns their number."""
 
 
 Work = Callable[[MaintenanceOperations, JobContext], None]
@@ -182,7 +180,7 @@ def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},
         "control database": lambda: _require_none(maintenance.check_control(), "whole"),
-        "audit": lambda: _rebuilt(maintenance.rebuild_audit()) + _audit_state(maintenance.verify_audit()),
+        "audit": lambda: _audit_state(maintenance.verify_audit()),
     }
     _each(context, "checking", list(checks), lambda what: checks[what]())
 
@@ -214,10 +212,6 @@ def prune_logs(maintenance: MaintenanceOperations, context: JobContext) -> None:
         return f"{maintenance.prunings[what](before)} from before {before:%Y-%m-%d} removed"
 
     _each(context, "pruning", sorted(maintenance.prunings), prune)
-
-
-def _rebuilt(rows: int) -> str:
-    return f"{rows} rows of interrupted calls rebuilt; " if rows else ""
 
 
 def _refresh(maintenance: MaintenanceOperations, sources: Sequence[Source], context: JobContext) -> None:

@@ -25,8 +25,7 @@ from stackroom.background.identity import (
     place_of_this_process,
 )
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import job_lease
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import job_lease, utc_now
 
 CLOCKS_DIFFER = timedelta(seconds=60)
 """The largest expected difference between the clocks of two machines."""

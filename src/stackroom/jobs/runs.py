@@ -14,8 +14,7 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import job_runs
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import job_runs, utc_now
 from stackroom.errors import ConflictError
 from stackroom.jobs.job import RunReport, shortened
 

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import job_settings
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import job_settings, utc_now
 from stackroom.errors import ConflictError, InputError
 from stackroom.jobs.job import JobSpec
 from stackroom.jobs.runs import Cause, find_live, insert_run

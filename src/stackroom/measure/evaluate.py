@@ -18,7 +18,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.search.searcher import CatalogueEmbedder, QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 DEPTH = 100
 

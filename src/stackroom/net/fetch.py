@@ -1,4 +1,4 @@
-"""Downloads from untrusted servers: limited, resumable, verified, and installed atomically.
+"""Downloads from untrusted servers: limited, verified, and installed atomically.
 
 Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or connection reuse. Bodies
 with a content encoding are refused, since their decompressed size is unknown. A download has a deadline as a whole, on
@@ -9,7 +9,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +18,8 @@ import httpx
 
 from stackroom.errors import StorageError, TooLargeError, UnavailableError
 from stackroom.net.addresses import AddressGuard, ResolvedUrl
-from stackroom.net.checksum import sha256_of
+from stackroom.net.files import install_file, sha256_of
 from stackroom.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
-from stackroom.net.partial import PartFile, PartNotes
 from stackroom.net.polite import Clock
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -31,8 +30,6 @@ MOST_ADDRESSES = 4
 POLL_S = 0.1
 CLOSE_S = 5.0
 LATER_STATUSES = RETRIED_STATUSES | {408, 425}
-RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
-UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})")
 LENGTH = re.compile(r"\d{1,18}")
 
 ValueT = TypeVar("ValueT")
@@ -55,7 +52,7 @@ class TransferError(UnavailableError):
 
 
 class FetchCancelledError(Exception):
-    """The caller cancelled the download; the partial file is kept."""
+    """The caller cancelled the download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +63,7 @@ class FetchLimits:
     stall_s: float = 30.0
     """The longest pause between two blocks."""
     total_s: float = 3600.0
-    """The longest duration of one attempt; the next attempt resumes the file."""
+    """The longest duration of one attempt."""
     connect_s: float = 10.0
 
 
@@ -130,23 +127,35 @@ class Fetcher:
         is_cancelled: IsCancelled = lambda: False,
         on_progress: OnProgress = lambda _received: None,
     ) -> FetchedFile:
-        """Fetch a file to its destination, resuming a partial download; an existing file is only verified."""
-        part = PartFile(wanted.destination)
+        """Fetch a file to its destination; an existing file is only verified."""
+        part = wanted.destination.with_name(f"{wanted.destination.name}.part")
         limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
         try:
             there = _find_fetched(wanted)
             if there is not None:
-                part.discard()
                 return there
-            has_begun = part.size > 0
-            self._run(_Transfer(self, wanted, part, limit, on_progress).bring(), is_cancelled)
-            return _installed(wanted, part, was_resumed=has_begun)
+            self._run(self._file(wanted, part, limit, on_progress), is_cancelled)
+            return _installed(wanted, part)
         except OSError as error:
             raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
     def fetch_copy(self, url: str, destination: Path, *, known: Mapping[str, str]) -> FetchedCopy | None:
         """Fetch a file as it is now; None where it is unchanged by the conditional headers in `known`."""
         return self._run(self._copy(url, destination, known), lambda: False)
+
+    async def _file(self, wanted: WantedFile, part: Path, limit: int, on_progress: OnProgress) -> None:
+        async with self.opened(wanted.url, {}) as (response, _):
+            if response.status_code != 200:
+                raise self.refusal(response)
+            size = declared_size(response)
+            if None not in (size, wanted.size) and size != wanted.size:
+                raise TransferError(f"the server has a file of another size than {wanted.size:,} bytes", is_final=True)
+            if {size, wanted.size, wanted.sha256} == {None} and not _is_chunked(response):
+                raise TransferError("the server does not state the file's length", is_final=True)
+            await _save(response, part, min(limit, limit if wanted.size is None else wanted.size), on_progress)
 
     async def _copy(self, url: str, destination: Path, known: Mapping[str, str]) -> FetchedCopy | None:
         async with self.opened(url, known) as (response, place):
@@ -154,15 +163,7 @@ class Fetcher:
                 return None
             if response.status_code != 200:
                 raise self.refusal(response)
-            size, received = declared_size(response), 0
-            require_size(size, self._limits.max_bytes)
-            with destination.open("wb") as file:
-                async for block in response.aiter_raw():
-                    received += len(block)
-                    require_size(received, self._limits.max_bytes)
-                    file.write(block)
-            if size is not None and received != size:
-                raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+            await _save(response, destination, self._limits.max_bytes)
             return FetchedCopy(url=place.url, headers={name.lower(): text for name, text in response.headers.items()})
 
     def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
@@ -276,107 +277,20 @@ class Fetcher:
                 await asyncio.wait({task}, timeout=CLOSE_S)
 
 
-class _Transfer:
-    """One download into its partial file."""
-
-    def __init__(
-        self, fetcher: Fetcher, wanted: WantedFile, part: PartFile, max_bytes: int, on_progress: OnProgress
-    ) -> None:
-        self._fetcher = fetcher
-        self._wanted = wanted
-        self._part = part
-        self._max_bytes = max_bytes
-        self._on_progress = on_progress
-
-    async def bring(self) -> None:
-        """Complete the partial file; start over where the server's range does not match it."""
-        if await self._is_brought():
-            return
-        self._part.discard()
-        if not await self._is_brought():
-            raise TransferError("the server sends another range than was requested")
-
-    async def _is_brought(self) -> bool:
-        """Request the rest once, and return whether the response could be used."""
-        notes = self._find_notes()
-        if notes is not None and notes.size == self._part.size:
-            return True
-        async with self._fetcher.opened(self._wanted.url, self._range(notes)) as (response, _):
-            if response.status_code == 200:
-                await self._take_whole(response)
-                return True
-            if notes is None:
-                raise self._fetcher.refusal(response)
-            if response.status_code == 206:
-                return await self._took_rest(response, notes)
-            if response.status_code == 416:
-                return self._is_all(response, notes)
-            raise self._fetcher.refusal(response)
-
-    def _find_notes(self) -> PartNotes | None:
-        """Return the notes of a resumable part: of this URL, and with a means to detect a changed file."""
-        notes = self._part.find_notes()
-        if notes is None or notes.url != self._wanted.url:
-            return None
-        if None not in (notes.size, self._wanted.size) and notes.size != self._wanted.size:
-            return None
-        return notes if notes.validator or self._wanted.sha256 else None
-
-    def _range(self, notes: PartNotes | None) -> dict[str, str]:
-        if notes is None:
-            return {}
-        asked = {"Range": f"bytes={self._part.size}-"}
-        return {**asked, "If-Range": notes.validator} if notes.validator else asked
-
-    async def _take_whole(self, response: httpx.Response) -> None:
-        size = declared_size(response)
-        self._require_wanted(size)
-        size = size if size is not None else self._wanted.size
-        if size is None and self._wanted.sha256 is None and not _is_chunked(response):
-            raise TransferError("the server does not state the file's length", is_final=True)
-        etag, last_modified = response.headers.get("ETag"), response.headers.get("Last-Modified")
-        self._part.restart(PartNotes(url=self._wanted.url, etag=etag, last_modified=last_modified, size=size))
-        await self._append(response, size)
-
-    async def _took_rest(self, response: httpx.Response, notes: PartNotes) -> bool:
-        """Append the rest of the file; return whether the response is the requested range of the same file."""
-        found = RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        if found is None or int(found[1]) != self._part.size or not _has_same_tag(response, notes):
-            return False
-        size = notes.size if found[3] == "*" else int(found[3])
-        if notes.size not in (None, size) or (size is None and self._wanted.sha256 is None):
-            return False  # another file, or one whose completeness could not be verified
-        self._require_wanted(size)
-        await self._append(response, size)
-        return True
-
-    def _is_all(self, response: httpx.Response, notes: PartNotes) -> bool:
-        """Return whether the range was refused because the file is already complete."""
-        found = UNSATISFIED.fullmatch(response.headers.get("Content-Range", ""))
-        return found is not None and int(found[1]) == self._part.size and _has_same_tag(response, notes)
-
-    async def _append(self, response: httpx.Response, size: int | None) -> None:
-        received = self._part.size
-        with self._part.open_to_append() as file:
-            async for block in response.aiter_raw():
-                received += len(block)
-                self._require_wanted(received, is_whole=False)
-                file.write(block)
-                self._on_progress(received)
-        if size is not None and received != size:
-            raise TransferError(f"the server sent {received:,} of {size:,} bytes")
-
-    def _require_wanted(self, size: int | None, *, is_whole: bool = True) -> None:
-        """Refuse a size that differs from the expected one or exceeds the limit."""
-        try:
-            require_size(size, self._max_bytes)
-        except TooLargeError:
-            self._part.discard()
-            raise
-        wanted = self._wanted.size
-        if size is not None and wanted is not None and (size > wanted or (is_whole and size != wanted)):
-            self._part.discard()
-            raise TransferError(f"the server has a file of another size than {wanted:,} bytes", is_final=True)
+async def _save(
+    response: httpx.Response, path: Path, max_bytes: int, on_progress: OnProgress = lambda _received: None
+) -> None:
+    """Write a body to a file; refuse one that is too large, or shorter than the server said."""
+    size, received = declared_size(response), 0
+    require_size(size, max_bytes)
+    with path.open("wb") as file:
+        async for block in response.aiter_raw():
+            received += len(block)
+            require_size(received, max_bytes)
+            file.write(block)
+            on_progress(received)
+    if size is not None and received != size:
+        raise TransferError(f"the server sent {received:,} of {size:,} bytes")
 
 
 def declared_size(response: httpx.Response) -> int | None:
@@ -402,11 +316,6 @@ def _is_chunked(response: httpx.Response) -> bool:
     return "chunked" in response.headers.get("Transfer-Encoding", "").lower()
 
 
-def _has_same_tag(response: httpx.Response, notes: PartNotes) -> bool:
-    etag = response.headers.get("ETag")
-    return etag is None or notes.etag is None or etag == notes.etag
-
-
 def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
     """Return the destination if it exists and verifies; delete one that does not."""
     try:
@@ -420,15 +329,12 @@ def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
 
 
-def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> FetchedFile:
+def _installed(wanted: WantedFile, part: Path) -> FetchedFile:
     """Verify a complete part and move it to its destination."""
-    size = part.size
+    size, sha256 = part.stat().st_size, sha256_of(part)
     if wanted.size not in (None, size):
-        part.discard()
-        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}", is_final=not was_resumed)
-    sha256 = sha256_of(part.path)
+        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}")
     if wanted.sha256 not in (None, sha256):
-        part.discard()
-        raise TransferError("the file is not the expected one: its sha256 differs", is_final=not was_resumed)
-    part.install()
+        raise TransferError("the file is not the expected one: its sha256 differs", is_final=True)
+    install_file(part, wanted.destination)
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

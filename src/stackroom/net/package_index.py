@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stackroom.background.processes import run_to_end
 from stackroom.errors import ModelError, UnavailableError
-from stackroom.net.checksum import sha256_of
+from stackroom.net.files import sha256_of
 
 TIMEOUT_S = 1800
 

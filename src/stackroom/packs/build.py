@@ -18,8 +18,7 @@ from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.grading.grade import GRADE_FILE, Grade, find_grade
 from stackroom.library import CALIBRATION_FILE, Installed
-from stackroom.net.checksum import sha256_of
-from stackroom.net.partial import sync_file, sync_folder
+from stackroom.net.files import sha256_of, sync_file, sync_folder
 from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
 from stackroom.packs.manifest import (
     EMBEDDINGS_FILE,

@@ -24,7 +24,7 @@ import orjson
 from stackroom.checksums import DamagedChecksumsError, dump_checked, load_checked
 from stackroom.errors import StorageError
 from stackroom.library import NEXT_SPEC_FILE
-from stackroom.net.partial import sync_file, sync_folder
+from stackroom.net.files import sync_file, sync_folder
 from stackroom.packs.entries import PackEntry, PackReader
 from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_installed
 from stackroom.packs.patches import check_file, compress, read_content

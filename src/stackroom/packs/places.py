@@ -16,9 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
 from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url
-from stackroom.net.checksum import sha256_of
 from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
-from stackroom.net.partial import PartFile
+from stackroom.net.files import install_file, sha256_of
 from stackroom.net.shown import shown_address
 from stackroom.packs.index import INDEX_FILE, MOST_INDEX_BYTES, Asset, Release, parse_index
 from stackroom.packs.manifest import (
@@ -121,13 +120,13 @@ class FolderPlace:
         on_bytes: OnBytes = ignore_bytes,
     ) -> None:
         """Copy a file of the folder."""
-        path, part = self._path_of(asset), PartFile(destination)
+        path, part = self._path_of(asset), destination.with_name(f"{destination.name}.part")
         try:
             size = path.stat().st_size
             _require_size(path.name, size, asset, max_bytes)
-            shutil.copyfile(path, part.path)
-            _require_sum(asset, part.path)
-            part.install()
+            shutil.copyfile(path, part)
+            _require_sum(asset, part)
+            install_file(part, destination)
         except OSError as error:
             raise UnavailableError(f"{path}: cannot be copied: {error.strerror or error}") from error
         on_bytes(size)

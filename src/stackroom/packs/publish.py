@@ -20,7 +20,7 @@ import filelock
 import orjson
 
 from stackroom.errors import BusyError, ConflictError, InputError, StorageError
-from stackroom.net.partial import sync_file, sync_folder
+from stackroom.net.files import sync_file, sync_folder
 from stackroom.packs.build import files_folder, write_synced
 from stackroom.packs.index import INDEX_FILE
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest

@@ -36,7 +36,7 @@ from stackroom.model.scope import SEES_EVERYTHING, WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.search.fuse import Candidates, Floats
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 
 RARE = 3
 """A word of at most this many records is rare: its number would tell of records that a caller may not see."""

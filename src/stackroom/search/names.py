@@ -20,11 +20,10 @@ from stackroom.search.evidence import WeighedWords
 from stackroom.search.ids import find_by_id
 from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.analyser import index_tokens
-from stackroom.text.messages import quoted
-from stackroom.text.names import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, MatchedBy, NameMatch, TypedName
+from stackroom.text.analyser import FUNCTION_TOKENS, analyse_query, index_tokens
+from stackroom.text.instructions import quoted
 from stackroom.text.normalise import fold, fold_name
-from stackroom.text.query import FUNCTION_TOKENS, analyse_query
+from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, MatchedBy, NameMatch, TypedName
 
 NAMES_TRIED = 25
 """The number of records with similar names that are compared."""

@@ -21,8 +21,8 @@ from stackroom.search.evidence import WORDS, WeighedEvidence, WeighedWords
 from stackroom.search.fuse import Candidates, Floats, FusionSteps
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import text_tokens
+from stackroom.text.analyser import TextQuery
 from stackroom.text.normalise import fold
-from stackroom.text.query import TextQuery
 
 MIN_STEM_CHARS = 5
 """The length from which a stem that begins another title shows a series."""

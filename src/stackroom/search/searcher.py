@@ -29,9 +29,9 @@ from stackroom.search.ranked import Ranked, RankedKey, Trace, rank_rows, rows_fo
 from stackroom.search.values import field_values
 from stackroom.shelf.port import Shelf, ShelfReader
 from stackroom.shelf.terms import term_of
+from stackroom.text.analyser import MAX_CHARS, TextQuery, analyse_query
 from stackroom.text.normalise import clean
-from stackroom.text.places import hide_places
-from stackroom.text.query import MAX_CHARS, TextQuery, analyse_query
+from stackroom.text.safe import hide_places
 
 logger = logging.getLogger(__name__)
 

@@ -31,11 +31,20 @@ from stackroom.model.scope import (
 )
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import meets, term_of
+from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.cells import read_boolean
-from stackroom.text.messages import quoted
-from stackroom.text.normalise import clean, like_words
-from stackroom.text.query import MAX_CHARS
-from stackroom.text.spellings import NEAR, Word, corrected, joined_key, likeness, spelling_key, words_of
+from stackroom.text.instructions import quoted
+from stackroom.text.normalise import (
+    NEAR,
+    Word,
+    clean,
+    corrected,
+    joined_key,
+    like_words,
+    likeness,
+    spelling_key,
+    words_of,
+)
 
 MOST_ANSWERS = 8
 """The most values of a field of yes and no, in all their spellings."""

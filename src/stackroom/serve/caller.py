@@ -63,8 +63,7 @@ class ToolNaming:
     @classmethod
     def of(cls, settings: McpSettings) -> "ToolNaming":
         """Return the naming that the settings ask for."""
-        names = frozenset(name.casefold() for name in settings.plain_names_for)
-        return cls(is_plain=settings.tool_names == "plain", plain_for=KNOWN_CLIENTS | names)
+        return cls(is_plain=settings.tool_names == "plain", plain_for=KNOWN_CLIENTS)
 
     def is_plain_for(self, context: Context, caller: Caller) -> bool:
         """Tell whether the client of a request is shown plain names; what its address asks for comes first."""

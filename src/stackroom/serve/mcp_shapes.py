@@ -24,7 +24,7 @@ from stackroom.errors import (
 from stackroom.gate.answer import Answer
 from stackroom.model.flag import Flag
 from stackroom.serve.caller import Context
-from stackroom.text.messages import safe_message
+from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
 from stackroom.tools.problems import place_of, refusal_of

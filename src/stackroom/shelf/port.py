@@ -28,7 +28,7 @@ from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 
 RECORDS_PART = "records"
 INDEX_PART = "index"
@@ -106,17 +106,6 @@ class PastChange:
     at: datetime
     before: Record | None
     after: Record | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledChange:
-    """A change that a call made, without the record."""
-
-    change_no: int
-    id: RecordId
-    op: Op
-    author: Author
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,9 +315,6 @@ class ShelfHistory(Protocol):
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
         """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
-
-    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
-        """Return the changes that calls made after a change number, oldest first; builds have no call."""
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
         """Return the number of the last change of each id, deletions included, no later than `as_of`.

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from stackroom.text.plain import plain_text
-from stackroom.text.tokens import MeasuredText, estimate_tokens
+from stackroom.text.tokens import MeasuredText, estimate_tokens, plain_text
 
 READ_TOKENS = 256
 """The limit on the length of a passage with its headings: what common embedding models read of a text."""

@@ -8,6 +8,8 @@ warn or refuse; the text itself is not changed. Two signs are looked for, in tex
 - `tool_call`: the name of a served tool that is not a read, beside an imperative or in a call that is written as JSON.
 
 No list of phrases can tell an instruction from text that quotes one, so there is none (decision 33).
+
+Messages may quote text of records too: `safe_message` leaves such spans out, so that they are not words of the server.
 """
 
 import re
@@ -15,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
+
+from stackroom.text.safe import safe_line, safe_text
 
 ROLE = "role"
 TOOL_CALL = "tool_call"
@@ -117,3 +121,25 @@ def _names(tools: frozenset[str]) -> re.Pattern[str]:
     """Return an expression for the names; a client may show a dot as an underscore. One plain word is no sure sign."""
     compound = sorted(re.escape(name).replace(r"\.", "[._]") for name in tools if "." in name or "_" in name)
     return re.compile(rf"(?<![\w.])(?:{'|'.join(compound)})(?!\w)" if compound else r"(?!)")
+
+
+WITHHELD = "…"
+LONGEST_QUOTE = 200
+QUOTED_END = 80
+"""How much is quoted of a text, and of its end where it is cut: an id may be there."""
+
+
+def safe_message(text: str) -> str:
+    """Return a message safe to show, with whatever in it reads like an instruction left out."""
+    shown = safe_text(text)
+    for span in reversed(find_instructions(shown)):
+        shown = f"{shown[: span.start]}{WITHHELD}{shown[span.end :]}"
+    return shown
+
+
+def quoted(text: str) -> str:
+    """Return a text of a record as a message quotes it: safe on one line, without its middle where it is long."""
+    line = safe_line(text)
+    if len(line) > LONGEST_QUOTE:
+        line = f"{line[: LONGEST_QUOTE - QUOTED_END]}{WITHHELD}{line[-QUOTED_END:]}"
+    return safe_message(line)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from stackroom.text.patterns import pattern
+from stackroom.text.normalise import pattern
 from stackroom.text.preference_pieces import Bound, Cue, Join, Lead, Mood, Piece, Plain, Title, Variety, What
 
 LONGEST_TITLE: Final = 200

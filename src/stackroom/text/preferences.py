@@ -16,18 +16,22 @@ from typing import Final
 from stackroom.model.scope import Condition
 from stackroom.text import preference_words as words
 from stackroom.text.preference_effects import (
+    RULES,
     Effect,
     Indifference,
     Mention,
     Novelty,
     Nudge,
+    Rule,
+    checked,
     describe_effect,
     effects_of,
+    in_days,
     merge_conditions,
     phrases,
+    read_adjective,
     wishes_of,
 )
-from stackroom.text.preference_numbers import RULES, Rule, checked, in_days, read_adjective
 from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
@@ -38,6 +42,7 @@ from stackroom.text.preference_pieces import (
     Mood,
     Piece,
     Plain,
+    PreferenceVocabulary,
     Tag,
     Thing,
     Title,
@@ -46,7 +51,6 @@ from stackroom.text.preference_pieces import (
     combined,
     is_listed,
 )
-from stackroom.text.preference_vocabulary import PreferenceVocabulary
 
 LONGEST_SENTENCE: Final = 2_000
 LONGEST_RUN: Final = 12

@@ -10,10 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from stackroom.model.scope import Condition
-from stackroom.text.preference_effects import Mention, effects_of
-from stackroom.text.preference_numbers import in_days
-from stackroom.text.preference_pieces import Bounds, Choice, Mood, Piece, Plain
-from stackroom.text.preference_vocabulary import PreferenceVocabulary
+from stackroom.text.preference_effects import Mention, effects_of, in_days
+from stackroom.text.preference_pieces import Bounds, Choice, Mood, Piece, Plain, PreferenceVocabulary
 from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")

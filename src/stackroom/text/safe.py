@@ -14,10 +14,15 @@ is returned as it is: an invisible character stays where its script or an emoji 
 | variation selector | one after a character; the supplement after an ideograph | removed |
 | BOM, word joiner, invisible operators, fillers | jamo fillers beside jamo | removed |
 | half of a surrogate pair | never | U+FFFD |
+
+`hide_places` also takes the places of the server out of a message: callers need to know what is wrong, and not where
+it is on the disk. The paths of this server's own interface (`/v1/…`) stay, and so do relative paths.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import PurePath
 from typing import Any
 
 import orjson
@@ -135,3 +140,25 @@ def _replaced(part: re.Match[str]) -> str:
             return REPLACEMENT
         case _:
             return ""
+
+
+_PART = r"[^\s/'\"`,;:()<>|\[\]{}]+"
+_PATH = re.compile(rf"(?<![\w.:/~%-])/(?!v1/|health/|\.well-known/)(?:{_PART}/)+({_PART})?")
+_ADDRESS = re.compile(r"(?: at)? [a-z]+(?:\+[a-z]+)?://[^\s'\"`,;()<>]*[^\s'\"`,;:()<>.]")
+
+
+def hide_places(text: str) -> str:
+    """Return a message with absolute paths cut to their last part, and without the addresses of other services."""
+    return _ADDRESS.sub("", _PATH.sub(lambda found: found[1] or "a folder", text))
+
+
+def hider_of(folders: Sequence[PurePath]) -> Callable[[str], str]:
+    """Return `hide_places` with these folders known, whatever characters are in their names."""
+    known = sorted({str(folder) for folder in folders}, key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for folder in known:
+            text = text.replace(f"{folder}/", "").replace(folder, "the library")
+        return hide_places(text)
+
+    return hide

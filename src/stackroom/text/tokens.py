@@ -3,6 +3,8 @@
 Subword vocabularies of English have most words of up to eight letters whole, and cut longer ones, numbers and other
 scripts into pieces. Fitted on two company manuals: the median estimate is 1.01 of the count, nine in ten are within
 .88–1.13.
+
+Only words count: `plain_text` is a Markdown text without addresses, targets of links, tags and the signs of its markup.
 """
 
 import re
@@ -10,7 +12,26 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
-from stackroom.text.plain import SILENT
+_TAGS = (
+    "a|abbr|b|blockquote|br|button|center|code|col|dd|del|details|div|dl|dt|em|figcaption|figure|font|h[1-6]|hr|i|iframe"
+    "|img|input|ins|kbd|li|ol|p|path|pre|s|section|small|source|span|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th"
+    "|thead|tr|u|ul|video"
+)
+_TARGET = r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ ]+\"[^\"\n]*\")?\)"
+SILENT = re.compile(
+    rf"{_TARGET}"
+    r"|<https?://[^>\s]+>|https?://[^\s()<>\]\"']+"
+    rf"|</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<!--[^<>]*-->"
+    r"|(?<!\S)#{1,6}(?=\s)|[-=~#`]{2,}|[*|]+|_{2,}",
+    re.DOTALL,
+)
+"""Parts of a Markdown text that are not words of it."""
+
+
+def plain_text(text: str) -> str:
+    """Return the words of a Markdown text."""
+    return " ".join(SILENT.sub(" ", text).replace("![", " ").replace("[", " ").split())
+
 
 WHOLE_WORD_CHARS = 8
 

@@ -23,7 +23,7 @@ from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.own_kinds import OpenStorage, refuse_storage
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.catalogue.telling import telling_fields
 from stackroom.errors import StorageError
 from stackroom.model.scope import Scope, Visibility
-from stackroom.text.messages import safe_message
+from stackroom.text.instructions import safe_message
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import ToolSpec
 

@@ -15,7 +15,7 @@ from stackroom.errors import InputError, StorageError, did_you_mean
 from stackroom.model.principal import Principal
 from stackroom.model.record import Record
 from stackroom.search.ids import SCHEME
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from stackroom.tools.spec import ToolResult, ToolSpec
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.text.query import MAX_CHARS
+from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.validation_words import plain_words, shown_value
 from stackroom.tools.schema import model_in
 from stackroom.tools.spec import FoundResult, ToolResult, ToolSpec

@@ -25,8 +25,8 @@ from pydantic_core import PydanticCustomError
 from stackroom.errors import InputError
 from stackroom.model.hits import Evidence, Label, Why
 from stackroom.model.principal import Action, Cost, Principal
-from stackroom.text.query import MAX_CHARS
-from stackroom.text.spelling import letters_of
+from stackroom.text.analyser import MAX_CHARS
+from stackroom.text.normalise import letters_of
 from stackroom.tools.merge import SearchPath
 from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema
 

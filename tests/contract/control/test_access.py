@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.control.accounts.restrictions import Restriction
+from stackroom.control.accounts.users import Restriction
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
 from stackroom.model.scope import Visibility

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from stackroom.control.audit import log as audit_module
-from stackroom.control.audit.chain import HASHED_COLUMNS, hash_of
 from stackroom.control.audit.log import LIMITS, AuditLog
+from stackroom.control.audit.reading import HASHED_COLUMNS, hash_of
 from stackroom.control.database.batch_writer import ROWS_A_STATEMENT
 from stackroom.errors import InputError, StorageError
 from stackroom.model.audit import AuditEntry, Outcome

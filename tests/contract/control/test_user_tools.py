@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.control.accounts.accounts import insert_user
 from stackroom.control.audit.log import AuditLog
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal

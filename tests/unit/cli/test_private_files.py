@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.cli.private_files import is_open_to_others, keep_private, make_private, umask_for
-from stackroom.net.partial import open_like
+from stackroom.net.files import open_like
 
 Run = Callable[..., Any]
 ROWS = "title,year\nStalker,1979\nSolaris,1972\nMirror,1975\n"

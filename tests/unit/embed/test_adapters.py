@@ -19,13 +19,13 @@ def test_a_local_model_that_is_missing_says_so_without_being_loaded(tmp_path: Pa
 
 
 def test_using_a_local_model_that_is_missing_is_a_model_error(tmp_path: Path) -> None:
-    embedder = build_embedder(EmbeddingSettings(folder=str(tmp_path / "mine")), tmp_path)
+    embedder = build_embedder(EmbeddingSettings(), tmp_path)
     with pytest.raises(ModelError, match="the embedding model is not ready"):
         embedder.embed_query("x")
 
 
 def test_a_remote_embedder_has_a_breaker_and_the_model_of_the_settings(tmp_path: Path) -> None:
-    settings = EmbeddingSettings(kind="tei", url="http://127.0.0.1:9", path="/v1/embeddings", model="m", dimension=7)
+    settings = EmbeddingSettings(kind="tei", url="http://127.0.0.1:9", model="m", dimension=7)
     embedder = build_embedder(settings, tmp_path)
     assert isinstance(embedder, GuardedEmbedder)
     assert embedder.model == ModelId(name="m", dimension=7)

@@ -124,7 +124,6 @@ def settings(server: Server) -> EmbeddingSettings:
     return EmbeddingSettings(
         kind="infinity",
         url=f"http://127.0.0.1:{server.server_port}",
-        path="/embeddings",
         model="small",
         dimension=DIMENSION,
         timeout_s=PATIENT_TIMEOUT_S,
@@ -288,7 +287,7 @@ def test_health_is_asked_at_the_servers_own_path(
 def test_a_server_without_a_health_path_is_asked_for_an_embedding(settings: EmbeddingSettings, server: Server) -> None:
     embedder = RemoteEmbedder(settings.model_copy(update={"kind": "openai"}))
     assert embedder.check() is None
-    assert server.paths == ["/embeddings"]
+    assert server.paths == ["/v1/embeddings"]
     server.behaviour = one_row([1])
     assert "wanted (1, 4)" in str(embedder.check())
     embedder.close()

@@ -285,32 +285,6 @@ def test_what_cannot_be_noted_is_not_answered(notes: Notes) -> None:
         gate.read(READER, "notes://sea")
 
 
-@pytest.mark.row("Z13", "N5")
-def test_a_change_that_a_log_of_its_own_has_is_acknowledged_and_noted_when_the_audit_is_back() -> None:
-    class Away(Notes):
-        """Cannot write anything durably."""
-
-        def write(self, entry: AuditEntry, *, durable: bool) -> None:
-            if durable:
-                raise StorageError("the audit is away")
-            super().write(entry, durable=durable)
-
-    def change(_principal: Principal, params: Params, call_id: str) -> Result:
-        return Result(found=f"{params.query} by {call_id}")
-
-    audit, log = Away(), Notes()
-    logged = tool("change", change, action=Action.EDIT_CATALOG, cost=Cost.WRITE, read_only=False, wants_call_id=True)
-    gate = Gate(Toolbox([logged, *TOOLS]), observers=[audit, log])
-    answer = gate.call(EDITOR, "change", {"query": "sea"})
-    assert answer.structured is not None, answer.text
-    assert answer.structured["found"] == f"sea by {audit.only.call_id}"
-    (note,) = answer.structured["notes"]
-    assert note == "done, and not to be repeated; its audit row is written when the control database is back"
-    assert answer.text.endswith(note)
-    assert (audit.only.outcome, audit.durable, len(log.entries)) == (Outcome.OK, [False], 1)
-    assert gate.call(EDITOR, "edit", {"query": "sea"}).error_code == "storage"
-
-
 @pytest.mark.row("Z13")
 def test_an_answer_from_the_cache_is_noted_like_one_that_was_made(notes: Notes) -> None:
     gate = gate_of(notes, cache=AnswerCache(10))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.background.task import TaskStopped
-from stackroom.control.audit.chain import AuditReport
+from stackroom.control.audit.reading import AuditReport
 from stackroom.errors import InputError, StorageError, UnavailableError
 from stackroom.jobs.backup import BackupPlan
 from stackroom.jobs.builtin_jobs import MaintenanceOperations, Retention, Source, list_builtin_jobs

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import ipaddress
-import json
 import socket
 import ssl
 import threading
@@ -131,14 +130,6 @@ def trickle(handler: Any) -> None:
         handler.wfile.write(b"a")
 
 
-def begin(place: ResolvedUrl, size: int = 100_000, body: bytes = BODY) -> None:
-    """Let a fetch begin and be cut off."""
-    place.server.replies["/a.mp3"] = [cut_at(size, body)]
-    with pytest.raises(TransferError):
-        place.fetch()
-    assert place.part.stat().st_size == size
-
-
 def test_a_file_comes_whole_with_its_checksum_and_leaves_nothing_else(place):
     fetched = place.fetch(size=len(BODY), sha256=SHA256)
 
@@ -178,164 +169,6 @@ def test_nothing_is_asked_for_compressed_and_no_connection_is_kept(place):
     assert headers["accept-encoding"] == "identity"
     assert headers["connection"] == "close"
     assert "cookie" not in headers
-
-
-def test_a_transfer_that_was_cut_goes_on_where_it_was(place):
-    begin(place)
-    fetched = place.fetch(sha256=SHA256)
-
-    assert fetched.sha256 == SHA256
-    assert place.server.asked("/a.mp3")[1]["range"] == "bytes=100000-"
-    assert place.server.asked("/a.mp3")[1]["if-range"] == f'"{SHA256[:16]}"'
-    assert place.server.sent_bytes == len(BODY)
-    assert place.names_there == ["a.mp3"]
-
-
-def test_a_transfer_goes_on_by_its_date_where_the_tag_is_weak(place):
-    date = "Sun, 15 Nov 2026 12:00:00 GMT"
-    place.server.replies["/a.mp3"] = [cut_at(1_000, ETag='W/"weak"', **{"Last-Modified": date})]
-    with pytest.raises(TransferError):
-        place.fetch()
-
-    place.fetch()
-
-    assert place.server.asked("/a.mp3")[1]["if-range"] == date
-
-
-def test_a_part_that_nothing_vouches_for_is_begun_again(place):
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, BODY[:10], length=len(BODY))]
-    with pytest.raises(TransferError):
-        place.fetch()
-
-    assert place.fetch().sha256 == SHA256
-    assert "range" not in place.server.asked("/a.mp3")[1]
-
-
-def test_a_part_is_gone_on_with_by_the_checksum_alone(place):
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, BODY[:10], length=len(BODY))]
-    with pytest.raises(TransferError):
-        place.fetch(sha256=SHA256)
-
-    assert place.fetch(sha256=SHA256).sha256 == SHA256
-    assert place.server.asked("/a.mp3")[1]["range"] == "bytes=10-"
-
-
-def test_other_bytes_at_the_same_address_replace_what_came_before(place):
-    begin(place)
-    place.server.files["/a.mp3"] = OTHER
-
-    place.fetch()
-
-    assert place.target.read_bytes() == OTHER
-
-
-def test_a_server_that_goes_on_with_other_bytes_under_the_old_tag_is_found_out_by_the_checksum(place):
-    begin(place)
-    size = f"bytes 100000-{len(OTHER) - 1}/{len(OTHER)}"
-    place.server.replies["/a.mp3"] = [
-        lambda handler: handler.send(206, OTHER[100_000:], {"Content-Range": size, "ETag": f'"{SHA256[:16]}"'})
-    ]
-
-    with pytest.raises(TransferError, match="sha256") as failed:
-        place.fetch(sha256=SHA256)
-    assert not failed.value.is_final
-    assert place.names_there == []
-    assert place.fetch(sha256=SHA256).sha256 == SHA256
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Content-Range": f"bytes 0-{len(BODY) - 1}/{len(BODY)}"},
-        {"Content-Range": f"bytes 99999-{len(BODY) - 1}/{len(BODY)}"},
-        {"Content-Range": f"bytes 100001-{len(BODY) - 1}/{len(BODY)}"},
-        {"Content-Range": f"bytes 100000-{len(BODY)}/{len(BODY) + 1}"},
-        {"Content-Range": "bytes nonsense"},
-        {"Content-Range": "items 100000-1/2"},
-        {"Content-Type": "multipart/byteranges; boundary=a"},
-        {"Content-Range": f"bytes 100000-{len(BODY) - 1}/{len(BODY)}", "ETag": '"another"'},
-    ],
-)
-def test_a_part_other_than_the_one_that_was_asked_for_is_not_used(place, headers):
-    begin(place)
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(206, OTHER[100_000:], headers)]
-
-    place.fetch()
-
-    assert place.target.read_bytes() == BODY
-    assert "range" not in place.server.asked("/a.mp3")[2]
-
-
-@pytest.mark.parametrize("length", [b"", b"Content-Length: 2000\r\n"])
-def test_a_rest_that_does_not_say_where_the_file_ends_is_not_used(place, length):
-    chunks = b"".join(b"3e8\r\n%s\r\n" % BODY[at : at + 1000] for at in range(0, 10_000, 1000))
-    head = b'HTTP/1.1 %s\r\nETag: "x"\r\nConnection: close\r\n%s\r\n'
-    cut = raw(head % (b"200 OK", b"Transfer-Encoding: chunked\r\n") + chunks)
-    place_of_it = b"Content-Range: bytes 10000-11999/*\r\n"
-    rest = raw(head % (b"206 Partial Content", place_of_it + length) + BODY[10_000:12_000])
-    place.server.replies["/a.mp3"] = [cut, rest]
-    with pytest.raises(TransferError, match="whole"):
-        place.fetch()
-
-    assert place.fetch().sha256 == SHA256
-
-
-def test_a_part_that_nobody_asked_for_is_refused(place):
-    place.server.replies["/a.mp3"] = [status(206, Content_Range="bytes 0-9/10")]
-
-    with pytest.raises(TransferError, match="206"):
-        place.fetch()
-
-
-def test_a_part_that_is_already_whole_is_not_asked_for_again(place):
-    begin(place, size=len(BODY) - 1)
-    with place.part.open("ab") as file:
-        file.write(BODY[-1:])
-
-    assert place.fetch(sha256=SHA256).sha256 == SHA256
-    assert len(place.server.requests) == 1
-
-
-def test_status_416_means_whole_where_the_server_has_as_many_bytes(place):
-    place.part.write_bytes(BODY)
-    notes = {"url": f"{place.server.url}/a.mp3", "etag": f'"{SHA256[:16]}"', "last_modified": None, "size": None}
-    place.folder.joinpath("a.mp3.part.json").write_text(json.dumps(notes))
-
-    assert place.fetch().sha256 == SHA256
-    assert [headers["range"] for headers in place.server.asked("/a.mp3")] == [f"bytes={len(BODY)}-"]
-
-
-def test_status_416_with_another_size_begins_anew(place):
-    begin(place)
-    place.server.replies["/a.mp3"] = [status(416, Content_Range="bytes */10")]
-
-    assert place.fetch().sha256 == SHA256
-    assert len(place.server.requests) == 3
-
-
-@pytest.mark.parametrize("notes", ["", "nonsense", "[]", '{"url": 1}', '{"a": 1}'])
-def test_a_part_with_unreadable_notes_is_begun_again(place, notes):
-    place.part.write_bytes(OTHER[:1_000])
-    place.folder.joinpath("a.mp3.part.json").write_text(notes)
-
-    assert place.fetch().sha256 == SHA256
-    assert place.names_there == ["a.mp3"]
-
-
-def test_a_part_of_another_address_is_begun_again(place):
-    begin(place)
-    place.server.files["/b.mp3"] = OTHER
-
-    place.fetch("/b.mp3")
-
-    assert place.target.read_bytes() == OTHER
-    assert "range" not in place.server.asked("/b.mp3")[0]
-
-
-def test_less_than_was_promised_is_kept_as_a_part(place):
-    begin(place, size=10)
-
-    assert not place.target.exists()
 
 
 def test_more_than_was_promised_is_not_read(place):
@@ -401,7 +234,7 @@ def test_a_body_that_just_ends_is_not_taken_for_whole(place):
 
     with pytest.raises(TransferError, match="does not state the file's length"):
         place.fetch()
-    with pytest.raises(TransferError, match="of 262,144 bytes"):
+    with pytest.raises(TransferError, match="262,143 bytes rather than 262,144"):
         place.fetch(size=len(BODY))
     assert place.fetch(size=len(BODY)).sha256 == SHA256
 
@@ -441,23 +274,13 @@ def test_a_busy_server_is_asked_again_later_and_says_when(place, code):
     assert waits == [7, 90, None]
 
 
-def test_a_busy_server_costs_nothing_of_what_came_before(place):
-    begin(place)
-    place.server.replies["/a.mp3"] = [status(503)]
-    with pytest.raises(TransferError):
-        place.fetch()
-
-    assert place.part.stat().st_size == 100_000
-
-
-def test_a_server_that_stalls_is_left_and_gone_on_with(place):
+def test_a_server_that_stalls_is_left(place):
     place.server.replies["/a.mp3"] = [stall(after=50_000)]
 
     with pytest.raises(TransferError, match="did not answer in time"):
         place.fetch(limits={"stall_s": 0.2})
-    assert place.part.stat().st_size == 50_000
+    assert not place.part.exists()
     assert place.fetch().sha256 == SHA256
-    assert place.server.asked("/a.mp3")[1]["range"] == "bytes=50000-"
 
 
 @pytest.mark.parametrize("reply", [trickle, stall(after=0)])
@@ -467,7 +290,7 @@ def test_a_fetch_ends_when_its_time_is_over_whatever_trickles(place, reply):
         place.fetch(limits={"total_s": 0.5})
 
 
-def test_a_fetch_that_is_cancelled_ends_at_once_and_keeps_its_part(place):
+def test_a_fetch_that_is_cancelled_ends_at_once(place):
     place.server.replies["/a.mp3"] = [stall(after=50_000)]
     is_cancelled = threading.Event()
 
@@ -475,7 +298,7 @@ def test_a_fetch_that_is_cancelled_ends_at_once_and_keeps_its_part(place):
         place.fetcher().fetch_file(
             place.wanted(), is_cancelled=is_cancelled.is_set, on_progress=lambda _received: is_cancelled.set()
         )
-    assert place.part.exists()
+    assert not place.part.exists()
     assert not place.target.exists()
 
 

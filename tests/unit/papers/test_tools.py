@@ -311,7 +311,7 @@ def test_the_nearest_papers_are_those_that_every_vector_compared_gives(tmp_path:
 def openai(embedding_server: Any) -> Iterator[tuple[Any, RemoteEmbedder]]:
     """A server that answers as OpenAI's embeddings endpoint does, and the embedder that the settings make of it."""
     embedding_server.model = ModelId(name="text-embedding-3-small", dimension=1536)
-    settings = embedding_server.settings(kind="openai", path="/v1/embeddings", api_key="secret", timeout_s=120)
+    settings = embedding_server.settings(kind="openai", api_key="secret", timeout_s=120)
     embedder = RemoteEmbedder(settings)
     yield embedding_server, embedder
     embedder.close()

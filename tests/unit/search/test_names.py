@@ -8,7 +8,7 @@ import pytest
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Scope, Visibility
 from stackroom.search.names import NameChoice, resolve_name
-from stackroom.text.names import MatchedBy
+from stackroom.text.titles import MatchedBy
 
 pytestmark = pytest.mark.row("A8")
 

@@ -8,7 +8,7 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import Put
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 from support.memory_shelf import K1, B, MemoryShelf
 
 SPEC = compile_text(

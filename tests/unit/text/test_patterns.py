@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from stackroom.text.patterns import METHODS, pattern
+from stackroom.text.normalise import METHODS, pattern
 
 
 def test_every_method_of_an_expression_on_demand_is_that_of_the_compiled_one() -> None:

@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 import pytest
 
-from stackroom.text.places import hide_places, hider_of
+from stackroom.text.safe import hide_places, hider_of
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from stackroom.text.plain import plain_text
-from stackroom.text.tokens import MeasuredText
+from stackroom.text.tokens import MeasuredText, plain_text
 
 pytestmark = pytest.mark.row("T10")
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.text.preference_effects import Checks, Nudge
-from stackroom.text.preference_pieces import Leaning, Tone
-from stackroom.text.preference_vocabulary import PreferenceVocabulary
+from stackroom.text.preference_pieces import Leaning, PreferenceVocabulary, Tone
 from stackroom.text.preferences import Preferences, Understood, understand
 from support.work import count_calls
 

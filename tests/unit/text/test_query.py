@@ -1,6 +1,6 @@
 """A query's words into weighted terms."""
 
-from stackroom.text.query import MAX_CHARS, MAX_TERMS, SYNONYM_WEIGHT, analyse_query
+from stackroom.text.analyser import MAX_CHARS, MAX_TERMS, SYNONYM_WEIGHT, analyse_query
 
 SYNONYMS = {"mecha": ("giant robot",), "giant robot": ("mecha",), "sci-fi": ("science fiction",)}
 

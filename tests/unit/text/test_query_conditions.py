@@ -3,7 +3,7 @@
 import pytest
 
 from stackroom.model.scope import AnyOf, Condition, NoneOf, Range
-from stackroom.text.preference_vocabulary import PreferenceVocabulary
+from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.query_conditions import read_query
 from support.work import count_calls
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.text.query import MAX_CHARS
+from stackroom.text.analyser import MAX_CHARS
 from stackroom.tools.problems import BLANK, find_query_note, with_query_notes
 from stackroom.tools.spec import FoundResult, NotedResult
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from stackroom.model.principal import Cost
-from stackroom.text.query import MAX_CHARS
+from stackroom.text.analyser import MAX_CHARS
 from stackroom.tools.generic import tools as generic
 from stackroom.tools.spec import ToolParams
 from stackroom_catalogues.music import shapes as music

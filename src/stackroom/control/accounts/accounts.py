@@ -15,15 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, func, select, union, update
 
 from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret
-from stackroom.control.accounts.names import (
-    NO_ROLE,
-    fold_name,
-    is_storable,
-    require_role_name,
-    require_user_name,
-)
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
-from stackroom.control.accounts.restrictions import load_restrictions
 from stackroom.control.accounts.rules import (
     EVERYTHING,
     Reach,
@@ -38,18 +30,23 @@ from stackroom.control.accounts.rules import (
 )
 from stackroom.control.accounts.users import (
     EVERYBODY,
+    NO_ROLE,
     Role,
     User,
     UserFilter,
     find_user,
+    fold_name,
     get_roles,
     get_user,
+    is_storable,
+    load_restrictions,
     load_roles,
     load_users,
+    require_role_name,
+    require_user_name,
 )
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users, utc_now
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.model.principal import Action, Principal, Quotas
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from stackroom.control.accounts.restrictions import Restriction, hidden_among, load_restrictions
 from stackroom.control.accounts.rules import require_may_restrict
-from stackroom.control.accounts.users import User, get_roles, get_user
+from stackroom.control.accounts.users import Restriction, User, get_roles, get_user, hidden_among, load_restrictions
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import restriction_roles, restriction_users, restrictions
 from stackroom.errors import NotFoundError

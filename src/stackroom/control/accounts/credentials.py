@@ -15,8 +15,6 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, true, update
 
-from stackroom.control.accounts.names import fold_name
-from stackroom.control.accounts.restrictions import load_restrictions
 from stackroom.control.accounts.rules import (
     EVERYTHING,
     Reach,
@@ -26,10 +24,9 @@ from stackroom.control.accounts.rules import (
     require_may_give,
     require_may_issue,
 )
-from stackroom.control.accounts.users import User, find_user, get_user, load_users
+from stackroom.control.accounts.users import User, find_user, fold_name, get_user, load_restrictions, load_users
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import credentials, users
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import credentials, users, utc_now
 from stackroom.errors import (
     ConflictError,
     ForbiddenError,

@@ -1,24 +1,29 @@
 """Bearer tokens of an external issuer: JWTs, checked by their signature.
 
-Only this module and `external_keys` import the code that checks signatures. A token that fails any check is not valid;
+Only this module imports the code that checks signatures. A token that fails any check is not valid;
 the reason is logged and not told to the caller.
 """
 
+import json
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+import httpx
 import jwt
 
 from stackroom.control.accounts.accounts import insert_user, put_roles
-from stackroom.control.accounts.external_keys import FileKeys, Keys, PublishedKeys
-from stackroom.control.accounts.names import EXTERNAL_PREFIX
-from stackroom.control.accounts.users import User, find_user, load_roles
+from stackroom.control.accounts.users import EXTERNAL_PREFIX, User, find_user, load_roles
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
+from stackroom.errors import InputError
 from stackroom.model.principal import Action
+from stackroom.net.deadline import DeadlineClient
+from stackroom.net.shown import shown_address
 from stackroom.settings import AuthSettings
 
 LOG = logging.getLogger(__name__)
@@ -26,6 +31,90 @@ LONGEST_TOKEN = 16_384
 LONGEST_CLAIM = 200
 LEEWAY_S = 30
 """How far the issuer's clock may be ahead, in seconds."""
+FETCH_TIMEOUT_S = 3.0
+FRESH_S = 600.0
+STALE_S = 3600.0
+"""How long keys are used while their address does not answer."""
+RETRY_S = 30.0
+"""The shortest time between two fetches, whatever key ids tokens name."""
+ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
+"""Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
+
+
+class PublishedKeys:
+    """The keys at an address, fetched when they are needed and not too often. Safe to use from several threads."""
+
+    def __init__(self, url: str, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        _require_url(url)
+        self._url = url
+        self._monotonic = monotonic
+        self._client = DeadlineClient("", headers={"Accept": "application/json"})
+        self._fetching = threading.Lock()
+        self._keys: Mapping[str | None, jwt.PyJWK] = {}
+        self._fetched_at = float("-inf")
+        self._tried_at = float("-inf")
+
+    def find(self, kid: str | None) -> jwt.PyJWK | None:
+        """Return the key of this id, or the only key if a token names none; an unknown id fetches the keys again."""
+        # While the keys are being fetched, only callers that need a missing one wait.
+        if self._is_wanted(kid) and self._fetching.acquire(blocking=self._pick(kid) is None):
+            try:
+                if self._is_wanted(kid) and self._monotonic() - self._tried_at >= RETRY_S:
+                    self._fetch()
+            finally:
+                self._fetching.release()
+        return self._pick(kid)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _pick(self, kid: str | None) -> jwt.PyJWK | None:
+        keys = self._keys
+        if self._monotonic() - self._fetched_at > STALE_S:
+            return None
+        if kid is None and len(keys) == 1:
+            return next(iter(keys.values()))
+        return keys.get(kid)
+
+    def _is_wanted(self, kid: str | None) -> bool:
+        """Tell whether the keys are stale, or lack this id."""
+        return self._monotonic() - self._fetched_at > FRESH_S or self._pick(kid) is None
+
+    def _fetch(self) -> None:
+        """Fetch the keys; if that fails, the earlier ones stay."""
+        self._tried_at = self._monotonic()
+        try:
+            published = json.loads(self._client.request("GET", self._url, timeout_s=FETCH_TIMEOUT_S))["keys"]
+            keys = _usable(published)
+        except httpx.HTTPError as error:
+            problem = shown_address(str(error)) or type(error).__name__
+            LOG.warning("the issuer's keys at %s could not be fetched: %s", shown_address(self._url), problem)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            LOG.warning("%s has no valid set of keys (JWKS): %s", shown_address(self._url), type(error).__name__)
+        else:
+            self._keys = keys
+            self._fetched_at = self._monotonic()
+
+
+def _usable(published: Any) -> dict[str | None, jwt.PyJWK]:
+    """Return the published keys that can verify signatures, by their id; those of a shared secret are none."""
+    found: dict[str | None, jwt.PyJWK] = {}
+    for entry in published:
+        with suppress(jwt.PyJWTError):
+            key = jwt.PyJWK(entry)
+            if entry.get("use") != "enc" and key.algorithm_name in ALGORITHMS:
+                found[entry.get("kid")] = key
+    return found
+
+
+def _require_url(url: str) -> None:
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise InputError(f"setting 'auth.jwks_url': {error}") from error
+    if parsed.scheme not in {"https", "http"} or not parsed.host:
+        raise InputError("setting 'auth.jwks_url' must begin with https:// (or http:// for one on this machine)")
 
 
 class ExternalIssuer:
@@ -37,7 +126,7 @@ class ExternalIssuer:
         self._settings = settings
         self._database = database
         self._now = now
-        self._keys = _open_keys(settings)
+        self._keys = PublishedKeys(settings.jwks_url)
 
     def verify(self, token: str) -> tuple[User, frozenset[Action] | None, datetime] | None:
         """Return a token's user, its scopes (None: not narrowed) and when it expires; None if it is not valid."""
@@ -66,8 +155,8 @@ class ExternalIssuer:
                 return None
             return jwt.decode(
                 token,
-                key.key,
-                algorithms=list(key.algorithms),
+                key,
+                algorithms=[key.algorithm_name],
                 audience=self._settings.audience,
                 issuer=self._settings.issuer,
                 leeway=LEEWAY_S,
@@ -102,12 +191,6 @@ class ExternalIssuer:
             return [wanted]
         LOG.warning("setting 'auth.default_role': there is no role '%s', so a new user has none", wanted)
         return []
-
-
-def _open_keys(settings: AuthSettings) -> Keys:
-    if settings.jwks_url:
-        return PublishedKeys(settings.jwks_url, settings.algorithms)
-    return FileKeys(Path(settings.public_key_file).expanduser(), settings.algorithms)
 
 
 def _name_in(claims: Mapping[str, Any], claim: str) -> str | None:

@@ -26,10 +26,9 @@ from stackroom.control.accounts.credentials import (
     hash_secret,
     is_issued_here,
 )
-from stackroom.control.accounts.restrictions import Restrictions, hidden_among, load_restrictions
-from stackroom.control.accounts.users import User, find_user, load_roles
+from stackroom.control.accounts.users import Restrictions, User, find_user, hidden_among, load_restrictions, load_roles
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import StorageError
 from stackroom.model.principal import Action, Identity, Principal, Quotas
 from stackroom.model.scope import Visibility

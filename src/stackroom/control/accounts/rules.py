@@ -9,8 +9,7 @@ confined to catalogues cannot change accounts: a user it created could see the o
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stackroom.control.accounts.restrictions import Restrictions, hidden_among, opened_by_roles
-from stackroom.control.accounts.users import Role, User
+from stackroom.control.accounts.users import Restrictions, Role, User, hidden_among, opened_by_roles
 from stackroom.errors import ForbiddenError, NotFoundError
 from stackroom.model.principal import Action, Principal, Quotas
 

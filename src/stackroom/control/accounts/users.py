@@ -1,17 +1,80 @@
-"""Users and roles as values, and the queries that read them."""
+"""Users, roles and restrictions of catalogues as values, the queries that read them, and the form of names."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, or_, select
 
-from stackroom.control.accounts.names import fold_name, is_storable
-from stackroom.control.database.tables import credentials, role_actions, roles, user_grants, user_roles, users
-from stackroom.errors import NotFoundError, did_you_mean
+from stackroom.control.database.tables import (
+    credentials,
+    restriction_roles,
+    restriction_users,
+    restrictions,
+    role_actions,
+    roles,
+    user_grants,
+    user_roles,
+    users,
+)
+from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Quotas
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
+RESERVED = frozenset({"local", "anonymous"})
+"""Names of callers without an account."""
+NO_ROLE = "none"
+"""The word for no role, where roles are named; so no role can be called that."""
+EXTERNAL_PREFIX = "ext:"
+"""Prefix of the names of an external issuer's users; the rest is the issuer's."""
+FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
+
+
+def fold_name(name: str) -> str:
+    """Return a name as it is stored: in lower case, except those of an external issuer."""
+    return name if name.startswith(EXTERNAL_PREFIX) else name.lower()
+
+
+def is_storable(name: str) -> bool:
+    """Tell whether a user can have this name; others need not be looked up, and may break a database."""
+    return bool(NAME.fullmatch(name)) or (name.startswith(EXTERNAL_PREFIX) and name.isprintable())
+
+
+def require_user_name(name: str) -> str:
+    """Return a user's name as it is stored; raise InputError if it is not allowed."""
+    folded = _require_form(name, of="user")
+    if folded in RESERVED:
+        raise InputError(f"'name': '{folded}' is kept for callers without an account; choose another")
+    return folded
+
+
+def require_role_name(name: str) -> str:
+    """Return a role's name as it is stored; raise InputError if it is not allowed."""
+    folded = _require_form(name, of="role")
+    if folded == NO_ROLE:
+        raise InputError(f"'name': '{NO_ROLE}' stands for no role; choose another")
+    return folded
+
+
+def named_roles(names: Iterable[str]) -> list[str]:
+    """Return the names of roles, without the word for no role; raise InputError where it is beside others."""
+    given = list(names)
+    if any(name.lower() == NO_ROLE for name in given):
+        if len(given) > 1:
+            raise InputError(f"'{NO_ROLE}' stands for no role: give it alone")
+        return []
+    return given
+
+
+def _require_form(name: str, *, of: str) -> str:
+    folded = name.lower()
+    if not NAME.fullmatch(folded):
+        raise InputError(f"'name': {name[:80]!r} cannot be the name of a {of}: {FORM}")
+    return folded
+
 
 MOST_SUGGESTED_FROM = 1000
 """How many names are searched for one near a misspelt one."""
@@ -166,3 +229,47 @@ def _grouped(pairs: Iterable[Any]) -> defaultdict[Any, list[str]]:
     for key, value in pairs:
         groups[key].append(value)
     return groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """The users and roles that may see a catalogue."""
+
+    users: frozenset[str]
+    roles: frozenset[str]
+
+
+Restrictions = Mapping[str, Restriction]
+"""The restriction of each restricted catalogue, by name."""
+
+
+def load_restrictions(connection: Connection) -> dict[str, Restriction]:
+    """Return the restriction of each restricted catalogue, by name."""
+    of_users: dict[str, set[str]] = {}
+    of_roles: dict[str, set[str]] = {}
+    for name in connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars():
+        of_users[name], of_roles[name] = set(), set()
+    if not of_users:
+        return {}
+    for catalogue, user in connection.execute(select(restriction_users.c.catalogue, users.c.name).join(users)):
+        of_users[catalogue].add(user)
+    for catalogue, role in connection.execute(select(restriction_roles.c.catalogue, restriction_roles.c.role)):
+        of_roles[catalogue].add(role)
+    return {name: Restriction(users=frozenset(of_users[name]), roles=frozenset(of_roles[name])) for name in of_users}
+
+
+def hidden_among(known: Restrictions, user: User, actions: frozenset[Action]) -> frozenset[str]:
+    """Return the restricted catalogues that are hidden from a user who has these permissions."""
+    if Action.SERVER_ADMIN in actions:
+        return frozenset()
+    return frozenset(known) - _named_for(known, user) - opened_by_roles(known, user.roles)
+
+
+def opened_by_roles(known: Restrictions, roles: Iterable[str]) -> frozenset[str]:
+    """Return the restricted catalogues that these roles open."""
+    given = frozenset(roles)
+    return frozenset(name for name, restriction in known.items() if not restriction.roles.isdisjoint(given))
+
+
+def _named_for(known: Restrictions, user: User) -> frozenset[str]:
+    return frozenset(name for name, restriction in known.items() if user.name in restriction.users)

@@ -1,15 +1,17 @@
 """The audit log: every call, in rows of a hash chain (`chain`), which `reading` reads.
 
 Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
-nothing can be written, calls are refused in the end rather than go unaudited. Old rows can be pruned, which the chain
-records. Commit point: the end of a transaction in which `extend_chain` is called.
+nothing can be written, calls are refused in the end rather than go unaudited. A call that changes something is noted
+before it runs, and its row removes the note: a note that stays is of a process that was killed, and becomes a row with
+the outcome `interrupted`. Old rows can be pruned, which the chain records. Commit point: the end of a transaction in
+which `_extend_chain` is called.
 """
 
 import json
 import logging
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,26 +19,39 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from stackroom.control.audit.chain import PRUNING, AuditReport, ChainCheck, Head, hash_of, parse_head
 from stackroom.control.audit.reading import (
     COLUMNS,
+    HASHED_COLUMNS,
+    PRUNING,
     AuditFilter,
     AuditPage,
+    AuditReport,
     AuditRow,
+    ChainCheck,
+    Head,
     PartReport,
     find_anchor,
     find_head,
     follow_rows,
+    hash_of,
     list_rows,
+    parse_head,
     read_page,
     verify_all,
     verify_part,
 )
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
-from stackroom.control.database.begun_calls import begun_call
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.tables import audit, audit_anchor, audit_head, storable
-from stackroom.control.database.time_columns import to_microseconds, utc_now
+from stackroom.control.database.tables import (
+    audit,
+    audit_anchor,
+    audit_begun,
+    audit_head,
+    from_microseconds,
+    storable,
+    to_microseconds,
+    utc_now,
+)
 from stackroom.errors import InputError, StorageError
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import LOCAL_USER
@@ -47,6 +62,7 @@ LOG = logging.getLogger(__name__)
 LIMITS = BatchLimits(group_rows=200, group_s=0.2)
 MOST_LISTED = 10_000
 PRUNED_AT_ONCE = 5_000
+REBUILT_AT_ONCE = 500
 MOST_PARAMETERS = 65_536
 """How many characters of parameters a row holds."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
@@ -58,14 +74,36 @@ class AuditLog:
     def __init__(self, database: ControlDatabase, *, limits: BatchLimits = LIMITS) -> None:
         self._database = database
         self._writer = BatchWriter(self._append, name="audit", limits=limits)
+        self._begun: set[str] = set()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
         """Queue a call for the audit; if durable, return when it is committed. Raises StorageError if it cannot be."""
         self._writer.put(entry, durable=durable)
 
-    def begin(self, entry: AuditEntry) -> AbstractContextManager[None]:
-        """Return a context in which changes of the control database are noted as this call's, until it is written."""
-        return begun_call(entry, self._database.begun)
+    def begin(self, entry: AuditEntry) -> None:
+        """Note a call that is about to change something, until its row is written; raise StorageError if it cannot."""
+        row = dict(zip(HASHED_COLUMNS, _values(0, entry), strict=True))
+        with self._database.begin() as connection:
+            connection.execute(audit_begun.insert(), {column.name: row[column.name] for column in audit_begun.c})
+        self._begun.add(entry.call_id)
+
+    def add_interrupted(self, *, before: datetime) -> int:
+        """Add a row for each call that was noted before a time and has none; return the number of rows."""
+        added = 0
+        while True:
+            with self._database.begin() as connection:
+                head = _lock_head(connection)
+                wanted = select(audit_begun).where(audit_begun.c.at < to_microseconds(before)).limit(REBUILT_AT_ONCE)
+                begun = [_interrupted(row) for row in connection.execute(wanted.order_by(audit_begun.c.at))]
+                if not begun:
+                    return added
+                call_ids = [entry.call_id for entry in begun]
+                known = set(connection.execute(select(audit.c.call_id).where(audit.c.call_id.in_(call_ids))).scalars())
+                missing = [entry for entry in begun if entry.call_id not in known]
+                if missing:
+                    _extend_chain(connection, head, missing)
+                connection.execute(delete(audit_begun).where(audit_begun.c.call_id.in_(call_ids)))
+            added += len(missing)
 
     def flush(self) -> None:
         """Return when every entry queued so far is committed; raise StorageError if it cannot be."""
@@ -148,7 +186,7 @@ class AuditLog:
     def _prune_some(self, last: int, entry: AuditEntry) -> int:
         """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
         with self._database.begin() as connection:
-            head = lock_head(connection)
+            head = _lock_head(connection)
             anchor = find_anchor(connection)
             check = ChainCheck(expect=None, anchor=anchor)
             follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
@@ -159,7 +197,7 @@ class AuditLog:
             connection.execute(delete(audit).where(audit.c.number <= check.last.number))
             connection.execute(update(audit_anchor).values(number=check.last.number, hash=check.last.hash))
             parameters = {**entry.parameters, "rows": check.rows}
-            extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
+            _extend_chain(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
         return check.rows
 
     @contextmanager
@@ -171,14 +209,15 @@ class AuditLog:
 
     def _append(self, entries: Sequence[AuditEntry]) -> None:
         """Write rows to the end of the chain, in one transaction."""
-        begun = self._database.begun
+        ended = self._begun.intersection(entry.call_id for entry in entries)
         with self._database.begin() as connection:
-            extend_chain(connection, lock_head(connection), entries)
-            ended = begun.remove(connection, [entry.call_id for entry in entries])
-        begun.forget(ended)
+            _extend_chain(connection, _lock_head(connection), entries)
+            if ended:
+                connection.execute(delete(audit_begun).where(audit_begun.c.call_id.in_(ended)))
+        self._begun -= ended
 
 
-def extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
+def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
     """Append rows to the chain, whose head is locked."""
     rows = []
     for entry in entries:
@@ -192,7 +231,7 @@ def extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEntr
     connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
 
 
-def lock_head(connection: Connection) -> Head:
+def _lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
     head = find_head(connection, lock=True)
     if head is None:
@@ -216,6 +255,19 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
         round(entry.duration_ms * 1000),
         entry.result_bytes,
         storable(entry.result_digest),
+    )
+
+
+def _interrupted(row: Any) -> AuditEntry:
+    return AuditEntry(
+        at=from_microseconds(row.at),
+        call_id=row.call_id,
+        principal=row.principal,
+        via=row.via,
+        operation=row.operation,
+        target=row.target,
+        parameters=json.loads(row.parameters),
+        outcome=Outcome.INTERRUPTED,
     )
 
 

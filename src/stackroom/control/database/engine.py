@@ -9,17 +9,15 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
     Connection,
     Engine,
-    Index,
     MetaData,
-    Table,
     create_engine,
     event,
     inspect,
@@ -40,26 +38,24 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from stackroom.control.database.begun_calls import BegunCalls, find_begun_call
 from stackroom.control.database.tables import (
-    audit,
-    audit_begun,
-    audit_compared,
     control_version,
     create_tables,
-    is_upgraded,
     schema_version,
-    upgrade_rows,
+    users,
+    utc_now,
 )
+from stackroom.control.database.url import LOCAL_FILE
 from stackroom.errors import InputError, StorageError
+from stackroom.model.principal import LOCAL_USER
 
 logger = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
-SCHEMA_VERSION = 7
-"""Versions 1 to 6 were steps before the first release."""
+SCHEMA_VERSION = 8
+"""Versions 1 to 7 were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
@@ -71,28 +67,6 @@ VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
-LATER_TABLES: tuple[Table, ...] = (audit_begun, audit_compared)
-LATER_INDEXES: tuple[Index, ...] = tuple(
-    index for index in audit.indexes if index.name in {"audit_by_target", "audit_by_outcome"}
-)
-
-
-def find_missing_parts(connection: Connection) -> list[Table | Index]:
-    """Return the later tables and indexes that a database does not have."""
-    seen = inspect(connection)
-    tables = set(seen.get_table_names())
-    owners = {index.table.name for index in LATER_INDEXES if index.table is not None and index.table.name in tables}
-    indexes = {str(index["name"]) for owner in owners for index in seen.get_indexes(owner)}
-    missing: list[Table | Index] = [table for table in LATER_TABLES if table.name not in tables]
-    return [*missing, *(index for index in LATER_INDEXES if index.name not in indexes)]
-
-
-def add_missing_parts(connection: Connection) -> None:
-    """Create what is missing, within the transaction of a caller who has locked the schema."""
-    for part in find_missing_parts(connection):
-        part.create(connection)
-
-
 class ControlDatabase:
     """The open control database. Safe to use from several threads and processes."""
 
@@ -100,8 +74,6 @@ class ControlDatabase:
         self.name = name
         """Its name in messages: the path, or host and database; never a password."""
         self.dialect = engine.dialect.name
-        self.begun = BegunCalls(name)
-        """The calls of this process that have changed the database and are not in the audit yet."""
         self._engine = engine
         self._writer = engine.execution_options(stackroom_writes=True)
         self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
@@ -118,7 +90,6 @@ class ControlDatabase:
         database = cls(engine, name=_name_of(parsed))
         try:
             database._require_schema()
-            database._upgrade()
         except BaseException:
             database.close()
             raise
@@ -132,15 +103,9 @@ class ControlDatabase:
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Open a write transaction, committed if the block does not raise; the call that makes it is noted in it."""
-        begun, is_noted = find_begun_call(self.name), False
+        """Open a write transaction, committed if the block does not raise."""
         with self._failures(), self._writer.begin() as connection:
             yield connection
-            if begun is not None:
-                call, calls = begun
-                is_noted = calls.note(connection, call)
-        if is_noted:
-            calls.remember(call.call_id)
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
@@ -224,27 +189,6 @@ class ControlDatabase:
                 f"{self.name}: the control database has version {version}, which {kind}; this Stackroom reads version "
                 f"{SCHEMA_VERSION}: use the Stackroom that made it, or move the database away to begin with a new one"
             )
-        self._require_later_parts()
-
-    def _require_later_parts(self) -> None:
-        """Add the tables and indexes that a database of an earlier release lacks."""
-        with self.read() as connection:
-            is_whole = not find_missing_parts(connection)
-        if is_whole:
-            return
-        with self.begin() as connection:
-            self._lock_schema(connection)
-            add_missing_parts(connection)
-
-    def _upgrade(self) -> None:
-        """Bring the built-in rows of an older database up to this version, if it can be written."""
-        with self.read() as connection:
-            if is_upgraded(connection):
-                return
-        with suppress(StorageError), self.change() as connection:
-            self._lock_schema(connection)
-            if not is_upgraded(connection):
-                upgrade_rows(connection)
 
     def _create_schema(self) -> int:
         """Create the tables, unless another process has meanwhile; return the version after it."""
@@ -401,3 +345,62 @@ def _is_outage(error: SQLAlchemyError) -> bool:
     if isinstance(error, ProgrammingError):
         return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
     return isinstance(error, DBAPIError) and not isinstance(error, MISUSES)
+
+
+PAGES_AT_ONCE = 2_000
+
+
+def check_database(database: ControlDatabase) -> list[str]:
+    """Return the problems of a SQLite file; PostgreSQL checks its own, and need only answer."""
+    statement = "PRAGMA integrity_check" if database.dialect == "sqlite" else "SELECT 'ok'"
+    with database.read() as connection:
+        found = [str(row[0]) for row in connection.exec_driver_sql(statement)]
+    return [] if found == ["ok"] else found
+
+
+def find_file(database: ControlDatabase) -> Path | None:
+    """Return the file of a SQLite database; None for PostgreSQL."""
+    return Path(database.name) if database.dialect == "sqlite" else None
+
+
+def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) -> None:
+    """Copy a snapshot of the file while it may be written; `checkpoint` may raise to cancel.
+
+    Uses Python's SQLite, by which the database is open: another SQLite library in this process would drop its locks.
+    """
+    try:
+        with (
+            closing(sqlite3.connect(source, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as origin,
+            closing(sqlite3.connect(target)) as copied,
+        ):
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()  # the snapshot begins here
+            origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
+            (problem,) = copied.execute("PRAGMA quick_check").fetchone()
+    except sqlite3.Error as error:
+        raise StorageError(f"{source}: the control database cannot be copied: {error}") from error
+    target.chmod(0o600)
+    if problem != "ok":
+        raise StorageError(f"{source}: the copy of the control database is not whole ({problem})")
+
+
+def open_local(home: Path) -> ControlDatabase:
+    """Open the local user's database of a library, and create it if it is missing."""
+    database = ControlDatabase.open(f"sqlite:///{home / LOCAL_FILE}")
+    try:
+        _create_user(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _create_user(database: ControlDatabase) -> None:
+    is_known = select(users.c.id).where(users.c.name == LOCAL_USER.name)
+    with database.read() as connection:
+        if connection.execute(is_known).first():
+            return
+    with database.begin() as connection:
+        if not connection.execute(is_known).first():  # another process may have been quicker
+            row = {"name": LOCAL_USER.name, "disabled": False, "external": False, "created_at": utc_now()}
+            connection.execute(users.insert(), row)

@@ -2,12 +2,13 @@
 
 `control_version` has one row, whose number grows with every change of rights, in the same transaction; caches of rights
 compare it. `audit_head` has one row, the number and hash of the last row of `audit`; `audit_anchor` those of the last
-row that was pruned from its beginning. `audit_begun` has the calls that changed this database and are not in the audit
-yet, `audit_compared` the last change of each catalogue whose call was looked for in the audit. `job_settings` has the
-changed settings of jobs and when each is due next, `job_runs` every run, `job_lease` one row: which process runs jobs.
-Catalogue packages have tables of their own.
+row that was pruned from its beginning. `audit_begun` has the calls that may have changed something and are not in
+the audit yet. `job_settings` has the changed settings of jobs and when each is due next, `job_runs` every run,
+`job_lease` one row: which process runs jobs. Catalogue packages have tables of their own. Times are whole microseconds
+since 1970, which are exact on every database.
 """
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -22,14 +23,44 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    inspect,
-    select,
     text,
 )
 from sqlalchemy.types import TypeDecorator
 
-from stackroom.control.database.time_columns import Moment
 from stackroom.model.principal import Action
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def utc_now() -> datetime:
+    """Return the current time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Return an aware time as microseconds since 1970."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """Return the aware time of microseconds since 1970."""
+    return EPOCH + count * MICROSECOND
+
+
+class Moment(TypeDecorator[datetime]):
+    """A column of aware times."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+        """Return the stored form of a value."""
+        return None if value is None else to_microseconds(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Return the value of a stored form."""
+        return None if value is None else from_microseconds(int(value))
 
 
 class Words(TypeDecorator[frozenset[str]]):
@@ -67,15 +98,8 @@ ROLES = {
 }
 """The built-in roles, each with its permissions."""
 AGENT_QUOTAS = {"read_quota": 120, "write_quota": 30, "sql_quota": 0}
-FORMER_AGENT = ((Action.ACCESS_CATALOG, Action.REQUEST_CONTENT), (60, 10, 0))
-"""The permissions and quotas of the role agent before it could edit."""
-AGENT_EDITS = "agent-edits"
-"""The upgrade that lets the role agent edit, where nobody has changed it."""
 
 schema_version = Table("schema_version", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
-
-upgrades = Table("upgrades", METADATA, Column("name", Text, primary_key=True))
-"""The changes of built-in rows that were made in this database, or were in it from the beginning."""
 
 control_version = Table(
     "control_version",
@@ -203,14 +227,6 @@ audit_anchor = Table(
     Column("hash", Text, nullable=False),
 )
 
-audit_compared = Table(
-    "audit_compared",
-    METADATA,
-    Column("catalogue", Text, primary_key=True),
-    Column("change_no", BigInteger, nullable=False),
-    Column("call_id", Text, nullable=False),
-)
-
 audit_begun = Table(
     "audit_begun",
     METADATA,
@@ -297,27 +313,6 @@ def create_tables(connection: Connection) -> None:
     connection.execute(roles.update().where(roles.c.name == "agent").values(AGENT_QUOTAS))
     pairs = [{"role": role, "action": str(action)} for role, actions in ROLES.items() for action in actions]
     connection.execute(role_actions.insert(), pairs)
-    connection.execute(upgrades.insert(), {"name": AGENT_EDITS})
     for end in (audit_head, audit_anchor):
         connection.execute(end.insert(), {"id": 1, "number": 0, "hash": FIRST_HASH})
     connection.execute(job_lease.insert(), {"id": 1, "beat": 0})
-
-
-def is_upgraded(connection: Connection) -> bool:
-    """Tell whether the built-in rows are those of this version, or were changed by hand."""
-    if not inspect(connection).has_table(upgrades.name):
-        return False
-    return connection.execute(select(upgrades.c.name).where(upgrades.c.name == AGENT_EDITS)).first() is not None
-
-
-def upgrade_rows(connection: Connection) -> None:
-    """Bring the built-in rows of an older database up to this version, once; rows that were changed by hand stay."""
-    upgrades.create(connection, checkfirst=True)
-    connection.execute(upgrades.insert(), {"name": AGENT_EDITS})
-    is_agent = roles.c.name == "agent"
-    quotas = connection.execute(select(roles.c.read_quota, roles.c.write_quota, roles.c.sql_quota).where(is_agent))
-    actions = set(connection.execute(select(role_actions.c.action).where(role_actions.c.role == "agent")).scalars())
-    former_actions, former_quotas = FORMER_AGENT
-    if actions == set(former_actions) and [tuple(row) for row in quotas] == [former_quotas]:
-        connection.execute(roles.update().where(is_agent).values(AGENT_QUOTAS))
-        connection.execute(role_actions.insert(), {"role": "agent", "action": str(Action.EDIT_CATALOG)})

@@ -24,7 +24,7 @@ from stackroom.ingest.edits.relations import (
 )
 from stackroom.ingest.edits.values import Place, read_fields, require_new_id, run_each
 from stackroom.model.record import Record, RecordId, Value
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 
 LONGEST_ID = 200
 

@@ -17,8 +17,8 @@ from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.search.ids import id_forms
 from stackroom.search.names import describe, find_namesakes, resolve_name
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.names import MatchedBy, name_spellings
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
+from stackroom.text.titles import MatchedBy, name_spellings
 
 LISTS = (FieldType.TEXTS, FieldType.TAGS)
 TITLES = ("title", "name")

@@ -16,7 +16,7 @@ from stackroom.errors import ConflictError, ExpectedError, InputError
 from stackroom.ingest.edits.draft import Draft, EditAction, EditRequest
 from stackroom.ingest.edits.values import ARGUMENTS, Place
 from stackroom.model.record import Record, RecordId, Value
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 
 MOST_CHANGES = 100
 """The most records that one request may create, update or delete by name; what follows from it is not counted."""

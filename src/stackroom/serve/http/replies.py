@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from stackroom.errors import ExpectedError
-from stackroom.text.messages import safe_message
+from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_json
 from stackroom.tools.endpoint import EndpointResult
 

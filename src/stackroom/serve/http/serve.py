@@ -29,7 +29,7 @@ from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.workers import RefusalThrottle, Workers
 from stackroom.settings import ServerSettings, Settings
-from stackroom.text.places import hide_places
+from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint
 
 logger = logging.getLogger(__name__)

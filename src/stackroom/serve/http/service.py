@@ -17,7 +17,7 @@ from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
-from stackroom.text.places import hide_places
+from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint
 
 

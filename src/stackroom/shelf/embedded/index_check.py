@@ -10,7 +10,7 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.embedded.view import EmbeddedView
 from stackroom.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, iter_key_batches
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 REBUILD = "run: stackroom job run rebuild_indexes"
 KEYS_AT_ONCE = 5_000

@@ -35,7 +35,6 @@ from stackroom.shelf.history import LoggedChange, keepable, require_unmoved, wit
 from stackroom.shelf.port import (
     LOCAL,
     Author,
-    CalledChange,
     Change,
     Delete,
     Op,
@@ -58,10 +57,6 @@ logger = logging.getLogger(__name__)
 
 PAST_CHANGES = "SELECT {} FROM changes {} ORDER BY change_no DESC LIMIT :limit"
 LOGGED = "change_no, key, id, op, before, principal, call_id, at"
-CALLED_CHANGES = """SELECT change_no, id, op, principal, call_id, at FROM changes WHERE change_no IN (
-               SELECT change_no FROM changes WHERE call_id <> '' AND +change_no > ? ORDER BY +change_no LIMIT ?)
-           ORDER BY change_no"""
-"""The inner query reads the partial index by calls alone: a build may have made millions of other changes."""
 _NARROWED = {
     "before": "change_no < :before",
     "call_id": "call_id = :call_id",
@@ -96,13 +91,6 @@ def logged_change(row: tuple[Any, ...]) -> LoggedChange:
         author=Author(principal=principal, call_id=call_id),
         at=_moment(at),
     )
-
-
-def called_change(row: tuple[Any, ...]) -> CalledChange:
-    """Return a row of the changes by calls as a value."""
-    change_no, record_id, op, principal, call_id, at = row
-    author = Author(principal=principal, call_id=call_id)
-    return CalledChange(change_no=change_no, id=RecordId(record_id), op=Op(op), author=author, at=_moment(at))
 
 
 def _moment(at: str) -> datetime:
@@ -294,10 +282,6 @@ class Store(StoredVectors):
         """Yield the rows of the log after a change, with `LOGGED` columns."""
         rows = self._select(f"SELECT {LOGGED}, sum FROM changes WHERE change_no > ? AND {which}", values, change_no)
         return map(require_sound, rows)
-
-    def list_called(self, *, after: int, limit: int) -> list[CalledChange]:
-        """Return the changes that calls made after a change number, oldest first."""
-        return [called_change(row) for row in self._rows(CALLED_CHANGES, (after, limit))]
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
         """Return the number of the last change of each id, no later than `as_of`."""

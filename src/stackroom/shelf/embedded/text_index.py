@@ -25,7 +25,7 @@ from stackroom.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, 
 from stackroom.shelf.embedded.index_files import META_FILE, TextFiles
 from stackroom.shelf.embedded.segment import DamagedIndexError, SegmentRow, UnwritableIndexError, why_unwritable
 from stackroom.shelf.terms import asked_term, term_fields, text_tokens
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 
 ALL = "all"
 KEY = "key"

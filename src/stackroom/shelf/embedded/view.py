@@ -23,7 +23,7 @@ from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.vectors import Rows, Scores
 from stackroom.shelf.port import Embedding
 from stackroom.shelf.terms import Entry, require_countable, require_filterable
-from stackroom.text.query import TextQuery
+from stackroom.text.analyser import TextQuery
 
 CACHED_MASKS = 8
 CACHED_RECORDS = 256

@@ -13,18 +13,26 @@ from stackroom.text.cells.dates import (
     last_day,
     precision_of,
 )
-from stackroom.text.cells.lists import find_literal, find_written_list, has_name, list_in, name_of_item
-from stackroom.text.cells.numbers import (
+from stackroom.text.cells.values import (
     Quantity,
     canonical_unit,
+    find_literal,
+    find_written_list,
+    has_name,
     in_unit,
+    is_nothing,
+    list_in,
+    name_of_item,
     number_and_unit,
+    plain_text,
+    read_boolean,
     read_number,
     read_quantity,
     same_unit,
     spellings_of,
+    text_of,
+    unwrapped,
 )
-from stackroom.text.cells.texts import is_nothing, plain_text, read_boolean, text_of, unwrapped
 
 __all__ = [
     "Quantity",

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from stackroom.control.accounts.credentials import Credential, is_issued_here
-from stackroom.control.accounts.names import fold_name
-from stackroom.control.accounts.restrictions import Restriction
+from stackroom.control.accounts.users import Restriction, fold_name
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER, Action, Cost

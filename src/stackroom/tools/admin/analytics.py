@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from stackroom.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
-from stackroom.control.accounts.names import fold_name
-from stackroom.control.database.tables import storable
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.accounts.users import fold_name
+from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import RecordId

@@ -7,10 +7,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from stackroom.control.accounts.names import fold_name
+from stackroom.control.accounts.users import fold_name
 from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
 from stackroom.control.audit.reading import MOST_COUNTED
-from stackroom.control.database.time_columns import utc_now
+from stackroom.control.database.tables import utc_now
 from stackroom.errors import ForbiddenError, StorageError
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import Action, Cost, Principal

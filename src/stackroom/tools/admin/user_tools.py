@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from stackroom.control.accounts.names import NO_ROLE
+from stackroom.control.accounts.users import NO_ROLE
 from stackroom.control.control import Control
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.tools.admin import roles, users

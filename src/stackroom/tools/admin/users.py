@@ -5,8 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, WithJsonSchema
 
 from stackroom.control.accounts.accounts import USUAL_ROLES, User
-from stackroom.control.accounts.names import NO_ROLE, fold_name, named_roles
-from stackroom.control.accounts.users import UserFilter
+from stackroom.control.accounts.users import NO_ROLE, UserFilter, fold_name, named_roles
 from stackroom.model.principal import Action, Cost
 from stackroom.tools.admin.row_text import more_text
 from stackroom.tools.budget import PricedResult

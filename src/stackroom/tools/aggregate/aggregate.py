@@ -11,7 +11,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Filter
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Condition, NoneOf, Range, Scope
 from stackroom.search.values import asks_for_adult
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.buckets import Figures, Integers, NumberColumn, date_of, plain_number
 from stackroom.tools.aggregate.dimensions import (
     Dimension,

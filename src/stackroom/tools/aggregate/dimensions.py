@@ -14,8 +14,8 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
-from stackroom.text.messages import quoted
-from stackroom.text.spelling import meant
+from stackroom.text.instructions import quoted
+from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.buckets import (
     Bucketing,
     Figures,

@@ -13,7 +13,7 @@ from stackroom.model.scope import Scope
 from stackroom.search.ids import example_id, find_by_id
 from stackroom.search.names import find_namesakes
 from stackroom.shelf.port import Shelf
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import ask_each
 from stackroom.tools.edits.answer import ChangeParams, MutateParams
 

@@ -14,7 +14,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.tools.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.tools.aggregate.shapes import AggregateParts, ListWith, aggregate_lines

@@ -13,8 +13,8 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import ExpectedError, did_you_mean
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.messages import quoted
-from stackroom.text.spelling import meant
+from stackroom.text.instructions import quoted
+from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import filter_names, filterable, filters_by_use, filters_of, useful_filters
 from stackroom.tools.record_text import number_text, with_unit

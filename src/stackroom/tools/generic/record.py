@@ -10,7 +10,7 @@ from stackroom.catalogue.telling import telling_fields
 from stackroom.model.hits import Label, Why
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, uri_of
 from stackroom.tools.generic.shapes import RecordField, ShownRecord, Tile, TileField
 from stackroom.tools.media import CallerMedia, MediaKind

@@ -21,9 +21,9 @@ from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, Condition, Non
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.values import adult_conditions
 from stackroom.shelf.terms import term_of
-from stackroom.text.messages import quoted
-from stackroom.text.preference_vocabulary import PreferenceVocabulary
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
+from stackroom.text.instructions import quoted
+from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.query_conditions import ReadQuery, read_query
 from stackroom.tools.aggregate.aggregate import written_range
 from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each

@@ -23,7 +23,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.search.ids import page_forms
 from stackroom.search.values import Label, argument_of, is_adult
-from stackroom.text.spelling import meant
+from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import (
     CatalogueView,
     FoundRecord,

@@ -7,7 +7,6 @@ from itertools import chain, combinations
 import pytest
 
 from stackroom.control.accounts.identity_cache import Rights
-from stackroom.control.accounts.restrictions import Restriction
 from stackroom.control.accounts.rules import (
     EVERYTHING,
     Reach,
@@ -18,7 +17,7 @@ from stackroom.control.accounts.rules import (
     require_may_give,
     require_may_set_quotas,
 )
-from stackroom.control.accounts.users import Role, User
+from stackroom.control.accounts.users import Restriction, Role, User
 from stackroom.errors import ForbiddenError
 from stackroom.model.principal import Action, Principal, Quotas
 from stackroom.model.scope import Visibility

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.control.audit.chain import FIRST_HASH, HASHED_COLUMNS, ChainCheck, Head, hash_of, parse_head
+from stackroom.control.audit.reading import FIRST_HASH, HASHED_COLUMNS, ChainCheck, Head, hash_of, parse_head
 from stackroom.control.database.tables import audit
 from stackroom.errors import InputError
 

@@ -16,7 +16,7 @@ from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.packages import PACKAGES
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]

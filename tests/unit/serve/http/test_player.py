@@ -13,7 +13,7 @@ from stackroom.analytics.reports import EventReports, Popular, Span
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.control.database.local import open_local
+from stackroom.control.database.engine import open_local
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.packages import PACKAGES

@@ -9,7 +9,7 @@ import pytest
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.shelf.embedded.segment import SegmentRow
 from stackroom.shelf.embedded.text_index import TextIndex
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 
 
 def rows(*titles: str) -> list[SegmentRow]:

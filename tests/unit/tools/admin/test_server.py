@@ -64,7 +64,7 @@ def settings(tmp_path: Path) -> Settings:
         ),
         rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
         control=ControlSettings(url="postgresql+psycopg://stackroom:password-of-the-database@db/stackroom"),
-        auth=AuthSettings(issuer="https://login.example", audience="stackroom", public_key_file="/etc/issuer.pem"),
+        auth=AuthSettings(issuer="https://login.example", audience="stackroom", jwks_url="https://login.example/keys"),
         sections={"semantic_scholar_key": SECRETS[3]},
     )
 
@@ -156,7 +156,7 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
     assert by_tool["embedding"]["api_key"] == REDACTED
     assert by_tool["control"]["url"] == f"postgresql+psycopg://{REDACTED}@db/stackroom"
     assert by_tool["rerank"]["url"] == f"http://rerank.example/rank?api_key={REDACTED}&n=5"
-    assert by_tool["auth"]["public_key_file"] == "/etc/issuer.pem"
+    assert by_tool["auth"]["jwks_url"] == "https://login.example/keys"
     assert by_tool["rate_limit"]["sql_per_minute"] == 10
     assert by_tool["server"]["port"] == 8080
 

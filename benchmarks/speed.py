@@ -22,7 +22,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
 from stackroom.search.names import resolve_name
 from stackroom.search.searcher import QueryVector, embed_query
-from stackroom.text.query import analyse_query
+from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import OpenCatalogue
 
 WARM_UP = 20

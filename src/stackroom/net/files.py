@@ -1,0 +1,51 @@
+"""Files that are written to last: checksums, flushing to disk, permissions."""
+
+import hashlib
+import os
+from pathlib import Path
+
+BLOCK_BYTES = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def install_file(part: Path, destination: Path) -> None:
+    """Move a complete file to its destination in the same folder. Commit point: the rename."""
+    sync_file(part)
+    part.replace(destination)
+    sync_folder(destination.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Flush a file's content to disk."""
+    with path.open("r+b" if os.name == "nt" else "rb") as file:  # Windows syncs only files that are open for writing
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk."""
+    if os.name == "nt":
+        return  # Windows cannot open folders, and keeps renames without it
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def open_like(place: Path, folder: Path) -> None:
+    """Open a new file or folder, with what is in it, to those who may read the folder that it is put into.
+
+    What is written by a command of a library is its owner's only; what goes into a shared folder is for more.
+    """
+    allowed = folder.stat().st_mode & 0o777
+    for path in (place, *(place.rglob("*") if place.is_dir() else ())):
+        if not path.is_symlink():
+            path.chmod((0o700 | allowed) if path.is_dir() else (0o600 | (allowed & 0o666)))
