@@ -86,16 +86,7 @@ from stackroom.tools.merge import (
     show_first,
     usual_path,
 )
-from stackroom.tools.own_kinds import (
-    OpenStorage,
-    OwnCall,
-    OwnChange,
-    OwnDatabase,
-    OwnKinds,
-    OwnOutcome,
-    OwnRequest,
-    OwnStorage,
-)
+from stackroom.tools.own_storage import OwnDatabase, OwnStorage
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
@@ -179,13 +170,7 @@ __all__ = [
     "NotedResult",
     "OffsetParams",
     "OpenCatalogue",
-    "OpenStorage",
-    "OwnCall",
-    "OwnChange",
     "OwnDatabase",
-    "OwnKinds",
-    "OwnOutcome",
-    "OwnRequest",
     "OwnStorage",
     "PageParams",
     "PagedParams",

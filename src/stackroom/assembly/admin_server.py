@@ -26,7 +26,7 @@ from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
 from stackroom.tools.admin.logs import LogRing, log_resources
 from stackroom.tools.admin.server import ServerState, server_tools
 from stackroom.tools.admin.user_tools import users_tools
-from stackroom.tools.own_kinds import OwnStorage
+from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom.tools.toolbox import ServerTools
 

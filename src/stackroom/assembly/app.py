@@ -29,7 +29,7 @@ from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.port import Problem
 from stackroom.text.safe import hider_of
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.own_kinds import OwnStorage
+from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 

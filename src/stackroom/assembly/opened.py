@@ -25,7 +25,7 @@ from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from stackroom.shelf.port import Shelf
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.own_kinds import OpenStorage, refuse_storage
+from stackroom.tools.own_storage import OpenStorage, refuse_storage
 
 
 class OpenedCatalogues:

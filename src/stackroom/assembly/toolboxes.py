@@ -13,7 +13,6 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.media import MediaSpec
-from stackroom.tools.own_kinds import OwnKinds
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec
@@ -40,12 +39,11 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PackageParts:
-    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
+    """Tools, resources and media of one package, over its open catalogues."""
 
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
-    own_kinds: Sequence[OwnKinds]
     replaces_generic_tools: bool
 
 
@@ -78,10 +76,9 @@ class ToolboxBuilder:
         choice = self.choice
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
-        own_kinds = [kinds for part in parts for kinds in part.own_kinds]
         media = [media for part in parts for media in part.media]
         generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
-        tools = [*shown, *generic, *edit_tools(opened, own_kinds)]
+        tools = [*shown, *generic, *edit_tools(opened)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
         return Toolbox(
@@ -132,6 +129,5 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         tools=[tool.over(names) for tool in package.tools(catalogues)],
         resources=package.resources(catalogues),
         media=package.media(catalogues),
-        own_kinds=package.own_kinds(catalogues),
         replaces_generic_tools=package.replaces_generic_tools,
     )

@@ -24,7 +24,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Shelf, ShelfReader
 from stackroom.text.normalise import meant
-from stackroom.tools.own_kinds import OpenStorage, refuse_storage
+from stackroom.tools.own_storage import OpenStorage, refuse_storage
 
 logger = logging.getLogger(__name__)
 

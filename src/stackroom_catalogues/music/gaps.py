@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from stackroom.api import InputError, Record, RecordId, deferred, fold_name
+from stackroom.api import InputError, Record, RecordId
 from stackroom_catalogues.music.fixes import Fix, propose_fixes
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
@@ -29,10 +29,6 @@ SAME_LENGTH_S = 2.0
 HUNDRED = 100
 MISSING_SHOWN = 20
 ENTERED = "each missing album has the request by which catalog.mutate enters it"
-MUSICBRAINZ = "musicbrainz"
-"""The reference that stands for the albums that MusicBrainz has of an artist."""
-
-fetch_reference = deferred("stackroom_catalogues.music.musicbrainz:fetch_reference")
 
 WITHOUT: Mapping[str, Callable[[Record], bool]] = {
     "tracks_without_year": lambda track: track.get("year") is None,
@@ -59,30 +55,14 @@ class Gap:
     found: tuple[FoundGap, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceAlbum:
-    """An album that there should be."""
-
-    name: str
-    year: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """The albums of a complete discography, with notes on where they are from."""
-
-    albums: tuple[ReferenceAlbum, ...]
-    notes: tuple[str, ...] = ()
-
-
 def find_gaps(
     tracks: Sequence[Record],
     albums: Sequence[Record],
     *,
-    reference: Reference | None = None,
+    reference: Sequence[str] | None = None,
     further: Sequence[Record] = (),
 ) -> list[Gap]:
-    """Return the gaps of tracks and albums; `reference` has the albums of a complete discography.
+    """Return the gaps of tracks and albums; `reference` names the albums of a complete discography.
 
     `further` are albums of others that an artist is on, such as compilations: they are not missing either.
     """
@@ -91,27 +71,21 @@ def find_gaps(
         for name, is_lacking in WITHOUT.items()
     ]
     uncovered = [FoundGap(records=(album,)) for album in albums if not album.get("cover")]
-    missing = missing_albums(reference.albums, [*albums, *further]) if reference is not None else []
+    missing = missing_albums(reference or (), [*albums, *further])
     return [
         *gaps,
         Gap(name="albums_without_cover", found=tuple(uncovered)),
         Gap(name="albums_with_missing_positions", found=tuple(_iter_incomplete(tracks, albums))),
         Gap(name="duplicates", found=tuple(_iter_duplicates(tracks))),
-        Gap(name="missing_albums", found=tuple(FoundGap(said=_said_of(one)) for one in missing)),
+        Gap(name="missing_albums", found=tuple(FoundGap(said={"name": name}) for name in missing)),
     ]
 
 
-def missing_albums(reference: Sequence[ReferenceAlbum], albums: Sequence[Record]) -> list[ReferenceAlbum]:
-    """Return the albums of a discography that are not among these, the first of each name."""
+def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
+    """Return the names of a discography that none of these albums has, in any spelling."""
     known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
-    wanted: dict[str, ReferenceAlbum] = {}
-    for one in reference:
-        wanted.setdefault(" ".join(one.name.split()), one)
-    return [replace(one, name=name) for name, one in wanted.items() if name and not known.has(name)]
-
-
-def _said_of(album: ReferenceAlbum) -> dict[str, Any]:
-    return {"name": album.name} if album.year is None else {"name": album.name, "year": album.year}
+    wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
+    return [name for name in wanted if name and not known.has(name)]
 
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[FoundGap]:
@@ -168,15 +142,12 @@ def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
     return runs
 
 
-def is_asked_outside(params: GetParams) -> bool:
-    """Tell whether a query asks another server, so that its answer is not of the catalogue alone."""
-    return params.query_type == "gaps" and _is_musicbrainz(params.reference)
-
-
 def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
     """Return the gaps of the whole catalogue, or of an artist or album."""
     record = library.get_any(params.id) if params.id else None
-    reference = _reference_for(library, params, record)
+    reference = params.reference
+    if reference is not None and (record is None or record.kind != ARTIST):
+        raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
     tracks, albums = _under(library, record)
     further = _albums_with(library, tracks, albums) if reference else []
     gaps = find_gaps(tracks, albums, reference=reference, further=further)
@@ -184,24 +155,8 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
         query_type="gaps",
         item=identity(record) if record else None,
         gaps=[_gap_group(gap, params, record, naming) for gap in gaps if gap.found],
-        notes=[*(reference.notes if reference else ()), *([ENTERED] if gaps[-1].found else [])],
+        notes=[ENTERED] if gaps[-1].found else [],
     )
-
-
-def _is_musicbrainz(reference: Sequence[str] | None) -> bool:
-    return bool(reference) and fold_name(reference[0]) == MUSICBRAINZ if reference else False
-
-
-def _reference_for(library: MusicLibrary, params: GetParams, record: Record | None) -> Reference | None:
-    """Return the albums that an artist should have: those of the call, or those of MusicBrainz."""
-    if params.reference is None:
-        return None
-    if record is None or record.kind != ARTIST:
-        raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
-    if not _is_musicbrainz(params.reference):
-        return Reference(albums=tuple(ReferenceAlbum(name=name) for name in params.reference))
-    fetched: Reference = fetch_reference(record, params.reference[1:], library.catalogue.settings)
-    return fetched
 
 
 def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequence[Record]) -> list[Record]:

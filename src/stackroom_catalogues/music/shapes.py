@@ -5,11 +5,9 @@ of `catalog.search` spell an entry out.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
-from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.api import (
     Explained,
@@ -43,9 +41,6 @@ QueryType = Literal[
     "gaps",
     "playlist",
     "fixes",
-    "likes",
-    "playlists",
-    "plays",
 ]
 Kind = Literal["artist", "album", "track"]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
@@ -86,12 +81,12 @@ class GetParams(OffsetParams, MusicParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
-    id: Name | None = Field(default=None, description="Id or name; narrows gaps, fixes, plays")
+    id: Name | None = Field(default=None, description="Id or name; narrows gaps, fixes")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
     about: QueryText | None = Field(default=None, description="For playlist: calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: Listed | None = Field(
-        default=None, max_length=1000, description="For gaps: an artist's albums, or musicbrainz"
+        default=None, max_length=1000, description="For gaps: the albums that an artist should have"
     )
 
 
@@ -172,7 +167,7 @@ class PagesResult(PricedResult, MusicResult):
         return self
 
 
-PAGES = ("artists", "albums", "tracks", "fixes", "playlists")
+PAGES = ("artists", "albums", "tracks", "fixes")
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 
 
@@ -230,21 +225,6 @@ def sum_totals(*groups: Page | None) -> int | None:
     return sum(totals) if totals else None
 
 
-class KeptPlaylist(MusicResult):
-    """A playlist of the caller's, and how many tracks it has."""
-
-    id: str
-    name: str
-    tracks: int
-    updated_at: datetime
-
-
-class PlaylistGroup(Page):
-    """Playlists of the caller's."""
-
-    items: list[KeptPlaylist]
-
-
 class GenreCount(MusicResult):
     """A genre, and how many tracks have it."""
 
@@ -280,7 +260,6 @@ class GetResult(FromCatalogue, PagesResult):
     stats: Annotated[Stats, LEAN] | None = _left_out()
     gaps: Annotated[list[GapGroup], LEAN_LIST] | None = _left_out()
     fixes: Annotated[FixGroup, LEAN] | None = _left_out()
-    playlists: Annotated[PlaylistGroup | None, SkipJsonSchema()] = _left_out()
     seconds: float | None = _left_out()
 
     @property

@@ -3,9 +3,6 @@
 `open_key` is a hash of the user and what they requested while the download is open, and is unique: the same request is
 not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
 `lost` counts the workers that died with it.
-
-`own_changes` has the last changes of a user's likes, playlists and plays by the id of the call, so that they can be
-undone: what each was `before` and `after`, as JSON, and the call that it `undoes`.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
@@ -92,20 +89,4 @@ play_counts = Table(
     Column("plays", Integer, nullable=False),
     Column("seconds", BigInteger, nullable=False),
     Column("played_at", Moment, nullable=False),
-)
-
-own_changes = Table(
-    "own_changes",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False),
-    Column("call_id", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("before", Text),
-    Column("after", Text),
-    Column("undoes", Text),
-    Column("changed_at", Moment, nullable=False),
-    Index("own_changes_by_call", "user_id", "call_id"),
-    sqlite_autoincrement=True,
 )

@@ -20,8 +20,6 @@ from stackroom.api import (
     LayoutCatalogues,
     Merged,
     OpenCatalogue,
-    OpenStorage,
-    OwnStorage,
     Principal,
     Record,
     SearchPath,
@@ -32,11 +30,9 @@ from stackroom.api import (
     result_text,
     shape_why,
 )
-from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps, is_asked_outside
+from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.own_queries import OwnQueries, is_own
-from stackroom_catalogues.music.player.items import open_player
 from stackroom_catalogues.music.playlist_request import make_playlist
 from stackroom_catalogues.music.search import (
     NEAREST_OF_KIND,
@@ -72,9 +68,8 @@ TOP_TRACKS = 10
 class MusicTools:
     """The tools over every music catalogue."""
 
-    def __init__(self, catalogues: LayoutCatalogues, open_storage: OpenStorage) -> None:
+    def __init__(self, catalogues: LayoutCatalogues) -> None:
         self._catalogues = catalogues
-        self._open_storage = open_storage
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Search artists, albums and tracks, each kind separately."""
@@ -134,22 +129,12 @@ class MusicTools:
         """Answer one of the query types of `catalog.get`."""
         views = self._catalogues.views(catalogue)
         libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
-        if is_own(params):
-            return self._get_own(principal, params, libraries)
         library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}
         result = _ways(naming)[params.query_type](library, plain)
         notes = [*result.notes, *dict.fromkeys(library.notes)]
         return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
-
-    def _get_own(self, principal: Principal, params: GetParams, libraries: Mapping[str, MusicLibrary]) -> GetResult:
-        """Answer a query about what the caller keeps."""
-        store = open_player(self._open_storage())
-        own = OwnQueries(store, libraries, has_labels=self._catalogues.is_several)
-        result = own.answer(principal, params)
-        notes = [note for library in libraries.values() for note in dict.fromkeys(library.notes)]
-        return result.model_copy(update={"notes": [*result.notes, *notes], "offset": params.offset})
 
     def _meant(
         self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
@@ -278,19 +263,10 @@ def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
     return GetResult(query_type="similar", item=identity(record), **group)
 
 
-def _opens(catalogues: Sequence[OpenCatalogue]) -> OpenStorage:
-    """Return a function that opens the storage of the server's users, by any of its catalogues."""
-
-    def open_storage() -> OwnStorage:
-        return catalogues[0].open_storage()
-
-    return open_storage
-
-
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools over every music catalogue that is served."""
     layout = LayoutCatalogues(catalogues)
-    music = MusicTools(layout, _opens(catalogues))
+    music = MusicTools(layout)
     every = [
         catalogue_tool(
             name="catalog.search",
@@ -304,18 +280,12 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="catalog.get",
-            description=(
-                "Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, "
-                "playlist; your likes and plays."
-            ),
+            description="Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, playlist.",
             params=GetParams,
             result=GetResult,
             run=music.get,
-            reads_more=lambda params: is_own(params) or is_asked_outside(params),
             text=result_text,
-            count_of=lambda result: sum_totals(
-                result.artists, result.albums, result.tracks, result.fixes, result.playlists
-            ),
+            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]
     return layout.declare(every)

@@ -8,30 +8,29 @@ import pytest
 from stackroom.errors import ConflictError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER
 from stackroom_catalogues.music.player import store as player_module
-from stackroom_catalogues.music.player.store import LONGEST_NAME, MOST_TRACKS
-from support.listeners import KeptBy
+from stackroom_catalogues.music.player.store import LONGEST_NAME, MOST_TRACKS, Player
 
 pytestmark = pytest.mark.row("Z17")
 
 
 @pytest.fixture
-def player(people: Any) -> KeptBy:
+def player(people: Any) -> Player:
     """The player's things of two listeners."""
     people.add("ada")
     people.add("bob")
-    return KeptBy(people.database, now=people.clock.now)
+    return Player(people.database, now=people.clock.now)
 
 
-def liked(player: KeptBy, user: str) -> list[str]:
-    return [one.record_id for one in player.player.list_likes(user)[0]]
+def liked(player: Player, user: str) -> list[str]:
+    return [one.record_id for one in player.list_likes(user)[0]]
 
 
-def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: KeptBy, people: Any) -> None:
+def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: Player, people: Any) -> None:
     for name, kind in (("a", "artist"), ("b", "album"), ("c", "track")):
         player.like("ada", name, kind)
         people.clock.advance(1)
     player.like("bob", "b", "album")
-    assert [(one.record_id, one.kind) for one in player.player.list_likes("ada")[0]] == [
+    assert [(one.record_id, one.kind) for one in player.list_likes("ada")[0]] == [
         ("c", "track"),
         ("b", "album"),
         ("a", "artist"),
@@ -40,20 +39,20 @@ def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: KeptB
     assert liked(player, "nobody") == []
 
 
-def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: KeptBy, people: Any) -> None:
+def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: Player, people: Any) -> None:
     player.like("ada", "a", "artist")
-    first = player.player.list_likes("ada")
+    first = player.list_likes("ada")
     people.clock.advance(60)
     player.like("ada", "a", "artist")
-    assert player.player.list_likes("ada") == first
+    assert player.list_likes("ada") == first
     player.unlike("bob", "a")
-    assert player.player.list_likes("ada") == first
+    assert player.list_likes("ada") == first
     player.unlike("ada", "a")
     player.unlike("ada", "a")
-    assert player.player.list_likes("ada") == ([], 0)
+    assert player.list_likes("ada") == ([], 0)
 
 
-def test_there_is_a_limit_of_likes_and_of_playlists(player: KeptBy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_module, "MOST_LIKES", 2)
     monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 1)
     player.like("ada", "a", "track")
@@ -67,7 +66,7 @@ def test_there_is_a_limit_of_likes_and_of_playlists(player: KeptBy, monkeypatch:
     player.create_playlist("bob", "his", [])
 
 
-def test_there_is_a_limit_of_tracks_over_all_playlists(player: KeptBy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_a_limit_of_tracks_over_all_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player_module, "MOST_TRACKS_IN_ALL", 5)
     first = player.create_playlist("ada", "first", ["a", "b", "c"])
     second = player.create_playlist("ada", "second", ["a", "b"])
@@ -76,42 +75,42 @@ def test_there_is_a_limit_of_tracks_over_all_playlists(player: KeptBy, monkeypat
         player.create_playlist("ada", "third", ["a"])
     with pytest.raises(ConflictError, match="6 tracks together"):
         player.put_playlist("ada", second.id, "second", ["a", "b", "c"])
-    assert player.player.list_playlists("ada") == ([first, second], 2)
+    assert player.list_playlists("ada") == ([first, second], 2)
     player.put_playlist("ada", first.id, "first", ["c", "b", "a"])
-    assert [one.tracks for one in player.player.list_playlists("ada")[0]] == [("c", "b", "a"), ("a", "b")]
+    assert [one.tracks for one in player.list_playlists("ada")[0]] == [("c", "b", "a"), ("a", "b")]
 
 
-def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: KeptBy, people: Any) -> None:
+def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, people: Any) -> None:
     made = player.create_playlist("ada", "Evening 夜", ["c", "a", "b", "a"])
     assert made.tracks == ("c", "a", "b", "a")
     people.clock.advance(5)
     changed = player.put_playlist("ada", made.id, "Morning", ["b"])
     assert (changed.id, changed.name, changed.tracks) == (made.id, "Morning", ("b",))
     assert (changed.updated_at - made.updated_at).total_seconds() == 5
-    assert player.player.get_playlist("ada", made.id) == changed
+    assert player.get_playlist("ada", made.id) == changed
     other = player.create_playlist("ada", "Afternoon", [])
-    assert player.player.list_playlists("ada") == ([other, changed], 2)
+    assert player.list_playlists("ada") == ([other, changed], 2)
     player.delete_playlist("ada", made.id)
-    assert player.player.list_playlists("ada") == ([other], 1)
+    assert player.list_playlists("ada") == ([other], 1)
 
 
-def test_lists_come_in_pages_that_say_how_much_there_is(player: KeptBy, people: Any) -> None:
+def test_lists_come_in_pages_that_say_how_much_there_is(player: Player, people: Any) -> None:
     made = [player.create_playlist("ada", name, [name]) for name in ("a", "b", "c")]
     for name in ("a", "b", "c"):
         player.like("ada", name, "track")
         people.clock.advance(1)
     player.create_playlist("bob", "his", [])
-    assert player.player.list_playlists("ada", limit=2) == (made[:2], 3)
-    assert player.player.list_playlists("ada", offset=2, limit=2) == (made[2:], 3)
-    assert player.player.list_playlists("ada", offset=9) == ([], 3)
-    likes, total = player.player.list_likes("ada", offset=1, limit=1)
+    assert player.list_playlists("ada", limit=2) == (made[:2], 3)
+    assert player.list_playlists("ada", offset=2, limit=2) == (made[2:], 3)
+    assert player.list_playlists("ada", offset=9) == ([], 3)
+    likes, total = player.list_likes("ada", offset=1, limit=1)
     assert ([one.record_id for one in likes], total) == (["b"], 3)
 
 
-def test_another_s_playlist_is_as_unknown_as_none(player: KeptBy) -> None:
+def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
     made = player.create_playlist("ada", "hers", ["a"])
     ways: list[Callable[[str], object]] = [
-        lambda one: player.player.get_playlist("bob", one),
+        lambda one: player.get_playlist("bob", one),
         lambda one: player.put_playlist("bob", one, "his", []),
         lambda one: player.delete_playlist("bob", one),
     ]
@@ -121,8 +120,8 @@ def test_another_s_playlist_is_as_unknown_as_none(player: KeptBy) -> None:
         with pytest.raises(NotFoundError) as none:
             way("0" * len(made.id))
         assert hers.value.message.replace(made.id, "") == none.value.message.replace("0" * len(made.id), "")
-    assert player.player.list_playlists("bob") == ([], 0)
-    assert player.player.get_playlist("ada", made.id) == made
+    assert player.list_playlists("bob") == ([], 0)
+    assert player.get_playlist("ada", made.id) == made
 
 
 @pytest.mark.parametrize(
@@ -136,70 +135,70 @@ def test_another_s_playlist_is_as_unknown_as_none(player: KeptBy) -> None:
     ],
 )
 def test_bad_input_names_the_field_and_changes_nothing(
-    player: KeptBy, name: str, tracks: list[str], problem: str
+    player: Player, name: str, tracks: list[str], problem: str
 ) -> None:
     made = player.create_playlist("ada", "good", ["a"])
     with pytest.raises(InputError, match=problem):
         player.create_playlist("ada", name, tracks)
     with pytest.raises(InputError, match=problem):
         player.put_playlist("ada", made.id, name, tracks)
-    assert player.player.list_playlists("ada") == ([made], 1)
+    assert player.list_playlists("ada") == ([made], 1)
 
 
-def test_as_many_tracks_as_there_may_be_are_kept(player: KeptBy) -> None:
+def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
     tracks = [f"track-{number}" for number in range(MOST_TRACKS)]
     assert player.create_playlist("ada", "x" * LONGEST_NAME, tracks).tracks == tuple(tracks)
 
 
-def test_an_id_that_no_database_can_hold_is_unknown(player: KeptBy) -> None:
+def test_an_id_that_no_database_can_hold_is_unknown(player: Player) -> None:
     with pytest.raises(NotFoundError):
-        player.player.get_playlist("ada", "a\0b")
+        player.get_playlist("ada", "a\0b")
     with pytest.raises(NotFoundError):
         player.delete_playlist("ada", "a\0b")
 
 
-def test_who_does_not_exist_has_nothing_and_can_keep_nothing(player: KeptBy) -> None:
+def test_who_does_not_exist_has_nothing_and_can_keep_nothing(player: Player) -> None:
     for way in (
         lambda: player.like("nobody", "a", "track"),
         lambda: player.create_playlist("nobody", "x", []),
-        lambda: player.player.get_playlist("nobody", "x"),
+        lambda: player.get_playlist("nobody", "x"),
     ):
         with pytest.raises(NotFoundError):
             way()
 
 
-def test_what_belongs_to_a_user_goes_with_them(player: KeptBy, people: Any, execute: Callable[..., list[Any]]) -> None:
+def test_what_belongs_to_a_user_goes_with_them(player: Player, people: Any, execute: Callable[..., list[Any]]) -> None:
     player.like("ada", "a", "track")
     player.create_playlist("ada", "hers", ["a", "b"])
     player.like("bob", "a", "track")
     kept = player.create_playlist("bob", "his", ["b"])
     people.accounts.delete_user(LOCAL_USER, "ada")
     people.add("ada")
-    assert (player.player.list_likes("ada"), player.player.list_playlists("ada")) == (([], 0), ([], 0))
-    assert (liked(player, "bob"), player.player.list_playlists("bob")) == (["a"], ([kept], 1))
+    assert (player.list_likes("ada"), player.list_playlists("ada")) == (([], 0), ([], 0))
+    assert (liked(player, "bob"), player.list_playlists("bob")) == (["a"], ([kept], 1))
     assert execute("SELECT count(*) FROM playlist_tracks")[0][0] == 1
 
 
-def test_the_same_like_from_many_threads_at_once_is_one(player: KeptBy, at_once: Callable[..., list[Any]]) -> None:
+def test_the_same_like_from_many_threads_at_once_is_one(player: Player, at_once: Callable[..., list[Any]]) -> None:
     assert at_once([lambda: player.like("ada", "a", "track")] * 6) == [None] * 6
     assert liked(player, "ada") == ["a"]
 
 
 def test_a_limit_holds_for_many_threads_at_once(
-    player: KeptBy, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+    player: Player, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 3)
     made = at_once([lambda: player.create_playlist("ada", "x", ["a"])] * 6)
     assert sum(isinstance(one, ConflictError) for one in made) == 3
-    assert player.player.list_playlists("ada")[1] == 3
+    assert player.list_playlists("ada")[1] == 3
 
 
 def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
-    player: KeptBy, at_once: Callable[..., list[Any]]
+    player: Player, at_once: Callable[..., list[Any]]
 ) -> None:
     for _ in range(5):
         made = player.create_playlist("ada", "x", ["a"])
         changes = [lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1)) for n in range(3)]
         done = at_once([*changes, lambda at=made.id: player.delete_playlist("ada", at)])
         assert all(one is None or isinstance(one, NotFoundError) or one.tracks for one in done)
-        assert player.player.list_playlists("ada") == ([], 0)
+        assert player.list_playlists("ada") == ([], 0)

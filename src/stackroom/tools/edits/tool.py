@@ -9,26 +9,22 @@ from typing import Any
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ExpectedError
 from stackroom.ingest.edits.apply import Edits
-from stackroom.ingest.edits.draft import LONGEST_SOURCE_ID, Edit, EditAction, EditBatch, EditRequest
+from stackroom.ingest.edits.draft import Edit, EditAction, EditBatch
 from stackroom.ingest.edits.relations import listings
 from stackroom.ingest.edits.undo import record_change
-from stackroom.ingest.edits.values import require_id
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
 from stackroom.shelf.port import Author
-from stackroom.tools.catalogue import OpenCatalogue, ask_each
+from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.answer import (
     MutateInCatalogueParams,
     MutateParams,
     MutateResult,
-    OwnEdits,
-    mutate_own,
     result_of,
     result_text,
 )
 from stackroom.tools.edits.doubles import find_repeated, namesake_notes
 from stackroom.tools.edits.request import BY_NAME, chosen_catalogue, edit_of, requests_of, with_ids
-from stackroom.tools.own_kinds import OwnKinds
 from stackroom.tools.spec import ToolSpec
 
 EDIT_TOOL = "catalog.mutate"
@@ -39,23 +35,13 @@ LONGEST_GUIDE = 220
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(
-        self,
-        catalogues: Sequence[OpenCatalogue],
-        own_kinds: Sequence[OwnKinds] = (),
-        *,
-        now: Callable[[], datetime],
-    ) -> None:
-        self.own = OwnEdits(own_kinds)
+    def __init__(self, catalogues: Sequence[OpenCatalogue], *, now: Callable[[], datetime]) -> None:
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
         self._now = now
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
         requests = requests_of(params)
-        own = self._find_own(principal, requests)
-        if own is not None:
-            return mutate_own(own, principal, params, requests, call_id=None if params.preview else call_id)
         stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         name = chosen_catalogue(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
@@ -67,20 +53,6 @@ class EditTools:
             return result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
         repeated = self._find_repeated(edits, edit, principal)
         return repeated or _applied(edits, edit, principal, notes, call_id=call_id, token=params.plan)
-
-    def _find_own(self, principal: Principal, requests: Sequence[EditRequest]) -> OwnKinds | None:
-        """Return the kinds of the caller's own that a call is about; a change of a catalogue is undone there."""
-        if not self.own.fields:
-            return None
-        if any(one.action is EditAction.UNDO and (not one.id or self._has_change(one.id)) for one in requests):
-            return None
-        return self.own.find(principal, requests)
-
-    def _has_change(self, call_id: str) -> bool:
-        """Tell whether a catalogue was changed by this call."""
-        require_id(call_id, longest=LONGEST_SOURCE_ID)
-        asked = ask_each(self._edits, lambda edits: edits.shelf.history().list_changes(call_id=call_id, limit=1))
-        return any(asked.found.values())
 
     def _find_repeated(self, edits: Edits, edit: Edit, principal: Principal) -> MutateResult | None:
         """Return the answer of the call that a request without ids of its own repeats, if it repeats one."""
@@ -117,25 +89,17 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def edit_tools(
-    catalogues: Sequence[OpenCatalogue],
-    own_kinds: Sequence[OwnKinds] = (),
-    *,
-    now: Callable[[], datetime] = _utc_now,
-) -> list[ToolSpec]:
+def edit_tools(catalogues: Sequence[OpenCatalogue], *, now: Callable[[], datetime] = _utc_now) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
-    tools = EditTools(editable, own_kinds, now=now)
-    kinds = dict.fromkeys([*(kind for one in editable for kind in one.spec.kinds), *tools.own.fields])
+    tools = EditTools(editable, now=now)
+    kinds = dict.fromkeys(kind for catalogue in editable for kind in catalogue.spec.kinds)
     several = len(editable) > 1
     properties: dict[str, Any] = {
         "kind": {"type": "string", "enum": list(kinds)},
-        "fields": {
-            "type": "object",
-            "description": f"Values to set; null removes. {_field_guide(editable, tools.own.fields)}",
-        },
+        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable)}"},
     }
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
@@ -163,11 +127,10 @@ def _cost_of(arguments: Mapping[str, Any]) -> Cost:
     return Cost.READ if arguments.get("preview") is True else Cost.WRITE
 
 
-def _field_guide(editable: Sequence[OpenCatalogue], own: Mapping[str, Sequence[str]]) -> str:
+def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
     """Return the fields that each kind has, in a bounded length: those of every kind first."""
     specs = list({one.spec.name: one.spec for one in editable}.values())
-    of_users = [f"{kind}: {', '.join(names)}" for kind, names in own.items() if names]
-    guide = "; ".join([*(part for spec in specs for part in _field_names(spec)), *of_users])
+    guide = "; ".join(part for spec in specs for part in _field_names(spec))
     return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
 
 

@@ -23,10 +23,6 @@ class DownloadsSettings(SettingsSection):
     """Ports that may be contacted besides 80 and 443."""
     providers: Mapping[str, Address] = {}
     """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
-    musicbrainz_contact: str = setting("", "STACKROOM_MUSICBRAINZ_CONTACT")
-    """An e-mail address or web page by which MusicBrainz can reach the operator; empty: MusicBrainz is never asked."""
-    musicbrainz_url: Address = setting("https://musicbrainz.org/ws/2", "STACKROOM_MUSICBRAINZ_URL")
-    """The web service that gaps in discographies are looked up in, or a mirror of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

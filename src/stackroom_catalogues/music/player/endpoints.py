@@ -1,7 +1,4 @@
-"""HTTP endpoints of music: tracks and covers as files, lists for a player, and likes, playlists and plays.
-
-Changes are those of `catalog.mutate`, for callers who may not use that tool: the same checks, the same undo.
-"""
+"""HTTP endpoints of music: tracks and covers as files, lists for a player, and likes, playlists and plays."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,7 +12,6 @@ from stackroom.api import (
     BodyParams,
     CallerMedia,
     Cost,
-    EditAction,
     Endpoint,
     EndpointRequest,
     EndpointResult,
@@ -23,26 +19,31 @@ from stackroom.api import (
     MediaFile,
     MediaKind,
     NotFoundError,
-    OpenCatalogue,
-    OwnCall,
-    OwnRequest,
     PageParams,
     WholeNumber,
+    deferred,
 )
-from stackroom_catalogues.music.player.items import OwnStore, Playlist, open_player
+from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player.listening import (
     Listening,
     ListenParams,
     ListenResult,
-    NameOrders,
+    Placed,
+    find_placed,
     music_catalogues,
+    open_libraries,
 )
-from stackroom_catalogues.music.player.own import LIKE, LONGEST_PLAY_S, MOST_TRACKS, PLAY, PLAYLIST, OwnMusic
+
+open_player = deferred("stackroom_catalogues.music.player.store:open_player")
+"""Opens the store when something is first asked of it, since it loads the database's library."""
 
 MOST_LIKES = 10_000
 MOST_PLAYLISTS = 200
 SMALL_BODY = 16 * 1024
-ORDERS = NameOrders()
+MOST_TRACKS = 2_000
+LONGEST_PLAY_S = 86_400
+ROUNDING_S = 1.0
+"""By how much a play may exceed the track's length as the catalogue has it."""
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
@@ -117,43 +118,28 @@ class PlaylistsResult(EndpointResult):
     has_more: bool
 
 
-class PlayEntry(EndpointResult):
-    """A track that the caller played."""
-
-    id: str
-    plays: int
-    seconds: int = Field(description="how long it was heard in all")
-
-
-class PlaysResult(EndpointResult):
-    """A page of what the caller played."""
-
-    plays: list[PlayEntry]
-    total: int
-    has_more: bool
-
-
 AnyRequest = EndpointRequest[Any, Any]
 
 
-def _catalogues(request: AnyRequest) -> list[OpenCatalogue]:
-    return music_catalogues(request.catalogues)
+def _store(request: AnyRequest) -> Any:
+    return open_player(music_catalogues(request.catalogues)[0].open_storage())
 
 
-def _store(request: AnyRequest) -> OwnStore:
-    return open_player(_catalogues(request)[0].open_storage())
-
-
-def _change(request: AnyRequest, action: EditAction, kind: str, subject: str | None, **fields: Any) -> str:
-    """Change a record of the caller's own under the id of the request; return the record's id."""
-    change = OwnRequest(action=action, kind=kind, id=subject, fields=fields)
-    outcome = OwnMusic(_catalogues(request)).edit(request.principal, [change], OwnCall(call_id=request.call_id))
-    return outcome.changes[0].id if outcome.changes else subject or ""
+def _get_record(request: AnyRequest, record_id: str, kinds: Sequence[str], *, field: str) -> Placed:
+    """Return the record of an id; refuse an unknown one, and one of another kind."""
+    found = find_placed(open_libraries(request), [record_id]).get(record_id)
+    if found is None:
+        raise NotFoundError(f"'{field}': no {' or '.join(kinds)} '{record_id[:200]}'; GET /v1/player lists the ids")
+    if found.record.kind not in kinds:
+        raise InputError(
+            f"'{field}': '{record_id[:200]}' is of the kind {found.record.kind}; give the id of a {kinds[0]}"
+        )
+    return found
 
 
 def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
     """List artists, albums and tracks, as a player shows them."""
-    return Listening(request, lambda: _store(request), ORDERS).answer()
+    return Listening(request, lambda: _store(request)).answer()
 
 
 def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
@@ -170,12 +156,13 @@ def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
 
 def like(request: EndpointRequest[None, None]) -> None:
     """Like an artist, an album or a track."""
-    _change(request, EditAction.CREATE, LIKE, request.path["id"])
+    placed = _get_record(request, request.path["id"], KINDS, field="id")
+    _store(request).like(request.principal.name, placed.record.id, placed.record.kind)
 
 
 def unlike(request: EndpointRequest[None, None]) -> None:
     """Withdraw a like."""
-    _change(request, EditAction.DELETE, LIKE, request.path["id"])
+    _store(request).unlike(request.principal.name, request.path["id"])
 
 
 def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> PlaylistsResult:
@@ -188,39 +175,47 @@ def list_playlists(request: EndpointRequest[PlaylistsParams, None]) -> Playlists
 
 def get_playlist(request: EndpointRequest[None, None]) -> PlaylistResult:
     """Return a playlist of the caller's."""
-    return _shown_playlist(request, request.path["id"])
+    return _shown_playlist(request, _store(request).get_playlist(request.principal.name, request.path["id"]))
 
 
 def create_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Create a playlist."""
-    return _shown_playlist(request, _change(request, EditAction.CREATE, PLAYLIST, None, **_given(request.body)))
+    tracks = request.body.tracks or []
+    _require_tracks(request, tracks)
+    return _shown_playlist(request, _store(request).create_playlist(request.principal.name, request.body.name, tracks))
 
 
 def put_playlist(request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
     """Rename a playlist, and replace its tracks where they are given."""
-    subject = request.path["id"]
-    return _shown_playlist(request, _change(request, EditAction.UPDATE, PLAYLIST, subject, **_given(request.body)))
+    store, user, subject = _store(request), request.principal.name, request.path["id"]
+    known = store.get_playlist(user, subject).tracks
+    _require_tracks(request, [track for track in request.body.tracks or () if track not in known])
+    return _shown_playlist(request, store.put_playlist(user, subject, request.body.name, request.body.tracks))
+
+
+def _require_tracks(request: AnyRequest, ids: Sequence[str]) -> None:
+    """Refuse ids that are not of tracks."""
+    found = find_placed(open_libraries(request), ids)
+    for track_id in ids:
+        if track_id not in found or found[track_id].record.kind != TRACK:
+            _get_record(request, track_id, (TRACK,), field="tracks")
 
 
 def delete_playlist(request: EndpointRequest[None, None]) -> None:
     """Delete a playlist."""
-    _change(request, EditAction.DELETE, PLAYLIST, request.path["id"])
+    _store(request).delete_playlist(request.principal.name, request.path["id"])
 
 
 def note_play(request: EndpointRequest[None, PlayParams]) -> None:
-    """Record that the caller played a track."""
-    try:
-        _change(request, EditAction.CREATE, PLAY, request.body.track_id, seconds=request.body.seconds)
-    except (InputError, NotFoundError) as error:
-        raise type(error)(error.message.replace("'id'", "'track_id'")) from error
-
-
-def list_plays(request: EndpointRequest[PageParams, None]) -> PlaysResult:
-    """List the tracks that the caller played, the most played first."""
-    counts = _store(request).list_plays(request.principal.name)
-    start, end = request.query.offset, request.query.offset + request.query.limit
-    shown = [PlayEntry(id=count.track_id, plays=count.plays, seconds=count.seconds) for count in counts[start:end]]
-    return PlaysResult(plays=shown, total=len(counts), has_more=end < len(counts))
+    """Record that the caller played a track, for their list and for analytics."""
+    user, seconds = request.principal.name, request.body.seconds
+    placed = _get_record(request, request.body.track_id, (TRACK,), field="track_id")
+    length_s = float(placed.record.get("seconds") or 0.0)
+    if length_s and seconds > length_s + ROUNDING_S:
+        raise InputError(f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given")
+    _store(request).add_play(user, placed.record.id, round(seconds))
+    catalogue = placed.library.view.name
+    placed.library.catalogue.open_storage().record_play(user, placed.record.id, seconds, catalogue=catalogue)
 
 
 def play_track(request: EndpointRequest[None, None]) -> MediaFile:
@@ -257,21 +252,15 @@ def list_endpoints() -> list[Endpoint]:
         playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult, refusals=(404,)),
         playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=Cost.WRITE, body=PlaylistParams, **changed),
         playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=Cost.WRITE, status=204, refusals=(400, 404)),
-        read("GET", "/v1/plays", list_plays, query=PageParams, result=PlaysResult),
         read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
     ]
 
 
-def _given(body: PlaylistParams) -> dict[str, Any]:
-    return body.model_dump(exclude_none=True)
-
-
-def _shown_playlist(request: AnyRequest, playlist_id: str) -> PlaylistResult:
-    playlist = _store(request).get_playlist(request.principal.name, playlist_id)
+def _shown_playlist(request: AnyRequest, playlist: Any) -> PlaylistResult:
     return _playlist_results(request.media, [playlist])[0]
 
 
-def _playlist_results(media: CallerMedia, playlists: Sequence[Playlist]) -> list[PlaylistResult]:
+def _playlist_results(media: CallerMedia, playlists: Sequence[Any]) -> list[PlaylistResult]:
     """Return playlists, each with the tracks that no longer exist for the caller."""
     missing = set(media.missing_among([track for playlist in playlists for track in playlist.tracks]))
     return [

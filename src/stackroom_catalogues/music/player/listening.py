@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from threading import Lock
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import Field, StringConstraints
@@ -14,7 +13,6 @@ from stackroom.api import (
     EndpointResult,
     ForbiddenError,
     InputError,
-    Key,
     NotFoundError,
     OpenCatalogue,
     PageParams,
@@ -25,7 +23,6 @@ from stackroom.api import (
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.player.items import OwnStore
 from stackroom_catalogues.music.search import search_kinds
 from stackroom_catalogues.music.shapes import MOST, SearchParams, genre_names
 from stackroom_catalogues.music.similar import find_similar
@@ -47,11 +44,9 @@ List = Literal[
 KIND_OF: Mapping[str, str] = {"artists": ARTIST, "albums": ALBUM, "tracks": TRACK}
 GROUP_OF = {kind: group for group, kind in KIND_OF.items()}
 MOST_LISTED = 2_000
-ORDERS_KEPT = 16
 READ_AT_ONCE = 200
 SIMILAR_ARTISTS = 7
 
-NamedKeys = tuple[tuple[str, Key], ...]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 
 
@@ -158,32 +153,20 @@ def music_catalogues(catalogues: Sequence[OpenCatalogue]) -> list[OpenCatalogue]
     return found
 
 
-class NameOrders:
-    """The names of all records of a kind, sorted once for each state of a catalogue."""
-
-    def __init__(self) -> None:
-        self._kept: dict[object, NamedKeys] = {}
-        self._lock = Lock()
-
-    def get(self, library: MusicLibrary, kind: str) -> NamedKeys:
-        """Return the names as lists are sorted, with their keys."""
-        state = (library.view.name, library.reader.change_no, library.count(kind), kind, library.principal.visibility)
-        with self._lock:
-            known = self._kept.get(state)
-        if known is None:
-            known = _names_in_order(library, kind)
-            with self._lock:
-                self._kept = {**dict(list(self._kept.items())[1 - ORDERS_KEPT :]), state: known}
-        return known
+def open_libraries(request: EndpointRequest[Any, Any]) -> dict[str, MusicLibrary]:
+    """Return the catalogues of music as the caller sees them."""
+    found = music_catalogues(request.catalogues)
+    return {catalogue.name: MusicLibrary(catalogue.view(), request.principal) for catalogue in found}
 
 
-def _names_in_order(library: MusicLibrary, kind: str) -> NamedKeys:
-    keys = library.keys(kind)
-    listed: list[tuple[str, Key]] = []
-    for start in range(0, len(keys), READ_AT_ONCE):
-        found = library.reader.fetch(keys[start : start + READ_AT_ONCE], scope=library.scope())
-        listed += [(_sorted_as(str(one.get("name"))), key) for key, one in found.items()]
-    return tuple(sorted(listed))
+def find_placed(libraries: Mapping[str, MusicLibrary], ids: Sequence[str]) -> dict[str, Placed]:
+    """Return the records of ids, each from the first catalogue that has it."""
+    found: dict[str, Placed] = {}
+    for library in libraries.values():
+        left = [RecordId(record_id) for record_id in dict.fromkeys(ids) if record_id not in found]
+        keys = library.reader.find(left, scope=library.scope())
+        found |= {record.id: Placed(library, record) for record in library.fetch(list(keys.values()))}
+    return found
 
 
 def _sorted_as(name: str) -> str:
@@ -203,19 +186,15 @@ def _similar_artists(library: MusicLibrary, artist: Record) -> list[Record]:
 class Listening:
     """Answers one request for lists."""
 
-    def __init__(
-        self, request: EndpointRequest[ListenParams, None], open_store: Callable[[], OwnStore], orders: NameOrders
-    ) -> None:
-        self._orders = orders
+    def __init__(self, request: EndpointRequest[ListenParams, None], open_store: Callable[[], Any]) -> None:
         self._query = request.query
         self._user = request.principal.name
         self._open_store = open_store
-        every = music_catalogues(request.catalogues)
-        chosen = [one for one in every if not self._query.catalogue or one.name == self._query.catalogue]
-        if not chosen:
-            there = ", ".join(one.name for one in every)
-            raise InputError(f"'catalogue': no '{self._query.catalogue[:80]}'; there are: {there}")
-        self._libraries = {one.name: MusicLibrary(one.view(), request.principal) for one in chosen}
+        every = open_libraries(request)
+        wanted = self._query.catalogue
+        if wanted and wanted not in every:
+            raise InputError(f"'catalogue': no '{wanted[:80]}'; there are: {', '.join(every)}")
+        self._libraries = {wanted: every[wanted]} if wanted else every
 
     def answer(self) -> ListenResult:
         """Return the lists that were asked for."""
@@ -255,16 +234,12 @@ class Listening:
         return [placed for _, placed in sorted(found, key=lambda one: -one[0])]
 
     def _by_name(self, kind: str) -> ListedPage:
-        every = sorted(
-            (name, order, key)
-            for order, library in enumerate(self._libraries.values())
-            for name, key in self._orders.get(library, kind)
+        every = [
+            Placed(library, record) for library in self._libraries.values() for record in library.iter_records(kind)
+        ]
+        return self._page(
+            sorted(every, key=lambda placed: (_sorted_as(str(placed.record.get("name"))), placed.record.id))
         )
-        libraries, start = list(self._libraries.values()), self._query.offset
-        shown = every[start : start + self._query.limit]
-        placed = [Placed(libraries[order], one) for _, order, key in shown for one in libraries[order].fetch([key])]
-        has_more = start + len(shown) < len(every)
-        return ListedPage(items=self._shape(placed), total=len(every), has_more=has_more)
 
     def _iter_newest(self, kind: str) -> Iterator[Placed]:
         for library in self._libraries.values():
@@ -308,7 +283,7 @@ class Listening:
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
-        found = self._find([one.record_id for one in likes])
+        found = find_placed(self._libraries, [one.record_id for one in likes])
         groups = {
             GROUP_OF[kind]: self._page(
                 [found[one.record_id] for one in likes if one.kind == kind and one.record_id in found]
@@ -320,7 +295,7 @@ class Listening:
 
     def _plays(self) -> ListenResult:
         counts = self._open_store().list_plays(self._user)
-        found = self._find([one.track_id for one in counts])
+        found = find_placed(self._libraries, [one.track_id for one in counts])
         heard = [
             Placed(found[one.track_id].library, found[one.track_id].record, one.plays)
             for one in counts
@@ -330,25 +305,16 @@ class Listening:
 
     def _playlist(self) -> ListenResult:
         playlist = self._open_store().get_playlist(self._user, self._query.id)
-        found = self._find(playlist.tracks)
+        found = find_placed(self._libraries, playlist.tracks)
         tracks = [found[one] for one in playlist.tracks if one in found]
         missing = [one for one in dict.fromkeys(playlist.tracks) if one not in found]
         return ListenResult(name=playlist.name, tracks=self._page(tracks), missing=missing)
 
     def _get(self, kind: str | None) -> Placed:
         """Return the record of the requested id, which must be of a kind where one is given."""
-        found = self._find([self._query.id]).get(self._query.id)
+        found = find_placed(self._libraries, [self._query.id]).get(self._query.id)
         if found is None or (kind is not None and found.record.kind != kind):
             raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'")
-        return found
-
-    def _find(self, ids: Sequence[str]) -> dict[str, Placed]:
-        """Return the records of ids, each from the first catalogue that has it."""
-        found: dict[str, Placed] = {}
-        for library in self._libraries.values():
-            left = [RecordId(one) for one in dict.fromkeys(ids) if one not in found]
-            keys = library.reader.find(left, scope=library.scope())
-            found |= {record.id: Placed(library, record) for record in library.fetch(list(keys.values()))}
         return found
 
     def _page(self, found: Sequence[Placed] | Iterator[Placed], *, total: int | None = -1) -> ListedPage:

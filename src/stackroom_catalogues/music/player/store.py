@@ -1,7 +1,8 @@
 """Likes, playlists and plays of users; those of other users are reported as unknown."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
 
 from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
-from stackroom.api.server import users
-from stackroom_catalogues.music.player.items import Like, PlayCount, Playlist
+from stackroom.api.server import users, utc_now
 from stackroom_catalogues.music.tables import likes as _likes
 from stackroom_catalogues.music.tables import play_counts as _counts
 from stackroom_catalogues.music.tables import playlist_tracks as _tracks
@@ -27,12 +27,41 @@ NUL = "\0"
 """The character that PostgreSQL cannot store."""
 
 
-class Player:
-    """Implements `OwnStore`; changes are made by `changes.OwnRecords`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like:
+    """A record that a user likes."""
 
-    def __init__(self, database: OwnDatabase) -> None:
+    record_id: str
+    kind: str
+    liked_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playlist:
+    """An ordered list of tracks of one user."""
+
+    id: str
+    name: str
+    updated_at: datetime
+    tracks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayCount:
+    """How often a user played a track, and for how long in all."""
+
+    track_id: str
+    plays: int
+    seconds: int
+
+
+class Player:
+    """The likes, playlists and plays in one database. Each change is one transaction, under a lock of its user."""
+
+    def __init__(self, database: OwnDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         database.create_missing(_likes.metadata)
         self._database = database
+        self._now = now
 
     def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[Like], int]:
         """Return a page of a user's likes, the newest first, and the total."""
@@ -42,6 +71,25 @@ class Player:
             rows = connection.execute(newest_first.offset(offset).limit(limit)).all()
             total = _count(connection, mine)
         return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
+
+    def like(self, user: str, record_id: str, kind: str) -> None:
+        """Add a like, unless there is one."""
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            mine = _likes.c.user_id == user_id
+            if connection.execute(select(_likes).where(mine, _likes.c.record_id == record_id)).first() is not None:
+                return
+            _require_room(connection, _likes, mine, MOST_LIKES, "likes")
+            row = {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": self._now()}
+            connection.execute(_likes.insert(), row)
+
+    def unlike(self, user: str, record_id: str) -> None:
+        """Remove a like, if there is one."""
+        if NUL in record_id:
+            raise InputError("'id' contains U+0000, which no id has; leave it out")
+        with self._database.begin() as connection:
+            mine = _likes.c.user_id == _hold_user(connection, user)
+            connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
 
     def list_playlists(self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS) -> tuple[list[Playlist], int]:
         """Return a page of a user's playlists, by name, and the total."""
@@ -53,15 +101,58 @@ class Player:
     def get_playlist(self, user: str, playlist_id: str) -> Playlist:
         """Return a playlist of a user; refuse an unknown id."""
         with self._database.read() as connection:
-            (found,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
-            return found
+            return _get_playlist(connection, user, playlist_id)
+
+    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
+        """Add a playlist."""
+        made = Playlist(id=secrets.token_hex(8), name=name, updated_at=self._now(), tracks=tuple(tracks))
+        _require_playlist(made)
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
+            row = {"id": made.id, "user_id": user_id, "name": name, "updated_at": made.updated_at}
+            connection.execute(_playlists.insert(), row)
+            _put_tracks(connection, user_id, made)
+        return made
+
+    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
+        """Replace the name and the tracks of a playlist; without tracks, they stay as they are."""
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            former = _get_playlist(connection, user, playlist_id)
+            kept = former.tracks if tracks is None else tuple(tracks)
+            changed = Playlist(id=former.id, name=name, updated_at=self._now(), tracks=kept)
+            _require_playlist(changed)
+            row = _playlists.update().where(_playlists.c.id == changed.id)
+            connection.execute(row.values(name=name, updated_at=changed.updated_at))
+            connection.execute(_tracks.delete().where(_tracks.c.playlist_id == changed.id))
+            _put_tracks(connection, user_id, changed)
+        return changed
+
+    def delete_playlist(self, user: str, playlist_id: str) -> None:
+        """Remove a playlist; refuse an unknown id."""
+        with self._database.begin() as connection:
+            _hold_user(connection, user)
+            found = _get_playlist(connection, user, playlist_id)
+            connection.execute(_playlists.delete().where(_playlists.c.id == found.id))
 
     def list_plays(self, user: str) -> list[PlayCount]:
         """Return the tracks that a user played, the most played first."""
         mine = select(_counts).join(users, users.c.id == _counts.c.user_id).where(users.c.name == user)
         order = (_counts.c.plays.desc(), _counts.c.played_at.desc(), _counts.c.track_id)
         with self._database.read() as connection:
-            return [_play_count(row) for row in connection.execute(mine.order_by(*order))]
+            rows = connection.execute(mine.order_by(*order))
+            return [PlayCount(track_id=row.track_id, plays=row.plays, seconds=row.seconds) for row in rows]
+
+    def add_play(self, user: str, track_id: str, seconds: int) -> None:
+        """Count that a user played a track."""
+        with self._database.begin() as connection:
+            row = {"user_id": _hold_user(connection, user), "track_id": track_id}
+            known = (_counts.c.user_id == row["user_id"]) & (_counts.c.track_id == track_id)
+            more = {"plays": _counts.c.plays + 1, "seconds": _counts.c.seconds + seconds, "played_at": self._now()}
+            if connection.execute(_counts.update().where(known).values(more)).rowcount == 0:
+                first = {"plays": 1, "seconds": seconds, "played_at": self._now()}
+                connection.execute(_counts.insert(), {**row, **first})
 
 
 @lru_cache(maxsize=STORAGES_KEPT)
@@ -70,87 +161,7 @@ def open_player(storage: OwnStorage) -> Player:
     return Player(storage.database)
 
 
-def new_playlist_id() -> str:
-    """Return an id that no playlist has."""
-    return secrets.token_hex(8)
-
-
-def put_like(connection: Connection, user_id: int, record_id: str, kind: str, now: datetime) -> None:
-    """Add a like, unless there is one."""
-    if find_like_kind(connection, user_id, record_id) is not None:
-        return
-    _require_room(connection, _likes, _likes.c.user_id == user_id, MOST_LIKES, "likes")
-    row = {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": now}
-    connection.execute(_likes.insert(), row)
-
-
-def find_like_kind(connection: Connection, user_id: int, record_id: str) -> str | None:
-    """Return the kind of a record that a user likes; None where they do not."""
-    mine = select(_likes.c.kind).where(_likes.c.user_id == user_id, _likes.c.record_id == record_id)
-    found: str | None = connection.execute(mine).scalar()
-    return found
-
-
-def drop_like(connection: Connection, user_id: int, record_id: str) -> None:
-    """Remove a like, if there is one."""
-    connection.execute(_likes.delete().where(_likes.c.user_id == user_id, _likes.c.record_id == record_id))
-
-
-def insert_playlist(connection: Connection, user_id: int, playlist: Playlist) -> None:
-    """Add a playlist."""
-    _require_playlist(playlist)
-    _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
-    row = {"id": playlist.id, "user_id": user_id, "name": playlist.name, "updated_at": playlist.updated_at}
-    connection.execute(_playlists.insert(), row)
-    _put_tracks(connection, user_id, playlist)
-
-
-def update_playlist(connection: Connection, user_id: int, playlist: Playlist) -> None:
-    """Replace the name and the tracks of a playlist of the user's."""
-    _require_playlist(playlist)
-    changed = _playlists.update().where(_playlists.c.id == playlist.id)
-    connection.execute(changed.values(name=playlist.name, updated_at=playlist.updated_at))
-    connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist.id))
-    _put_tracks(connection, user_id, playlist)
-
-
-def drop_playlist(connection: Connection, playlist_id: str) -> None:
-    """Remove a playlist of the user's."""
-    connection.execute(_playlists.delete().where(_playlists.c.id == playlist_id))
-
-
-def find_playlist(connection: Connection, user_id: int, playlist_id: str) -> Playlist | None:
-    """Return a playlist of a user; None where they have none of this id."""
-    if NUL in playlist_id:
-        return None
-    mine = select(_playlists).where(_playlists.c.user_id == user_id, _playlists.c.id == playlist_id)
-    rows = connection.execute(mine).all()
-    return _with_tracks(connection, rows)[0] if rows else None
-
-
-def find_count(connection: Connection, user_id: int, track_id: str) -> PlayCount | None:
-    """Return how often a user played a track; None where they never did."""
-    row = connection.execute(select(_counts).where(_of_track(user_id, track_id))).first()
-    return None if row is None else _play_count(row)
-
-
-def put_count(connection: Connection, user_id: int, count: PlayCount, now: datetime) -> None:
-    """Set how often a user played a track; 0 forgets it."""
-    connection.execute(_counts.delete().where(_of_track(user_id, count.track_id)))
-    if count.plays > 0:
-        row = {"track_id": count.track_id, "plays": count.plays, "seconds": count.seconds}
-        connection.execute(_counts.insert(), {**row, "user_id": user_id, "played_at": now})
-
-
-def _of_track(user_id: int, track_id: str) -> ColumnElement[bool]:
-    return (_counts.c.user_id == user_id) & (_counts.c.track_id == track_id)
-
-
-def _play_count(row: Row[Any]) -> PlayCount:
-    return PlayCount(track_id=row.track_id, plays=row.plays, seconds=row.seconds)
-
-
-def hold_user(connection: Connection, name: str) -> int:
+def _hold_user(connection: Connection, name: str) -> int:
     """Lock a user until the end of the transaction, and return their id."""
     found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
     if found is None:
@@ -166,12 +177,12 @@ def _playlists_of(user: str) -> Select[Any]:
     return select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
 
 
-def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
+def _get_playlist(connection: Connection, user: str, playlist_id: str) -> Playlist:
     wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
-    row = connection.execute(wanted).first() if NUL not in playlist_id else None
-    if row is None:
+    rows = connection.execute(wanted).all() if NUL not in playlist_id else []
+    if not rows:
         raise NotFoundError(f"no playlist '{playlist_id[:80]}'")
-    return row
+    return _with_tracks(connection, rows)[0]
 
 
 def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
@@ -194,7 +205,7 @@ def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> Non
         raise ConflictError(
             f"your playlists would have {together} tracks together, and {most} is the limit; remove some first"
         )
-    rows = [{"playlist_id": playlist.id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
+    rows = [{"playlist_id": playlist.id, "position": at, "track_id": id_} for at, id_ in enumerate(tracks, start=1)]
     if rows:
         connection.execute(_tracks.insert(), rows)
 
