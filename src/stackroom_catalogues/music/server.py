@@ -14,11 +14,11 @@ from stackroom.api.server import (
 )
 from stackroom_catalogues.music.audio.tags import read_tags
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.items import Download
 from stackroom_catalogues.music.downloads.providers import HttpProviderSpec
-from stackroom_catalogues.music.downloads.settings import DownloadSettings, DownloadsSettings
+from stackroom_catalogues.music.downloads.queue import Download
+from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
-from stackroom_catalogues.music.downloads.worker import DownloadHooks
+from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 from stackroom_catalogues.music.tables import METADATA
 
 NAME = "music"

@@ -2,7 +2,6 @@
 
 `open_key` is a hash of the user and what they requested while the download is open, and is unique: the same request is
 not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
-`lost` counts the workers that died with it.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
@@ -23,10 +22,8 @@ downloads = Table(
     Column("album", Text),
     Column("url", Text),
     Column("folder", Text),
-    Column("priority", Integer, nullable=False),
     Column("state", Text, nullable=False),
     Column("attempts", Integer, nullable=False),
-    Column("lost", Integer, nullable=False),
     Column("next_attempt_at", Moment, nullable=False),
     Column("is_installing", Boolean, nullable=False),
     Column("received_bytes", BigInteger, nullable=False),
@@ -36,23 +33,9 @@ downloads = Table(
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("call_id", Text),
-    Column("found_artist", Text),
-    Column("found_album", Text),
-    Index("downloads_by_state", "state", "priority", "id"),
+    Index("downloads_by_state", "state", "id"),
     Index("downloads_by_user", "user_name", "created_at"),
     sqlite_autoincrement=True,
-)
-
-download_files = Table(
-    "download_files",
-    METADATA,
-    Column("download_id", Integer, ForeignKey("downloads.id", ondelete="CASCADE"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("size", BigInteger),
-    Column("sha256", Text),
-    Column("is_fetched", Boolean, nullable=False),
 )
 
 likes = Table(

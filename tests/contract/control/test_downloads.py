@@ -1,6 +1,5 @@
 """The queue of downloads over every database."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,22 +8,19 @@ from sqlalchemy import inspect
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ConflictError, ExpectedError, NotFoundError, RateLimitedError, UnavailableError
-from stackroom_catalogues.music.downloads.items import (
-    Album,
-    AlbumFile,
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest
+from stackroom_catalogues.music.downloads.queue import (
     Download,
-    DownloadFile,
-    DownloadRequest,
+    DownloadCancelledError,
+    DownloadQueue,
     DownloadState,
+    QueueRules,
 )
-from stackroom_catalogues.music.downloads.queue import DownloadCancelledError, DownloadQueue, QueueRules
 from stackroom_catalogues.music.tables import METADATA
 
 pytestmark = pytest.mark.row("Z8")
 
-RULES = QueueRules(max_open_per_user=3, max_per_day=5, attempts=3, most_lost=2)
-FILES = (AlbumFile(name="01.mp3", url="https://a.example.org/1", size=10), AlbumFile(name="02.mp3", url="u", size=20))
-ALBUM = Album(artist="Handel", title="Water Music", files=FILES)
+RULES = QueueRules(max_open_per_user=3, max_per_day=5, attempts=3)
 FAILURE = UnavailableError("the server cannot be reached")
 
 
@@ -49,12 +45,8 @@ def taken(queue: DownloadQueue) -> Download:
     return download
 
 
-def file(number: int, **whole: Any) -> DownloadFile:
-    return DownloadFile(number=number, name="x", url="u", is_fetched=True, **whole)
-
-
-def put(queue: DownloadQueue, album: str = "Water Music", **options: Any) -> Download:
-    download, is_new = queue.request("ann", request(album), **options)
+def put(queue: DownloadQueue, album: str = "Water Music") -> Download:
+    download, is_new = queue.request("ann", request(album))
     assert is_new
     return download
 
@@ -76,10 +68,10 @@ def test_the_queue_makes_what_the_tables_say(database):
 
 
 def test_what_is_asked_for_is_queued_with_everything_that_was_said(queue, place):
-    download = put(queue, priority=7)
+    download = put(queue)
 
     assert download.state is DownloadState.QUEUED
-    assert (download.user, download.request, download.priority) == ("ann", request(), 7)
+    assert (download.user, download.request) == ("ann", request())
     assert download.created_at == download.next_attempt_at == place.clock.now()
     assert queue.get(download.id) == download
 
@@ -141,7 +133,7 @@ def test_a_user_has_so_many_requests_in_a_day_and_is_told_when_to_come_back(queu
 
 
 def test_the_queue_is_listed_in_the_order_of_its_turn_and_what_is_over_newest_first(queue, place):
-    a, b, c = put(queue, "a", priority=1), put(queue, "b"), put(queue, "c", priority=1)
+    b, a, c = put(queue, "b"), put(queue, "a"), put(queue, "c")
     taken(queue)
 
     assert [one.id for one in queue.list_downloads()[0]] == [b.id, a.id, c.id]
@@ -153,24 +145,17 @@ def test_the_queue_is_listed_in_the_order_of_its_turn_and_what_is_over_newest_fi
 
 
 def test_a_download_goes_from_claim_to_done(queue):
-    download = put(queue)
+    put(queue)
     running = taken(queue)
     assert running.state is DownloadState.RUNNING
 
-    queue.plan(running, ALBUM, folder="Handel/Water Music")
+    queue.plan(running, folder="Handel/Water Music", total_bytes=30)
     queue.note_progress(running, received_bytes=5)
-    assert [file.is_fetched for file in queue.list_files(download.id)] == [False, False]
-    queue.note_fetched(running, file(1, size=10, sha256="a" * 64))
-    queue.note_fetched(running, file(2, size=20, sha256="b" * 64))
     queue.begin_install(running, total_bytes=30)
     done = queue.finish(running)
 
     assert (done.state, done.folder, done.total_bytes) == (DownloadState.DONE, "Handel/Water Music", 30)
     assert done.received_bytes == 30
-    assert [(file.name, file.sha256, file.is_fetched) for file in queue.list_files(download.id)] == [
-        ("01.mp3", "a" * 64, True),
-        ("02.mp3", "b" * 64, True),
-    ]
     assert queue.take_next() is None
 
 
@@ -182,28 +167,9 @@ def test_what_is_done_counts_the_attempt_that_worked(queue, place):
     assert queue.finish(taken(queue)).attempts == 2
 
 
-def test_what_the_provider_calls_an_album_is_kept_beside_what_was_asked_for(queue):
-    download, _ = queue.request("ann", request(artist=None, album=None, url="u"), call_id="c-1")
-    running = taken(queue)
-    queue.plan(running, replace(ALBUM, title="Unknown"), folder="Handel/Unknown")
-
-    planned = queue.get(download.id)
-
-    assert (planned.call_id, planned.found_artist, planned.found_album) == ("c-1", "Handel", None)
-    assert planned.request == download.request
-
-
-def test_the_total_is_unknown_while_the_size_of_a_file_is(queue):
-    put(queue)
-    running = taken(queue)
-    queue.plan(running, replace(ALBUM, files=(*FILES, AlbumFile(name="03.mp3", url="u"))), folder="a/b")
-
-    assert queue.get(running.id).total_bytes is None
-
-
 def test_a_download_that_costs_too_many_workers_is_given_up(queue, place):
     download = put(queue)
-    for _ in range(2):
+    for _ in range(3):
         taken(queue)
         place.clock.advance(61)
 
@@ -232,26 +198,20 @@ def test_what_failed_is_put_off_and_given_up_in_the_end(queue, place):
 def test_what_is_released_is_as_it_was(queue):
     put(queue)
     running = taken(queue)
-    queue.plan(running, ALBUM, folder="a/b")
     queue.release(running)
 
-    again = taken(queue)
-
-    assert again.attempts == 0
-    assert len(queue.list_files(again.id)) == 2
+    assert taken(queue).attempts == 0
 
 
 def test_what_failed_can_be_retried_from_the_start(queue):
     download = put(queue)
     running = taken(queue)
-    queue.plan(running, ALBUM, folder="a/b")
     queue.fail(running, ExpectedError("x" * 10_000))
     assert len(queue.get(download.id).error) == 500
 
     retried = queue.retry(download.id, user="ann")
 
     assert (retried.state, retried.attempts, retried.error) == (DownloadState.QUEUED, 0, None)
-    assert queue.list_files(download.id) == []
     assert taken(queue).id == download.id
 
 
@@ -368,7 +328,7 @@ def test_the_queue_is_counted(queue, place):
     put(queue, "a")
     place.clock.advance(10)
     put(queue, "b")
-    queue.request("bob", request("c"), priority=9)
+    queue.request("bob", request("c"))
     running = taken(queue)
     queue.begin_install(running, total_bytes=30)
     queue.finish(running)
@@ -376,13 +336,13 @@ def test_the_queue_is_counted(queue, place):
     stats = queue.stats()
 
     assert stats.by_state == {DownloadState.QUEUED: 2, DownloadState.DONE: 1}
-    assert (stats.received_bytes, stats.users, stats.oldest_queued_at) == (30, 2, first_at)
+    assert (stats.received_bytes, stats.users, stats.oldest_queued_at) == (30, 2, first_at + timedelta(seconds=10))
 
 
 def test_what_is_long_over_is_forgotten_and_nothing_else(queue, place):
-    over, still_open = put(queue, "a"), put(queue, "b")
+    put(queue, "a")
+    still_open = put(queue, "b")
     running = taken(queue)
-    queue.plan(running, ALBUM, folder="a/b")
     queue.finish(running)
     place.clock.advance(23 * 3600)
     assert queue.prune(place.clock.now()) == 0
@@ -390,39 +350,15 @@ def test_what_is_long_over_is_forgotten_and_nothing_else(queue, place):
 
     assert queue.prune(place.clock.now()) == 1
     assert states(queue) == {still_open.id: "queued"}
-    assert queue.list_files(over.id) == []
 
 
-def test_the_states_of_what_gathers_are_known_by_key(queue):
-    a, b = put(queue, "a"), put(queue, "b")
-    queue.cancel(b.id, user="ann")
-
-    assert queue.states_of([a.key, b.key, "none"]) == {
-        a.key: DownloadState.QUEUED,
-        b.key: DownloadState.CANCELLED,
-    }
-
-
-def test_the_most_urgent_is_taken_first_and_then_the_oldest(queue):
-    late, first, second = put(queue, "a", priority=1), put(queue, "b"), put(queue, "c")
-    urgent, _ = queue.request("bob", request("d"), priority=9)
-
-    order = []
-    while (download := queue.take_next()) is not None:
-        order.append(download.id)
-        queue.finish(download)
-
-    assert order == [urgent.id, first.id, second.id, late.id]
-
-
-def test_what_a_dead_worker_left_is_taken_again_with_its_plan(queue, other):
+def test_what_a_dead_worker_left_is_taken_again(queue, other):
     download = put(queue)
-    queue.plan(taken(queue), ALBUM, folder="a/b")
+    taken(queue)
 
     again = taken(other)
 
-    assert (again.id, again.attempts) == (download.id, 0)
-    assert len(other.list_files(download.id)) == 2
+    assert (again.id, again.attempts) == (download.id, 1)
 
 
 @pytest.mark.parametrize("act", ["cancel", "cancel and retry"])
@@ -434,8 +370,7 @@ def test_a_download_that_was_cancelled_is_not_changed_by_its_worker(queue, other
         after = other.retry(running.id, user=None)
     steps = [
         lambda: queue.note_progress(running, received_bytes=1),
-        lambda: queue.plan(running, ALBUM, folder="x/y"),
-        lambda: queue.note_fetched(running, file(1, size=1, sha256="a")),
+        lambda: queue.plan(running, folder="x/y", total_bytes=None),
         lambda: queue.begin_install(running, total_bytes=1),
         lambda: queue.finish(running),
         lambda: queue.fail(running, FAILURE),

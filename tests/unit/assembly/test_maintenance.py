@@ -36,8 +36,8 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings
 from stackroom.shelf.port import never_stop
 from stackroom.sources.location import ReadOptions
-from stackroom_catalogues.music.downloads.items import DownloadRequest, DownloadState
-from stackroom_catalogues.music.downloads.queue import DownloadQueue, QueueRules
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest
+from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
 from support.packs import install_pack
 
 pytestmark = pytest.mark.row("Z9")

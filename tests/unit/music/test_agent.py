@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom_catalogues.music.fixes import propose_fixes
-from stackroom_catalogues.music.gaps import Reference, ReferenceAlbum, find_gaps, missing_albums, missing_positions
+from stackroom_catalogues.music.gaps import find_gaps, missing_albums, missing_positions
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
 from stackroom_catalogues.music.playlist import TOLERANCE, Candidate, arranged, choose, minutes_in
 
@@ -117,12 +117,12 @@ def test_albums_that_a_discography_has_and_the_catalogue_does_not_are_told() -> 
 
 
 def missing_names(wanted: list[str], albums: list[Record]) -> list[str]:
-    return [one.name for one in missing_albums([ReferenceAlbum(name=name) for name in wanted], albums)]
+    return missing_albums(wanted, albums)
 
 
 def test_an_album_of_others_that_the_artist_is_on_is_not_missing() -> None:
     compilation = record("album", "l2", "Hits of the Year", artists=("Various Artists",))
-    reference = Reference(albums=(ReferenceAlbum(name="Hits of the Year"), ReferenceAlbum(name="More Hits")))
+    reference = ["Hits of the Year", "More Hits"]
     assert gaps_of(track(1), reference=reference, further=[compilation])["missing_albums"] == [["More Hits"]]
 
 

@@ -17,7 +17,7 @@ from stackroom.sources.port import SourceRow
 from stackroom.tools.media import MIME_TYPES
 from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
-from stackroom_catalogues.music.downloads.names import AUDIO_SUFFIXES
+from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES
 
 pytestmark = pytest.mark.row("Z17")
 

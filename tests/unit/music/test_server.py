@@ -21,7 +21,8 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.items import Download, DownloadRequest, DownloadState
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest
+from stackroom_catalogues.music.downloads.queue import Download, DownloadState
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
 from stackroom_catalogues.music.tables import METADATA

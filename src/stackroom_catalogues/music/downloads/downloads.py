@@ -3,14 +3,18 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from stackroom.api import InputError, InvalidUrlError, NotFoundError, UnavailableError, did_you_mean
+from stackroom.api import (
+    InputError,
+    InvalidUrlError,
+    NotFoundError,
+    UnavailableError,
+    did_you_mean,
+)
 from stackroom.api.server import ControlDatabase, FileLease, Task, TaskContext, utc_now
-from stackroom_catalogues.music.downloads.items import USUAL_PRIORITY, Download, DownloadRequest
-from stackroom_catalogues.music.downloads.names import require_words
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest, require_words
 from stackroom_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
-from stackroom_catalogues.music.downloads.queue import DownloadQueue
-from stackroom_catalogues.music.downloads.settings import DownloadSettings
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadWorker
+from stackroom_catalogues.music.downloads.queue import Download, DownloadQueue
+from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings, DownloadWorker
 
 TASK = "downloads"
 SWEEP_S = 60.0
@@ -51,7 +55,6 @@ class Downloads:
         artist: str | None = None,
         album: str | None = None,
         url: str | None = None,
-        priority: int = USUAL_PRIORITY,
         call_id: str | None = None,
     ) -> tuple[Download, bool]:
         """Queue a request; return its download and whether that is new."""
@@ -66,7 +69,7 @@ class Downloads:
         self._providers[request.provider].require_request(request)
         if self._settings.offline:
             raise UnavailableError("downloads are off: 'offline' is set (RAG_STRICT_OFFLINE)")
-        queued = self.queue.request(user, request, priority=priority, call_id=call_id)
+        queued = self.queue.request(user, request, call_id=call_id)
         self._wake(TASK)
         return queued
 

@@ -1,33 +1,109 @@
-"""A provider's manifest: untrusted JSON that lists an album's files, validated and turned into an `Album`.
+"""A provider's manifest: untrusted JSON that lists an album's files, turned into an `Album` with safe names.
 
-    {"artist": "…", "album": "…", "files": [{"url": "01.flac", "size": 123, "sha256": "…", "title": "…", "track": 1}]}
+    {"artist": "…", "album": "…", "files": [{"url": "01.flac", "size": 123, "sha256": "…"}]}
 
 URLs may be relative to the manifest's. Only `files` and each file's `url` are required.
 """
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Annotated
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stackroom.api import InputError
 from stackroom.api.server import TransferError, join_url
-from stackroom_catalogues.music.downloads.items import Album, AlbumFile, DownloadRequest
-from stackroom_catalogues.music.downloads.names import (
-    AUDIO_SUFFIXES,
-    NAMELESS,
-    TAKEN_SUFFIXES,
-    file_component,
-    iter_variants,
-    last_component,
-    require_words,
-    suffix_of,
-)
+from stackroom_catalogues.music.audio.files import AUDIO_ENDINGS
 
+LONGEST_NAME = 200
+LONGEST_COMPONENT_BYTES = 120
+"""Short enough for every filesystem, with room for '.part.json.new' and ' (99)'."""
+AUDIO_SUFFIXES = frozenset(AUDIO_ENDINGS)
+TAKEN_SUFFIXES = AUDIO_SUFFIXES | {".jpg", ".jpeg", ".png", ".webp"}
+"""Endings of files that are fetched: audio and pictures."""
+RESERVED = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")
+UNSAFE = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
+NAMELESS = "Unknown"
 MOST_FILES = 500
 MANIFEST_BYTES = 4 << 20
 
 Text = Annotated[str, Field(max_length=2_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadRequest:
+    """A request for an album: by name from a provider, or by URL."""
+
+    provider: str
+    artist: str | None = None
+    album: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlbumFile:
+    """A file of an album, as a provider lists it."""
+
+    name: str
+    url: str
+    size: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Album:
+    """An album as a provider offers it for a request."""
+
+    artist: str
+    title: str
+    files: tuple[AlbumFile, ...]
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of all files; None where one is not known."""
+        sizes = [file.size for file in self.files]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def require_words(text: str, *, field: str) -> str:
+    """Return a name in normal form; refuse an empty or too long one, and control characters."""
+    words = unicodedata.normalize("NFC", " ".join(text.split()))
+    if not words or len(words) > LONGEST_NAME:
+        raise InputError(f"'{field}' must have 1 to {LONGEST_NAME} characters")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in words):
+        raise InputError(f"'{field}' has control characters or lone surrogates; leave them out")
+    return words
+
+
+def component(words: str) -> str:
+    """Return a name as one path component: never empty, hidden, reserved, or a parent folder."""
+    safe = UNSAFE.sub("_", unicodedata.normalize("NFC", words))
+    printable = "".join(character for character in safe if unicodedata.category(character) not in ("Cc", "Cf", "Cs"))
+    short = printable.strip(" .").encode()[:LONGEST_COMPONENT_BYTES].decode(errors="ignore").strip(" .")
+    return f"_{short}" if RESERVED.match(short) else short or NAMELESS
+
+
+def suffix_of(name: str) -> str | None:
+    """Return the ending of a file's name; None for one that is not accepted."""
+    suffix = PurePosixPath(name).suffix.lower()
+    return suffix if suffix in TAKEN_SUFFIXES else None
+
+
+def last_component(url: str) -> str:
+    """Return the decoded file name of a URL."""
+    return unquote(PurePosixPath(urlsplit(url).path).name, errors="replace")
+
+
+def iter_variants(name: str) -> Iterator[str]:
+    """Yield a file's name and the alternatives where it is taken: 'a.mp3', 'a (2).mp3' and so on."""
+    yield name
+    path = PurePosixPath(name)
+    for number in range(2, 100):
+        yield f"{path.stem} ({number}){path.suffix}"
 
 
 class ManifestFile(BaseModel):
@@ -39,9 +115,6 @@ class ManifestFile(BaseModel):
     name: Text | None = None
     size: int | None = Field(default=None, ge=0, lt=1 << 50)
     sha256: str | None = Field(default=None, pattern=r"^[0-9A-Fa-f]{64}$")
-    title: Text | None = None
-    track: int | None = Field(default=None, ge=0, le=9_999)
-    disc: int | None = Field(default=None, ge=0, le=999)
 
 
 class Manifest(BaseModel):
@@ -83,7 +156,7 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
         if name is None:
             raise TransferError(f"the album has too many files called '{file.name}'", is_final=True)
         taken.add(name.casefold())
-        named.append(AlbumFile(name=name, url=file.url, size=file.size, sha256=file.sha256))
+        named.append(replace(file, name=name))
     return Album(artist=artist, title=title, files=tuple(named))
 
 
@@ -95,14 +168,5 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
         known = ", ".join(sorted(TAKEN_SUFFIXES))
         raise InputError(f"'{called[:80]}' has an ending that is not accepted; accepted: {known}")
     stem = called[: -len(suffix)] if suffix_of(called) else called
-    if file.name is None and file.title:
-        stem = _numbered(file)
     sha256 = file.sha256.lower() if file.sha256 else None
-    return AlbumFile(name=file_component(stem, suffix), url=url, size=file.size, sha256=sha256)
-
-
-def _numbered(file: ManifestFile) -> str:
-    """Return the file name of a track, which sorts in the order of the album: '1-02 Title'."""
-    disc = f"{file.disc}-" if file.disc and file.track is not None else ""
-    track = f"{file.track:02} " if file.track is not None else ""
-    return f"{disc}{track}{file.title}"
+    return AlbumFile(name=f"{component(stem)}{suffix}", url=url, size=file.size, sha256=sha256)

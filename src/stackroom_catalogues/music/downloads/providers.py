@@ -10,13 +10,17 @@ from urllib.parse import quote
 
 from stackroom.api import InputError, InvalidUrlError
 from stackroom.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
-from stackroom_catalogues.music.downloads.items import Album, AlbumFile, DownloadRequest
-from stackroom_catalogues.music.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
-from stackroom_catalogues.music.downloads.names import (
+from stackroom_catalogues.music.downloads.manifest import (
     AUDIO_SUFFIXES,
+    MANIFEST_BYTES,
     NAMELESS,
-    file_component,
+    Album,
+    AlbumFile,
+    DownloadRequest,
+    album_of,
+    component,
     last_component,
+    read_manifest,
     suffix_of,
 )
 
@@ -119,7 +123,7 @@ class UrlProvider:
         name = last_component(url)
         suffix = suffix_of(name)
         if suffix in AUDIO_SUFFIXES:
-            file = AlbumFile(name=file_component(name[: -len(suffix)], suffix), url=url)
+            file = AlbumFile(name=f"{component(name[: -len(suffix)])}{suffix}", url=url)
             return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         album = _listed(fetched, request, self._guard)

@@ -14,35 +14,76 @@ transaction.
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
 from stackroom.api import ConflictError, ExpectedError, NotFoundError, RateLimitedError
 from stackroom.api.server import ControlDatabase, shortened, utc_now
-from stackroom_catalogues.music.downloads.items import (
-    OPEN_STATES,
-    USUAL_PRIORITY,
-    Album,
-    Download,
-    DownloadFile,
-    DownloadRequest,
-    DownloadState,
-    QueueStats,
-)
-from stackroom_catalogues.music.downloads.names import NAMELESS
-from stackroom_catalogues.music.tables import download_files, downloads
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest
+from stackroom_catalogues.music.tables import downloads
 
 DAY = timedelta(days=1)
 PROGRESS_BYTES = 1_024
 """An attempt that received so many bytes more than those before it does not count as failed."""
 REQUEST_LOCK = 0x50494E414B444C
 """Key of the PostgreSQL advisory lock under which requests are counted."""
-FILE_COLUMNS = [download_files.c[name] for name in DownloadFile.__dataclass_fields__]
-TURN = (downloads.c.priority.desc(), downloads.c.id)
+
+
+class DownloadState(StrEnum):
+    """The state of a download."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A requested download and its progress."""
+
+    id: int
+    key: str
+    """The name of its staging folder."""
+    user: str
+    request: DownloadRequest
+    folder: str | None
+    """The album's folder below the music folder; None until its files are known."""
+    state: DownloadState
+    attempts: int
+    """Attempts since it was last requested or retried, including the successful one."""
+    next_attempt_at: datetime
+    is_installing: bool
+    """Whether its files are being installed; then it cannot be cancelled."""
+    received_bytes: int
+    total_bytes: int | None
+    error_code: str | None
+    error: str | None
+    """Why it failed; of a finished one, a note about files that were left out."""
+    created_at: datetime
+    updated_at: datetime
+    call_id: str | None
+    """The id of the call that requested it, if known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats:
+    """Totals of the queue."""
+
+    by_state: dict[DownloadState, int] = field(default_factory=dict)
+    received_bytes: int = 0
+    """Bytes received of all downloads in the queue."""
+    users: int = 0
+    oldest_queued_at: datetime | None = None
 
 
 class DownloadCancelledError(Exception):
@@ -57,9 +98,7 @@ class QueueRules:
     max_per_day: int = 100
     """New requests of a user in any 24 hours."""
     attempts: int = 5
-    """Failed attempts without progress after which a download is given up, until it is retried by hand."""
-    most_lost: int = 20
-    """Workers that may die with a download before it is given up."""
+    """Attempts that fail without progress, or whose worker dies, after which a download is given up."""
 
 
 class DownloadQueue:
@@ -71,17 +110,13 @@ class DownloadQueue:
         rules: QueueRules,
         *,
         now: Callable[[], datetime] = utc_now,
-        new_token: Callable[[], str] = lambda: secrets.token_hex(16),
     ) -> None:
         database.create_missing(downloads.metadata)
         self.rules = rules
         self._database = database
         self._now = now
-        self._new_token = new_token
 
-    def request(
-        self, user: str, request: DownloadRequest, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
-    ) -> tuple[Download, bool]:
+    def request(self, user: str, request: DownloadRequest, *, call_id: str | None = None) -> tuple[Download, bool]:
         """Queue a request; return its download and whether that is new: an open request is not queued twice."""
         now = self._now()
         open_key = _open_key(user, request)
@@ -93,14 +128,12 @@ class DownloadQueue:
             self._require_room(connection, user)
             self._require_day(connection, user, now)
             values = {
-                "key": self._new_token(),
+                "key": secrets.token_hex(16),
                 "open_key": open_key,
                 "user_name": user,
                 **asdict(request),
-                "priority": priority,
                 "state": DownloadState.QUEUED,
                 "attempts": 0,
-                "lost": 0,
                 "next_attempt_at": now,
                 "is_installing": False,
                 "received_bytes": 0,
@@ -123,7 +156,7 @@ class DownloadQueue:
                 )
             if download.state is not DownloadState.QUEUED:
                 self._reopen(connection, download)
-            changes = {"attempts": 0, "lost": 0, "next_attempt_at": now, "error_code": None, "error": None}
+            changes = {"attempts": 0, "next_attempt_at": now, "error_code": None, "error": None}
             _change(connection, download_id, state=DownloadState.QUEUED, updated_at=now, **changes)
             return _get(connection, download_id)
 
@@ -148,28 +181,13 @@ class DownloadQueue:
         self, state: DownloadState | None = None, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[Download], int]:
         """Return a page and the total: open downloads in the order of their turn, closed ones newest first."""
-        states = OPEN_STATES if state is None else (state,)
-        wanted = downloads.c.state.in_(states)
         is_open = state is None or state in OPEN_STATES
+        wanted = downloads.c.state.in_(OPEN_STATES if state is None else (state,))
         is_waiting = downloads.c.state == DownloadState.QUEUED
-        order = (is_waiting, *TURN) if is_open else (downloads.c.updated_at.desc(), downloads.c.id.desc())
+        order = (is_waiting, downloads.c.id) if is_open else (downloads.c.updated_at.desc(), downloads.c.id.desc())
         with self._database.read() as connection:
             rows = connection.execute(select(downloads).where(wanted).order_by(*order).limit(limit).offset(offset))
             return [_download(row) for row in rows], _count(connection, wanted)
-
-    def list_of_user(self, user: str, *, limit: int = 20, offset: int = 0) -> tuple[list[Download], int]:
-        """Return a page of a user's downloads and the total: open ones in the order of their turn, then the newest."""
-        mine = downloads.c.user_name == user
-        is_closed = downloads.c.state.not_in(OPEN_STATES)
-        order = (is_closed, case((is_closed, 0), else_=-downloads.c.priority), _newest_if(is_closed), downloads.c.id)
-        with self._database.read() as connection:
-            rows = connection.execute(select(downloads).where(mine).order_by(*order).limit(limit).offset(offset))
-            return [_download(row) for row in rows], _count(connection, mine)
-
-    def list_files(self, download_id: int) -> list[DownloadFile]:
-        """Return the files of a download; none before the provider has listed them."""
-        with self._database.read() as connection:
-            return _files(connection, download_id)
 
     def stats(self) -> QueueStats:
         """Count downloads by state, their bytes and users."""
@@ -186,11 +204,11 @@ class DownloadQueue:
                 oldest_queued_at=connection.execute(oldest).scalar_one(),
             )
 
-    def states_of(self, keys: Sequence[str]) -> dict[str, DownloadState]:
-        """Return the states of downloads by the keys of their staging folders."""
+    def list_kept_keys(self) -> set[str]:
+        """Return the keys of the downloads whose staging folders are kept: those that are open, or failed."""
+        kept = downloads.c.state.in_((*OPEN_STATES, DownloadState.FAILED))
         with self._database.read() as connection:
-            rows = connection.execute(select(downloads.c.key, downloads.c.state).where(downloads.c.key.in_(keys)))
-            return {key: DownloadState(state) for key, state in rows}
+            return set(connection.execute(select(downloads.c.key).where(kept)).scalars())
 
     def prune(self, before: datetime) -> int:
         """Delete downloads closed before a time; those of the last day stay, since requests are counted by them."""
@@ -198,8 +216,6 @@ class DownloadQueue:
         is_closed = downloads.c.state.not_in(OPEN_STATES)
         is_old = (downloads.c.updated_at < before) & (downloads.c.created_at < before)
         with self._database.begin() as connection:
-            forgotten = select(downloads.c.id).where(is_closed, is_old)
-            connection.execute(download_files.delete().where(download_files.c.download_id.in_(forgotten)))
             return connection.execute(downloads.delete().where(is_closed, is_old)).rowcount
 
     def take_next(self) -> Download | None:
@@ -212,7 +228,7 @@ class DownloadQueue:
             return None
         with self._database.begin() as connection:
             self._requeue_lost(connection, now)
-            due = select(downloads.c.id).where(_is_due(now)).order_by(*TURN).limit(1)
+            due = select(downloads.c.id).where(_is_due(now)).order_by(downloads.c.id).limit(1)
             download_id = connection.execute(due.with_for_update()).scalar_one_or_none()
             if download_id is None:
                 return None
@@ -223,27 +239,9 @@ class DownloadQueue:
         """Record how much of a download has come."""
         self._step(download, received_bytes=received_bytes)
 
-    def plan(self, download: Download, album: Album, *, folder: str) -> None:
-        """Record the names and files of a download's album, and the folder it is installed in."""
-        sizes = [file.size for file in album.files]
-        total = None if None in sizes else sum(size for size in sizes if size is not None)
-        names = {"found_artist": _known(album.artist), "found_album": _known(album.title)}
-        with self._database.begin() as connection:
-            self._apply(connection, download, folder=folder, total_bytes=total, **names)
-            connection.execute(download_files.delete().where(download_files.c.download_id == download.id))
-            rows = [
-                {**asdict(file), "download_id": download.id, "number": number, "is_fetched": False}
-                for number, file in enumerate(album.files, start=1)
-            ]
-            connection.execute(download_files.insert(), rows)
-
-    def note_fetched(self, download: Download, file: DownloadFile) -> None:
-        """Record that a file is complete, with its size and checksum."""
-        with self._database.begin() as connection:
-            self._apply(connection, download)
-            of_it = (download_files.c.download_id == download.id, download_files.c.number == file.number)
-            whole = {"size": file.size, "sha256": file.sha256, "is_fetched": True}
-            connection.execute(update(download_files).where(*of_it).values(whole))
+    def plan(self, download: Download, *, folder: str, total_bytes: int | None) -> None:
+        """Record the size of a download's album, and the folder it is installed in."""
+        self._step(download, folder=folder, total_bytes=total_bytes)
 
     def begin_install(self, download: Download, *, total_bytes: int) -> None:
         """Record that installing begins: from here on the download cannot be cancelled."""
@@ -286,15 +284,12 @@ class DownloadQueue:
         return self.get(download.id)
 
     def _step(self, download: Download, **values: Any) -> None:
-        with self._database.begin() as connection:
-            self._apply(connection, download, **values)
-
-    def _apply(self, connection: Connection, download: Download, **values: Any) -> None:
         """Change a download that runs; raise `DownloadCancelledError` where it does not run any more."""
         running = (downloads.c.id == download.id, downloads.c.state == DownloadState.RUNNING)
         changed = update(downloads).where(*running).values(updated_at=self._now(), **values)
-        if connection.execute(changed).rowcount != 1:
-            raise DownloadCancelledError
+        with self._database.begin() as connection:
+            if connection.execute(changed).rowcount != 1:
+                raise DownloadCancelledError
 
     def _has_work(self, now: datetime) -> bool:
         """Tell whether there is a download to take or to requeue, without taking the write lock."""
@@ -304,8 +299,8 @@ class DownloadQueue:
 
     def _requeue_lost(self, connection: Connection, now: datetime) -> None:
         """Requeue the downloads of dead workers; fail those that too many workers died with."""
-        lost = downloads.c.lost + 1
-        is_too_much = lost >= self.rules.most_lost
+        attempts = downloads.c.attempts + 1
+        is_too_much = attempts >= self.rules.attempts
         changes = {
             "state": case((is_too_much, DownloadState.FAILED), else_=DownloadState.QUEUED),
             "open_key": case((is_too_much, null()), else_=downloads.c.open_key),
@@ -313,7 +308,7 @@ class DownloadQueue:
             "error": case((is_too_much, "its worker died too often"), else_=downloads.c.error),
         }
         left = update(downloads).where(downloads.c.state == DownloadState.RUNNING)
-        connection.execute(left.values(**changes, lost=lost, next_attempt_at=now, updated_at=now))
+        connection.execute(left.values(**changes, attempts=attempts, next_attempt_at=now, updated_at=now))
 
     def _lock_requests(self, connection: Connection) -> None:
         """Serialise requests over all processes; on SQLite a write transaction does that."""
@@ -321,14 +316,13 @@ class DownloadQueue:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": REQUEST_LOCK})
 
     def _reopen(self, connection: Connection, download: Download) -> None:
-        """Make a closed download open again; the provider is asked for its files once more."""
+        """Make a closed download open again."""
         open_key = _open_key(download.user, download.request)
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
             raise ConflictError(f"the same request is queued already, as download {found}")
         self._require_room(connection, download.user)
-        connection.execute(download_files.delete().where(download_files.c.download_id == download.id))
         _change(connection, download.id, open_key=open_key, is_installing=False)
 
     def _require_room(self, connection: Connection, user: str) -> None:
@@ -351,22 +345,12 @@ class DownloadQueue:
             )
 
 
-def _newest_if(is_closed: ColumnElement[bool]) -> ColumnElement[Any]:
-    """Return a key that puts closed downloads in the order of their end, the newest first."""
-    return case((is_closed, -downloads.c.id), else_=0)
-
-
 def _is_due(now: datetime) -> ColumnElement[bool]:
     return (downloads.c.state == DownloadState.QUEUED) & (downloads.c.next_attempt_at <= now)
 
 
 def _error_values(error: ExpectedError) -> dict[str, str]:
     return {"error_code": error.code, "error": shortened(error.message)}
-
-
-def _known(name: str) -> str | None:
-    """Return a name, None for the placeholder of a missing one."""
-    return None if name == NAMELESS else name
 
 
 def _closed(state: DownloadState) -> dict[str, Any]:
@@ -393,11 +377,6 @@ def _get(connection: Connection, download_id: int, *, user: str | None = None, l
     if row is None or user not in (None, row.user_name):
         raise NotFoundError(f"there is no download {download_id}; downloads.query lists those that you may see")
     return _download(row)
-
-
-def _files(connection: Connection, download_id: int) -> list[DownloadFile]:
-    wanted = select(*FILE_COLUMNS).where(download_files.c.download_id == download_id)
-    return [DownloadFile(**row._mapping) for row in connection.execute(wanted.order_by(download_files.c.number))]
 
 
 def _download(row: Any) -> Download:

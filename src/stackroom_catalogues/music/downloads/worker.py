@@ -2,18 +2,20 @@
 
 The process may be killed after every step; the next worker repeats the step, or sees that it is done:
 
-    files known      the plan is in the queue
-    file fetched     it is complete in the staging folder; the queue has its checksum
+    files known      the provider is asked again
+    file fetched     it is complete in the staging folder
     album readable   at least one file is audio; else the download fails and its files are removed
     still allowed    the user still has the right, also checked at the start; else as above
+    installing       the queue says so; from here on the provider is not asked again
     album installed  its files have moved from the staging folder to the album's
     album ingested   `on_album` has returned; calling it again is idempotent
     done             the queue says so: the commit point
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from stackroom.api import (
@@ -25,33 +27,57 @@ from stackroom.api import (
     TooLargeError,
     UnavailableError,
 )
-from stackroom.api.server import Clock, FetchCancelledError, TransferError, WantedFile, back_off_s
-from stackroom_catalogues.music.downloads.items import Album, Download, DownloadFile
-from stackroom_catalogues.music.downloads.names import AUDIO_SUFFIXES, component, suffix_of
-from stackroom_catalogues.music.downloads.providers import DownloadProvider
-from stackroom_catalogues.music.downloads.queue import DownloadCancelledError, DownloadQueue
-from stackroom_catalogues.music.downloads.settings import DownloadSettings
-from stackroom_catalogues.music.downloads.staging import Staging, drop_unproven
+from stackroom.api.server import (
+    AddressRules,
+    Clock,
+    FetchCancelledError,
+    FetchLimits,
+    TransferError,
+    WantedFile,
+    back_off_s,
+)
+from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES, Album, component, suffix_of
+from stackroom_catalogues.music.downloads.providers import DownloadProvider, HttpProviderSpec
+from stackroom_catalogues.music.downloads.queue import Download, DownloadCancelledError, DownloadQueue, QueueRules
+from stackroom_catalogues.music.downloads.staging import Staging
 
 LOG = logging.getLogger(__name__)
 FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
 """Errors that a retry cannot mend."""
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
-OnAlbum = Callable[[Path, Download], str | None]
-OnFinished = Callable[[Download], None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadSettings:
+    """The effective settings of downloads."""
+
+    folder: Path
+    """The music folder."""
+    providers: Mapping[str, HttpProviderSpec] = field(default_factory=dict)
+    url_rules: AddressRules = field(default_factory=AddressRules)
+    """Rules for the URLs of requests."""
+    queue: QueueRules = field(default_factory=QueueRules)
+    limits: FetchLimits = field(default_factory=lambda: FetchLimits(max_bytes=2 << 30))
+    """Limits for each file."""
+    max_album_bytes: int = 8 << 30
+    first_wait_s: float = 30.0
+    """The longest wait after the first failure; it doubles with each further one."""
+    longest_wait_s: float = 3600.0
+    poll_s: float = 2.0
+    """How often the worker looks for downloads queued or cancelled by other processes, and reports its progress."""
+    offline: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadHooks:
     """Callbacks of a worker."""
 
-    on_album: OnAlbum
+    on_album: Callable[[Path, Download], str | None]
     """Ingests an installed album from its folder; returns a note about files that were left out.
 
     May be called more than once for the same album; raises where it cannot ingest any file.
     """
-    on_finished: OnFinished = lambda _download: None
+    on_finished: Callable[[Download], None] = lambda _download: None
     """Called at most once for a download that is done."""
     find_problem: Callable[[Path], str | None] = lambda _file: None
     """Returns why a file cannot be read as audio; None where it can."""
@@ -78,6 +104,10 @@ class Progress:
         self._clock = clock
         self._is_stopping = is_stopping
         self._next_at = clock.monotonic() + every_s
+
+    def note(self, *parts: int) -> None:
+        """Note how many bytes are here, in parts."""
+        self.received_bytes = sum(parts)
 
     def is_cancelled(self) -> bool:
         """Tell whether the work is to end: the server stops, or the download was cancelled."""
@@ -133,8 +163,8 @@ class DownloadWorker:
         return True
 
     def sweep(self) -> None:
-        """Remove the staging folders of closed downloads."""
-        self.staging.sweep(self._queue.states_of)
+        """Remove the staging folders of downloads that are done, cancelled or forgotten."""
+        self.staging.sweep(self._queue.list_kept_keys())
 
     def _work_on(self, download: Download, progress: Progress) -> None:
         """Fetch an album, and record why where that fails."""
@@ -151,54 +181,45 @@ class DownloadWorker:
 
     def _fetch_album(self, download: Download, progress: Progress) -> None:
         """Fetch an album from its provider into the music folder."""
-        provider = self._providers.get(download.request.provider)
-        if provider is None:
-            raise NotFoundError(f"provider '{download.request.provider}' is no longer configured")
-        attempt = _Attempt(
-            download=download, provider=provider, staged=self.staging.open_folder(download.key), progress=progress
-        )
-        self._require_allowed(download)
-        folder, files = self._plan(attempt)
-        fetched = self._fetch_files(attempt, folder, files)
-        self._require_music(attempt, folder, fetched)
-        self._require_allowed(download)
-        self._queue.begin_install(download, total_bytes=sum(file.size or 0 for file in fetched))
-        note = self._ingest(self.staging.install(attempt.staged, folder, fetched), download)
+        staged = self.staging.open_folder(download.key)
+        folder = download.folder or ""
+        if not download.is_installing:
+            self._require_allowed(download)
+            folder = self._fetch_files(download, staged, progress)
+            self._require_music(download, staged)
+            self._require_allowed(download)
+            self._queue.begin_install(download, total_bytes=progress.received_bytes)
+        note = self._ingest(self.staging.install(staged, folder), download)
         done = self._queue.finish(download, note=note)
         self.staging.remove(download.key)
         self._hooks.on_finished(done)
 
-    def _plan(self, attempt: "_Attempt") -> tuple[str, list[DownloadFile]]:
-        """Return the album's folder and files: as planned before, else as the provider lists them now."""
-        download = attempt.download
-        files = self._queue.list_files(download.id)
-        if files and download.folder is not None:
-            return download.folder, files
-        album = attempt.provider.resolve(download.request, is_cancelled=attempt.progress.is_cancelled)
+    def _fetch_files(self, download: Download, staged: Path, progress: Progress) -> str:
+        """Fetch what is missing of the files that the provider lists, one by one; return the album's folder."""
+        provider = self._providers.get(download.request.provider)
+        if provider is None:
+            raise NotFoundError(
+                f"provider '{download.request.provider}' is no longer configured; request it of another"
+            )
+        album = provider.resolve(download.request, is_cancelled=progress.is_cancelled)
         self._require_bounded(album)
         folder = f"{component(album.artist)}/{component(album.title)}"
-        drop_unproven(attempt.staged, album.files)  # before there is a plan, which trusts complete files
-        self._queue.plan(download, album, folder=folder)
-        return folder, self._queue.list_files(download.id)
-
-    def _fetch_files(self, attempt: "_Attempt", folder: str, files: Sequence[DownloadFile]) -> list[DownloadFile]:
-        """Fetch what is missing, one file after the other; return all files with their sizes and checksums."""
-        complete: list[DownloadFile] = []
-        before = 0
-        for file in files:
-            if attempt.progress.is_cancelled():
+        self._queue.plan(download, folder=folder, total_bytes=album.size)
+        before, limit = 0, self._settings.max_album_bytes
+        for file in album.files:
+            if progress.is_cancelled():
                 raise FetchCancelledError
-            installed = self.staging.find_installed(folder, file)
-            if installed is not None:
-                whole = replace(file, size=installed.stat().st_size, is_fetched=True)
-            else:
-                whole = attempt.fetch_file(file, before, max_bytes=self._settings.max_album_bytes - before)
-            if not file.is_fetched:
-                self._queue.note_fetched(attempt.download, whole)
-            complete.append(whole)
-            before += whole.size or 0
-            attempt.progress.received_bytes = before
-        return complete
+            wanted = WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
+            fetched = provider.fetcher.fetch_file(
+                wanted,
+                max_bytes=limit - before,
+                is_cancelled=progress.is_cancelled,
+                on_progress=partial(progress.note, before),
+            )
+            before += fetched.size
+            progress.note(before)
+        self.staging.keep_only(staged, {file.name for file in album.files})
+        return folder
 
     def _require_bounded(self, album: Album) -> None:
         limit = self._settings.max_album_bytes
@@ -206,26 +227,23 @@ class DownloadWorker:
             raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes")
 
     def _require_allowed(self, download: Download) -> None:
-        """Refuse a download whose user has lost the right, and remove its files, unless installing has begun."""
-        refusal = None if download.is_installing else self._hooks.find_refusal(download)
+        """Refuse a download whose user has lost the right, and remove its files."""
+        refusal = self._hooks.find_refusal(download)
         if refusal is not None:
             self.staging.remove(download.key)
             raise ForbiddenError(refusal)
 
-    def _require_music(self, attempt: "_Attempt", folder: str, files: Sequence[DownloadFile]) -> None:
+    def _require_music(self, download: Download, staged: Path) -> None:
         """Refuse an album without any readable audio file, and remove its files."""
-        first_problem = ""
-        for file in files:
-            if suffix_of(file.name) not in AUDIO_SUFFIXES:
-                continue
-            fresh = attempt.staged / file.name
-            path = fresh if fresh.exists() else self.staging.find_installed(folder, file)
-            problem = self._hooks.find_problem(path) if path is not None else None
-            if problem is None:
-                return
-            first_problem = first_problem or f"'{file.name}': {problem}"
-        self.staging.remove(attempt.download.key)
-        raise TransferError(f"nothing of it can be read as music; {first_problem}", is_final=True)
+        problems: list[str] = []
+        for path in sorted(staged.iterdir()):
+            if suffix_of(path.name) in AUDIO_SUFFIXES:
+                problem = self._hooks.find_problem(path)
+                if problem is None:
+                    return
+                problems.append(f"'{path.name}': {problem}")
+        self.staging.remove(download.key)
+        raise TransferError(f"nothing of it can be read as music; {problems[0]}", is_final=True)
 
     def _ingest(self, target: Path, download: Download) -> str | None:
         try:
@@ -249,25 +267,3 @@ class DownloadWorker:
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
         wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))
         self._queue.put_off(download, error, wait_s=wait_s, received_bytes=progress.received_bytes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
-    """One attempt at a download: where its files come from, and where they gather."""
-
-    download: Download
-    provider: DownloadProvider
-    staged: Path
-    progress: Progress
-
-    def fetch_file(self, file: DownloadFile, before: int, *, max_bytes: int) -> DownloadFile:
-        """Fetch one file, after so many bytes of those before it."""
-
-        def on_progress(received: int) -> None:
-            self.progress.received_bytes = before + received
-
-        wanted = WantedFile(url=file.url, destination=self.staged / file.name, size=file.size, sha256=file.sha256)
-        fetched = self.provider.fetcher.fetch_file(
-            wanted, max_bytes=max_bytes, is_cancelled=self.progress.is_cancelled, on_progress=on_progress
-        )
-        return replace(file, size=fetched.size, sha256=fetched.sha256, is_fetched=True)

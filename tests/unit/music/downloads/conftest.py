@@ -17,11 +17,9 @@ from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 from stackroom.net.polite import Clock
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.items import Download, DownloadState
 from stackroom_catalogues.music.downloads.providers import HttpProviderSpec, Outside
-from stackroom_catalogues.music.downloads.queue import QueueRules
-from stackroom_catalogues.music.downloads.settings import DownloadSettings
-from stackroom_catalogues.music.downloads.worker import DownloadHooks
+from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueRules
+from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 
 TRACKS = {"01.mp3": b"first" * 20_000, "02.flac": b"second" * 20_000, "cover.jpg": b"cover" * 1_000}
 RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3)
@@ -110,7 +108,7 @@ class ResolvedUrl:
 
     def staged(self) -> list[str]:
         """Return the names of what is in the staging folders."""
-        return sorted(path.name for path in self.music.glob(".downloads/*/album/*"))
+        return sorted(path.name for path in self.music.glob(".downloads/*/*"))
 
     def state(self, download: Download) -> DownloadState:
         return self.desks[-1].queue.get(download.id).state

@@ -17,11 +17,9 @@ from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.items import Album, AlbumFile
 from stackroom_catalogues.music.downloads.providers import HttpProviderSpec, Outside
-from stackroom_catalogues.music.downloads.settings import DownloadSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
-from stackroom_catalogues.music.downloads.worker import DownloadHooks
+from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z8")
@@ -123,13 +121,13 @@ def test_an_address_that_must_not_be_fetched_from_is_refused_first(downloads, ur
 
 
 def test_a_request_is_queued_and_the_same_again_is_the_same(downloads):
-    first = downloads.answer(BOB, "action", action="request", artist="Handel", album="Water Music", priority=7)
+    first = downloads.answer(BOB, "action", action="request", artist="Handel", album="Water Music")
     again = downloads.answer(BOB, "action", action="request", artist="Handel", album="water music", provider="archive")
 
     assert (first["created"], again["created"]) == (True, False)
     assert first["download"]["id"] == again["download"]["id"]
     assert (first["download"]["state"], first["download"]["user"]) == ("queued", "bob")
-    assert (first["download"]["provider"], first["download"]["priority"]) == ("archive", 7)
+    assert first["download"]["provider"] == "archive"
 
 
 def test_what_follows_the_question_mark_of_an_address_is_not_shown(downloads):
@@ -158,35 +156,6 @@ def test_the_counts_name_every_state(downloads):
 
     assert stats["by_state"] == {"queued": 1, "running": 0, "done": 0, "failed": 0, "cancelled": 0}
     assert stats["providers"] == ["archive"]
-
-
-def test_an_item_is_shown_with_its_files(downloads):
-    shown = downloads.request(ANN)
-    running = downloads.downloads.queue.take_next()
-    assert running is not None
-    files = tuple(AlbumFile(name=f"{number}.mp3", url="u", size=5) for number in range(3))
-    album = Album(artist="Handel", title="Water Music", files=files)
-    downloads.downloads.queue.plan(running, album, folder="Handel/Water Music")
-
-    item = downloads.answer(VIEWER, "query", query_type="item", id=shown["id"], limit=2)
-
-    assert item["downloads"][0]["folder"] == "Handel/Water Music"
-    assert [file["name"] for file in item["files"]] == ["0.mp3", "1.mp3"]
-    assert (item["total"], item["has_more"]) == (3, True)
-
-
-def test_an_item_is_called_as_its_provider_calls_it_where_nobody_said(downloads):
-    url = "https://music.example.org/a.json"
-    shown = downloads.answer(ANN, "action", action="request", url=url, artist="G. F. Handel")["download"]
-    running = downloads.downloads.queue.take_next()
-    assert running is not None
-    file = AlbumFile(name="1.mp3", url="u")
-    album = Album(artist="Handel", title="Water Music", files=(file,))
-    downloads.downloads.queue.plan(running, album, folder="Handel/Water Music")
-
-    (item,) = downloads.answer(VIEWER, "query", query_type="item", id=shown["id"])["downloads"]
-
-    assert (item["artist"], item["album"]) == ("G. F. Handel", "Water Music")
 
 
 @pytest.mark.parametrize("visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))])
@@ -256,20 +225,10 @@ def test_ones_own_download_is_cancelled_and_retried(downloads):
 
 @pytest.mark.row("Z15")
 def test_who_may_request_sees_what_became_of_their_own_downloads_and_of_no_others(downloads):
-    failed, others, queued = (
-        downloads.request(BOB),
-        downloads.request(ANN, album="Messiah"),
-        downloads.request(BOB, album="Serse"),
-    )
+    failed, others = downloads.request(BOB), downloads.request(ANN, album="Messiah")
     running = downloads.downloads.queue.take_next()
     downloads.downloads.queue.fail(running, UnavailableError("the server is gone"))
 
-    status = downloads.call(BOB, "action", action="status")
-    own = downloads.answer(BOB, "action", action="status")["own"]
-    assert [one["id"] for one in own["items"]] == [queued["id"], failed["id"]]
-    assert (own["total"], own["has_more"], own["providers"]) == (2, False, ["archive"])
-    assert f"[{failed['id']}] state: failed" in status.text
-    assert "the server is gone" in status.text
     one = downloads.answer(BOB, "action", action="status", id=failed["id"])
     assert (one["download"]["state"], one["download"]["error"]) == ("failed", "the server is gone")
     assert downloads.call(BOB, "action", action="status", id=others["id"]).error_code == "not_found"
@@ -282,7 +241,7 @@ def test_the_texts_are_readable(downloads):
     downloads.request(BOB)
 
     text = downloads.call(VIEWER, "query", query_type="queue").text
-    assert "1. [1] state: queued; user: bob; provider: archive; artist: Handel; album: Water Music; priority: 5" in text
+    assert "1. [1] state: queued; user: bob; provider: archive; artist: Handel; album: Water Music" in text
     assert '"queued":1' in downloads.call(VIEWER, "query", query_type="stats").text
     assert downloads.call(VIEWER, "query", query_type="queue", state="done").text == "total: 0"
 

@@ -4,8 +4,7 @@ import pytest
 
 from stackroom.errors import InputError
 from stackroom.net.fetch import FetchLimits
-from stackroom_catalogues.music.downloads.items import DownloadRequest
-from stackroom_catalogues.music.downloads.names import component, iter_variants
+from stackroom_catalogues.music.downloads.manifest import DownloadRequest, component, iter_variants
 from stackroom_catalogues.music.downloads.providers import HttpProvider, HttpProviderSpec, Outside
 
 pytestmark = pytest.mark.row("Z8")
