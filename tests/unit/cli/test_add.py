@@ -1,7 +1,5 @@
 """`stackroom add` on tables of any kind: what is understood is shown, asked about, built, and kept up to date."""
 
-import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,60 +118,6 @@ def test_the_name_of_a_built_in_catalogue_is_not_taken_by_a_table(books: Path, r
     assert ran.code == InputError.exit_code
     assert "choose another --name" in ran.err
     assert "--as anime" in ran.err
-
-
-def test_a_feed_with_dirty_cells_loses_only_its_ragged_rows(tmp_path: Path, run: Run, find_records: Run) -> None:
-    feed = tmp_path / "feed.csv"
-    with feed.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["sku", "name", "price", "old price", "in stock", "description", "nothing"])
-        for number in range(30):
-            old = "call us" if number == 7 else f"${20 + number}.00"
-            text = f"<p>Mug <b>{number}</b>, glazed by hand &amp; fired twice.</p>"
-            writer.writerow(
-                [f"M-{number}", f"Mug {number}", f"€{number},90", old, ["yes", "N", "TRUE"][number % 3], text, ""]
-            )
-        writer.writerow(["M-99", "ragged"])
-    built = run(["add", str(feed), "--yes", "--no-embed", "--json"]).json
-    assert (built["rows"], built["written"], built["rejected"]) == (31, 30, 1)
-    assert [mug["name"] for mug in find_records("feed", "glazed mug", "--price", "10..11")] == ["Mug 10"]
-
-
-def test_rows_with_the_same_id_are_all_kept_under_ids_of_their_own(tmp_path: Path, run: Run) -> None:
-    rows = [{"id": 1, "title": "One"}, {"id": 1, "title": "Other"}]
-    (tmp_path / "twins.json").write_text(json.dumps(rows))
-    ran = run(["add", str(tmp_path / "twins.json"), "--yes", "--no-embed"])
-    assert "'id' cannot be the id: 1 of 2 rows repeat an earlier one" in ran.out
-    assert "2 written" in ran.out
-
-
-def test_a_wide_table_is_cut_to_its_most_useful_columns_and_it_is_said(tmp_path: Path, run: Run) -> None:
-    rows = [{"name": f"Probe {n}", **{f"m{number}": number + n for number in range(300)}} for n in range(3)]
-    (tmp_path / "wide.json").write_text(json.dumps(rows))
-    ran = run(["add", str(tmp_path / "wide.json"), "--yes", "--no-embed"])
-    assert "of 301 columns the 60 most useful became fields" in ran.out
-    assert "left out: 231 more columns" in ran.out
-    assert "3 written" in ran.out
-
-
-def test_a_file_of_one_column_of_text_is_a_catalogue(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "quotes.csv").write_text("quote\nCall me Ishmael\nTo be or not to be\n")
-    assert run(["add", str(tmp_path / "quotes.csv"), "--yes", "--no-embed", "--json"]).json["written"] == 2
-    assert len(run(["search", "quotes", "ishmael", "--json"]).json["results"]) == 1
-
-
-@pytest.mark.data
-def test_a_database_is_read_by_its_main_table_and_names_the_others(shared_data: Path, run: Run) -> None:
-    chinook = str(shared_data / "music" / "chinook.sqlite")
-    ran = run(["add", chinook, "--yes", "--no-embed"])
-    assert ran.code == 0, ran.err
-    assert "other tables: Album, Artist" in ran.out
-    assert "3503 rows: 3503 written" in ran.out
-    found = run(["search", "chinook", "balls to the wall", "--genre", "Rock", "--json"]).json
-    assert found["results"][0]["id"] == "chinook/2"
-    assert (
-        run(["add", chinook, "--table", "Album", "--yes", "--no-embed", "--json"]).json["catalogue"] == "chinook-album"
-    )
 
 
 def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None:

@@ -99,16 +99,6 @@ def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(
     assert {hit["title"] for hit in found} >= {"Note a", "Note b", "Note c"}
 
 
-def test_a_table_that_is_added_again_is_read_with_the_options_that_it_was_built_with(tmp_path: Path, run: Run) -> None:
-    path = written(tmp_path / "wines.csv", [["a", "b", "c", "d"], *WINES])
-    run(["add", str(path), "--skip", "1", "--yes", "--no-embed"])
-    written(path, [["a", "b", "c", "d"], *WINES[:3]])
-    ran = run(["add", str(path), "--yes", "--no-embed"])
-    assert ran.code == 0, ran.err
-    assert "2 rows: 0 written, 2 unchanged" in ran.out
-    assert "1 removed" in ran.out
-
-
 def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, run: Run) -> None:
     path = written(tmp_path / "wines.csv", WINES)
     ran = run(["add", str(path), "--records", "data", "--yes"])

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from stackroom.cli.main import main
-from stackroom.errors import InputError
 
 Run = Callable[..., Any]
 
@@ -70,21 +69,9 @@ def test_a_search_that_names_no_catalogue_is_over_all_of_them(own: Path, run: Ru
     assert {one["id"] for one in found["results"]} == {"films/f1", "films/f2"}
 
 
-def test_filters_of_a_search_over_everything_leave_out_the_catalogues_without_them(own: Path, run: Run) -> None:
-    ran = run(["search", "the", "--genre", "thriller", "--year", "2000..", "--json"])
-    assert [one["id"] for one in ran.json["results"]] == ["films/f1"]
-    assert "not searched, without these filters: books" in ran.json["notes"]
-
-
 def test_a_hit_has_the_fields_that_were_filtered_by(own: Path, run: Run) -> None:
     assert "isbn13: " not in run(["search", "books", "Norwegian Wood"]).out
     assert "isbn13: " in run(["search", "books", "Norwegian Wood", "--isbn13", "9780000000031"]).out
-
-
-def test_filters_that_no_catalogue_has_together_are_refused_with_those_that_have_each(own: Path, run: Run) -> None:
-    ran = run(["search", "the", "--genre", "thriller", "--authors", "x"])
-    assert ran.code == InputError.exit_code
-    assert "--genre: films; --authors: books" in ran.err
 
 
 @pytest.mark.row("N1")

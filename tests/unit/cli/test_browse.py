@@ -43,26 +43,6 @@ def test_the_table_has_the_groups_the_figures_and_the_records_at_the_ends(at_sam
     assert "2 of 19 groups; more with --limit" in shown
 
 
-def test_words_and_negated_filters_limit_what_is_counted(at_sample: Path, run: Run) -> None:
-    arguments = [
-        "browse",
-        "anime",
-        "--by",
-        "type",
-        "--query",
-        "space",
-        "--not-type",
-        "MOVIE",
-        "--year",
-        "..1999",
-        "--json",
-    ]
-    found = run(arguments).json
-    assert found["list_with"] == {"catalogue": "anime", "query": "* space", "exclude": {"type": ["MOVIE"]}}
-    assert {one["values"]["type"] for one in found["groups"]} <= {"TV", "OVA", "ONA", "SPECIAL"}
-    assert all(one["filters"]["year"] == {"max": 1999} for one in found["groups"])
-
-
 def test_the_values_of_a_field_are_counted_under_filters_too(at_sample: Path, run: Run) -> None:
     every = {one["value"]: one["count"] for one in run(["browse", "anime", "--field", "season", "--json"]).json}
     films = run(["browse", "anime", "--field", "season", "--type", "MOVIE", "--json"]).json
@@ -86,15 +66,3 @@ def test_what_cannot_be_counted_is_refused_in_one_line(
     ran = run(["browse", "anime", *arguments])
     assert (ran.code, ran.out) == (InputError.exit_code, "")
     assert says in ran.err
-
-
-def test_an_asterisk_lists_the_records_behind_a_figure(at_sample: Path, run: Run) -> None:
-    (tv, *_rest) = run(["browse", "anime", "--by", "type", "--tags", "space", "--json"]).json["groups"]
-    listed = run(["search", "anime", "*", "--type", "TV", "--tags", "space", "--limit", "50", "--json"]).json
-    assert listed["total"] == len(listed["results"]) == tv["count"]
-    assert all(one["fields"]["type"] == "TV" for one in listed["results"])
-    shown = run(["search", "anime", "* dragon", "--type", "TV", "--limit", "1"]).out
-    assert "Dragon" in shown
-    assert "1 of " in shown
-    nothing = run(["search", "anime", "* dragon zzzzz"]).out
-    assert "no record has these filters and words" in nothing

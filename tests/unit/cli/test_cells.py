@@ -10,7 +10,6 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings
 
 pytestmark = pytest.mark.row("N1")
@@ -93,12 +92,6 @@ def gate(run: Run, folder: Path) -> Iterator[Gate]:
         yield app.build_gate()
 
 
-def found(gate: Gate, catalogue: str, **arguments: Any) -> set[str]:
-    answer = gate.call(LOCAL_USER, "search", {"catalogue": catalogue, "limit": 20, **arguments})
-    assert answer.structured is not None, answer
-    return {one["id"].split("/")[1] for one in answer.structured["results"]}
-
-
 def test_unreadable_cells_are_told_and_listed_and_cost_no_record(run: Run, folder: Path) -> None:
     added = add(run, folder, "albums")
     assert "5 written" in added.out
@@ -117,41 +110,8 @@ def test_what_was_mended_in_the_file_is_listed_no_more(run: Run, folder: Path) -
     assert not [one for one in json.loads(run(["rejects", "albums", "--json"]).out) if "field" in one]
 
 
-@pytest.mark.parametrize(
-    ("bounds", "ids"),
-    [
-        ({"min": 1983}, {"a", "c", "d"}),
-        ({"min": "1983", "max": 1997}, {"a", "c"}),
-        ({"max": "1963-07"}, {"b"}),
-        ({"max": "1963-06"}, set()),
-        ({"min": 2012, "max": 2012}, {"d"}),
-    ],
-)
-def test_a_year_as_a_number_limits_dates_of_any_precision(gate: Gate, bounds: dict[str, Any], ids: set[str]) -> None:
-    assert found(gate, "albums", query="*", filters={"released": bounds}) == ids
-
-
-@pytest.mark.parametrize("said", [["yes"], ["true"], ["Y"], "yes", True, ["ja"]])
-def test_a_filter_of_yes_finds_it_as_the_table_spells_it(gate: Gate, said: Any) -> None:
-    assert found(gate, "albums", query="*", filters={"live": said}) == {"b", "d"}
-
-
 def test_options_of_a_command_take_years_and_yes(run: Run, gate: Gate) -> None:
     rows = json.loads(run(["search", "albums", "harbour OR grass", "--live", "yes", "--json"]).out)
     assert "Tall Grass" in json.dumps(rows)
     rows = json.loads(run(["search", "albums", "grass", "--released", "1960..1969", "--json"]).out)
     assert "Tall Grass" in json.dumps(rows)
-
-
-def test_rows_of_one_thing_are_found_as_one_record(gate: Gate) -> None:
-    assert found(gate, "drinks", query="tonic water") == {"7"}
-    answer = gate.call(LOCAL_USER, "fetch", {"id": "drinks/7"})
-    assert "4 cl Gin" in json.dumps(answer.structured)
-    assert "lines 2, 4" in json.dumps(answer.structured)
-
-
-def test_a_group_whose_rows_changed_is_written_again_and_one_without_rows_is_removed(run: Run, folder: Path) -> None:
-    add(run, folder, "drinks")
-    assert "0 written, 2 unchanged" in add(run, folder, "drinks").out
-    (folder / "drinks.csv").write_text(DRINK_ROWS.replace("8,Daiquiri,6 cl,Rum\n", "").replace("4 cl", "5 cl"))
-    assert "1 written, 0 unchanged, 0 duplicates, 0 rejected, 1 removed" in add(run, folder, "drinks").out

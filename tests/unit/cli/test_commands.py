@@ -63,17 +63,6 @@ def test_search_says_first_that_nothing_answers_and_shows_the_nearest_few(at_sam
     assert {hit["relevance"] for hit in found["results"]} == {None}
 
 
-@pytest.mark.row("N2")
-def test_search_tells_the_evidence_of_a_name(at_sample: Path, run: Run) -> None:
-    table = run(["search", "anime", "Mushishi"])
-    assert not table.out.startswith(NOTHING_ANSWERS)
-    assert "evidence: strong" in table.out
-    found = run(["search", "anime", "Mushishi", "--json"]).json
-    assert found["evidence"] == "strong"
-    assert (found["results"][0]["score"], found["results"][0]["relevance"]) == (1.0, "IDENTICAL")
-    assert not any("other_synopses" in hit for hit in found["results"])
-
-
 @pytest.mark.row("A1")
 def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
     found = run(["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]).json

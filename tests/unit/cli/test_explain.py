@@ -20,16 +20,6 @@ def at_plain(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return plain_home
 
 
-def test_the_parts_of_the_first_hits_add_up_to_their_scores(at_plain: Path, run: Run) -> None:
-    hits = run(["explain", "anime", "space pirates", "--limit", "3", "--json"]).json
-    assert len(hits) == 3
-    for hit in hits:
-        assert sum(hit["why"]["strength"].values()) == pytest.approx(hit["score"], abs=1.1e-4)
-    shown = run(["explain", "anime", "space pirates", "--limit", "3"]).out
-    assert shown.count("why strength") == 3
-    assert "word:space" in shown
-
-
 def test_a_record_that_is_found_has_its_rank_in_the_answer(at_plain: Path, run: Run) -> None:
     hits = run(["search", "anime", "space pirates", "--json"]).json["results"]
     told = run(["explain", "anime", "space pirates", hits[2]["id"], "--json"]).json

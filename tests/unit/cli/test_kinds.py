@@ -10,7 +10,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.maintenance import list_sources, refresh_from_source
-from stackroom.errors import ExpectedError, InputError, SpecError
+from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import load_settings
@@ -199,20 +199,6 @@ def test_an_id_of_another_kind_is_dangling(two_files: dict[str, list[str]], fold
     assert listed["reason"] == "'g8' is kept; 'designerIds' names the designer 'g1', which does not exist"
 
 
-def test_rows_of_unknown_kinds_are_rejected_with_the_kinds_there_are(
-    one_file: list[str], folder: Path, run: Run
-) -> None:
-    with (folder / "all.csv").open("a", encoding="utf-8") as file:
-        file.write("x1,Odd,,,,gamer,\nx2,None,,,,,\n")
-    added = run(one_file).json
-    assert (added["written"], added["rejected"]) == (8, 2)
-    reasons = [one["reason"] for one in run(["rejects", "boardgames", "--json"]).json]
-    assert reasons == [
-        "no kind 'gamer' (did you mean 'game'?); kinds: game, designer",
-        "'what', the record's kind, is missing; kinds: game, designer",
-    ]
-
-
 def test_ids_that_collide_between_kinds_are_rejected_within_a_file_and_between_files(
     one_file: list[str], two_files: dict[str, list[str]], folder: Path, run: Run
 ) -> None:
@@ -248,30 +234,6 @@ def test_a_source_that_is_refreshed_keeps_the_kind_of_its_rows(
         for source in list_sources(app):
             refresh_from_source(app, source, lambda _rows: None)
         assert found_kinds(app.build_gate(), "designer") == ["d1", "d2", "d3", "d4", "d5"]
-
-
-def test_a_file_of_which_the_kind_is_not_known_is_refused_and_changes_nothing(
-    two_files: dict[str, list[str]], folder: Path, run: Run
-) -> None:
-    run(two_files["games"])
-    people = write_csv(folder / "people.csv", DESIGNER_COLUMNS, DESIGNERS)
-    ran = run(["add", str(people), "--name", "boardgames", "--no-embed"])
-    assert ran.code == InputError.exit_code
-    assert "game: games.csv; designer: designers*.csv" in ran.err
-    with served() as gate:
-        assert found_kinds(gate, "designer") == []
-
-
-def test_several_kinds_without_a_way_to_tell_them_apart_are_refused_by_check_and_add(
-    folder: Path, one_file: list[str], run: Run
-) -> None:
-    (folder / "games.toml").write_text(DECLARATION.format(kind="", game_sources="", designer_sources=""))
-    for arguments in (["spec", "check", str(folder / "games.toml")], one_file):
-        ran = run(arguments)
-        assert (ran.code, ran.out) == (SpecError.exit_code, "")
-        assert "several kinds (game, designer) and does not say which of them a row is" in ran.err
-        assert 'kind = "type"' in ran.err
-    assert not (folder / "home" / "catalogues" / "boardgames").exists()
 
 
 def test_the_declaration_of_a_built_in_catalogue_is_checked_without_a_path_to_its_kinds(run: Run) -> None:

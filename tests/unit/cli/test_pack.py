@@ -34,15 +34,6 @@ def test_a_pack_is_built_shown_and_verified(films: Path, run: Run) -> None:
     assert run(["pack", "verify", pack]).out.startswith("whole: films 2026.46: 3 records, no vectors")
 
 
-def test_the_version_of_a_changed_catalogue_counts_up(films: Path, run: Run) -> None:
-    pack = str(films / "pack")
-    run(["pack", "build", "films", pack, "--version", "2026.46", "--licence", "CC0-1.0"])
-    (films / "films.csv").write_text(FILMS.replace("Alien", "Aliens") + "4,Stalker,A zone.\n")
-    assert run(["add", str(films / "films.csv"), "--no-embed"]).code == 0
-    again = run(["pack", "build", "films", pack, "--json"]).json
-    assert (again["version"], again["licence"], again["records"]) == ("2026.47", "CC0-1.0", 4)
-
-
 def test_a_damaged_pack_is_told_with_exit_code_1(films: Path, run: Run) -> None:
     pack = films / "pack"
     run(["pack", "build", "films", str(pack)])
@@ -65,21 +56,6 @@ def test_a_signed_pack_is_verified_against_its_key_and_no_other(films: Path, run
     run(["pack", "build", "films", str(pack), "--version", "7"])
     unsigned = run(["pack", "verify", str(pack), "--key", str(key.public)])
     assert (unsigned.code, "not signed" in unsigned.out) == (1, True)
-
-
-@pytest.mark.row("A11")
-def test_a_pack_is_published_once_and_its_next_version_with_patches(films: Path, run: Run) -> None:
-    pack, site = str(films / "pack"), str(films / "site")
-    run(["pack", "build", "films", pack])
-    assert "films 1 is published in" in run(["pack", "publish", pack, site]).out
-    assert "is the newest release of" in run(["pack", "publish", pack, site]).out
-    (films / "films.csv").write_text(FILMS.replace("Alien", "Aliens"))
-    run(["add", str(films / "films.csv"), "--no-embed"])
-    run(["pack", "build", "films", pack])
-    published = run(["pack", "publish", pack, site, "--keep", "1", "--json"]).json
-    assert (published["version"], published["published"], published["removed"]) == ("2", True, ["1"])
-    assert [Path(name).name for name in published["files"]][-1] == "manifest.json"
-    assert [Path(name).suffix for name in published["files"]].count(".patch") == 1
 
 
 def test_the_files_of_a_pack_have_the_modes_of_the_users_umask(films: Path, run: Run) -> None:

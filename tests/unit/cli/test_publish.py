@@ -20,17 +20,6 @@ def library(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_catalogue_is_published_synced_and_left_alone_when_up_to_date(library: Path, run: Run) -> None:
-    database = str(library / "lancedb")
-    assert run(["publish", "books", database]).out == f"2 records written to {database}, table books_documents\n"
-    again = run(["publish", "books", database, "--json"]).json
-    assert (again["table"], again["rows"], again["written"]) == ("books_documents", 2, False)
-    assert f"{database}: table books_documents is up to date (2 records)" in run(["publish", "books", database]).out
-    synced = run(["add", f"lancedb:{database}#books", "--name", "copy", "--yes", "--no-embed", "--json"]).json
-    assert (synced["written"], synced["rejected"]) == (2, 0)
-    assert run(["get", "copy", "2", "--json"]).json["title"] == "Emma"
-
-
 def test_a_music_catalogue_is_synced_from_a_table(library: Path, run: Run) -> None:
     (library / "music.jsonl").write_text('{"id": "artist-1", "kind": "artist", "name": "Clara Schumann"}\n')
     assert run(["add", str(library / "music.jsonl"), "--as", "music", "--no-embed"]).code == 0

@@ -91,14 +91,6 @@ def test_a_failed_update_of_one_catalogue_leaves_the_others_alone(
     assert "0.9, older than the installed 1.0" in ran.err
 
 
-@pytest.mark.parametrize("arguments", [["--from", "x"], [NAME, "--key", "x"], [NAME, "--from", "x", "--check"]])
-def test_another_place_is_given_for_one_catalogue(arguments: list[str], run: Callable[..., Any]) -> None:
-    ran = run(["update", *arguments])
-
-    assert ran.code == 2
-    assert "stackroom update NAME --from PLACE" in ran.err
-
-
 @pytest.mark.parametrize("arguments", [["stars"], ["--from", "x"], ["--version", "1"], ["--key", "x"]])
 def test_a_name_and_a_place_are_given_together(
     arguments: list[str], publisher: Publisher, run: Callable[..., Any]

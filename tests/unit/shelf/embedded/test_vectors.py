@@ -41,15 +41,6 @@ def sketched(table: VectorTable, monkeypatch: pytest.MonkeyPatch) -> VectorTable
     return dataclasses.replace(table, sketches=build_sketches(table.exact))
 
 
-@pytest.mark.parametrize("share", [None, 0.5, 0.1, 0.01])
-def test_a_small_table_gives_the_exact_nearest_under_any_filter(table: VectorTable, share: float | None) -> None:
-    mask = None if share is None else np.random.default_rng(2).random(ROWS) < share
-    for query in clustered(20, seed=3):
-        rows, cosines = table.nearest(query, mask=mask, limit=10)
-        assert rows.tolist() == exact_nearest(table.exact, query, mask, 10)
-        assert np.allclose(cosines, table.exact[rows] @ query)
-
-
 @pytest.mark.parametrize("share", [None, 0.5, 0.2, 0.05])
 def test_sketches_lose_hardly_anything_and_nothing_outside_the_filter(
     sketched: VectorTable, share: float | None
@@ -61,26 +52,3 @@ def test_sketches_lose_hardly_anything_and_nothing_outside_the_filter(
         assert mask is None or mask[rows].all()
         found += len(set(rows.tolist()) & set(exact_nearest(sketched.exact, query, mask, 10)))
     assert found >= 0.97 * 500
-
-
-def test_rows_without_a_vector_are_never_found() -> None:
-    vectors = clustered(100)
-    vectors[::2] = 0
-    rows, _ = build_vector_table(vectors).nearest(clustered(1, seed=3)[0], mask=None, limit=100)
-    assert len(rows) == 50
-    assert all(row % 2 for row in rows.tolist())
-
-
-def test_preselection_keeps_the_rows_that_differ_in_the_fewest_bits(table: VectorTable) -> None:
-    sketches = build_sketches(table.exact)
-    query = clustered(1, seed=3)[0]
-    bits = np.packbits(query[None, :] @ sketches.directions > sketches.thresholds, axis=1)
-    differences = np.unpackbits(sketches.bits ^ bits, axis=1).sum(axis=1)
-    kept = sketches.preselect(query, among=None, count=100)
-    assert len(kept) >= 100
-    assert differences[kept].max() < np.delete(differences, kept).min()
-
-
-def test_preselection_among_fewer_rows_than_wanted_keeps_them_all(table: VectorTable) -> None:
-    among = np.array([3, 5, 8])
-    assert build_sketches(table.exact).preselect(table.exact[0], among=among, count=10).tolist() == [3, 5, 8]

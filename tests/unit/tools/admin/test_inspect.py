@@ -206,50 +206,6 @@ def test_the_words_that_a_record_lacks_are_named(why: Callable[..., dict[str, An
     assert any("none of the words" in one for one in why("River of Fire", "ships")["because"])
 
 
-def test_a_filter_that_leaves_a_record_out_is_named_with_what_it_has(why: Callable[..., dict[str, Any]]) -> None:
-    found = why("Winter Road", "winter", filters={"year": {"min": 2000}, "moods": ["calm"]})
-    assert not found["found"]
-    assert "the filter 'year' leaves it out: it has 1998" in found["because"]
-    assert not any("'moods'" in one for one in found["because"])
-
-
-def test_a_record_that_is_not_for_everybody_is_said_to_be_kept_from_some(
-    songs: Any, why: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
-) -> None:
-    songs.put(replace(new_song("Payroll", "snow and money"), audiences=("staff", "user:ann")))
-    assert "only these see it, and ServerAdmin: staff, user:ann" in why("Payroll", "money")["because"]
-    assert not [one for one in why("Winter Road", "snow")["because"] if "see it" in one]
-
-
-def test_a_record_far_down_is_not_said_to_be_missed_by_words(
-    why: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stackroom.search.standing.RANKED", 1)
-    said = [why(name, "road")["because"] for name in ("Winter Road", "Quiet Morning")]
-    assert sum(any("not among the first 1 of 2" in one for one in because) for because in said) == 1
-    assert not [one for because in said for one in because if "not found" in one]
-
-
-def test_a_kind_that_is_found_only_when_asked_for_is_said_to_be(why: Callable[..., dict[str, Any]]) -> None:
-    found = why("Seasons", "winter spring")
-    assert not found["found"]
-    assert any("kind 'album'" in one for one in found["because"])
-    assert why("Seasons", "winter spring", filters={"kind": ["album"]})["found"]
-    assert any("'kind'" in one for one in why("Seasons", "winter", filters={"kind": ["track"]})["because"])
-
-
-def test_a_record_without_a_vector_is_said_to_have_none(
-    songs: Any, why: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
-) -> None:
-    songs.put(new_song("Bare", "nothing at all"), embed=False)
-    assert "it has no vector: it was not embedded" in why("Bare", "anything")["because"]
-
-
-def test_a_search_by_words_alone_is_said_to_be_one(songs: Any, why: Callable[..., dict[str, Any]]) -> None:
-    songs.shelved.embedder.problem = "the embedder is away"
-    assert "searched by words alone: the embedder is away" in why("Winter Road", "winter")["because"]
-
-
 def test_a_record_that_is_not_there_is_said_not_to_be_with_the_nearest(served: Any) -> None:
     code, text = served.refusal("debug.inspect", query_type="why", id="Winter Rod", query="x", catalogue="songs")
     assert code == "not_found"
