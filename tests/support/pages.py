@@ -29,9 +29,9 @@ FENCED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NOTE = re.compile(r"<!-- (file|not run|run by|exit|library): (.*?) -->")
-PROMPT = re.compile(r"(Build it\?|Take them into the spec\?|Overwrite it\?).*?(?:\): |\]:? )(?P<answer>.*)$")
+PROMPT = re.compile(r"(Build it\?|Overwrite it\?).*?(?:\): |\]:? )(?P<answer>.*)$")
 """A question of a command, as a page shows it with its answer."""
-ASKED = re.compile(r"(Build it\?.*? for how\): |Take them into the spec\? \[y/N\]: |Overwrite it\? \[y/N\]: )")
+ASKED = re.compile(r"(Build it\? \[Y/n\]: |Overwrite it\? \[y/N\]: )")
 """The same as it is printed: what is typed is not, so that the next output follows on the same line."""
 LEFT_OUT = "…"
 SCORE = re.compile(r"\b0\.\d+\b")

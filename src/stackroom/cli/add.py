@@ -1,7 +1,7 @@
-"""`add`: build a catalogue from a table, or update it."""
+"""`add`: build a catalogue from a table, or update it; the inferred spec is shown before anything is built."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -12,17 +12,16 @@ import click
 from stackroom.assembly.build import Recipe, add_catalogue, find_own_recipe, own_recipe, package_recipe
 from stackroom.assembly.locations import open_provider, open_rows, remembered_options
 from stackroom.assembly.model_choice import find_brought_model, want_model
-from stackroom.assembly.proposal import profile_table
+from stackroom.assembly.proposal import Proposal, profile_table
 from stackroom.assembly.workshop import Workshop
 from stackroom.catalogue.compiler import load_spec
 from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
+from stackroom.catalogue.infer.declare import Inferred
+from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
-from stackroom.cli.choices import choice_options
-from stackroom.cli.conversation import agree_on
-from stackroom.cli.json_output import json_option, print_json
-from stackroom.cli.progress import progress_bar, summary
-from stackroom.cli.proposal import print_proposal
-from stackroom.cli.read_options import read_options
+from stackroom.cli.output import json_option, print_json, print_table, shortened
+from stackroom.cli.progress import build_progress, summary
+from stackroom.cli.table_options import choice_options, read_options
 from stackroom.cli.workshop import open_workshop, require_model
 from stackroom.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
 from stackroom.ingest.pipeline import IngestReport, Progress
@@ -32,6 +31,66 @@ from stackroom.net.shown import shown_address
 from stackroom.packages import CataloguePackage
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
+from stackroom.text.safe import safe_line
+from stackroom.tools.record_text import summary_of, told_fields
+
+LINE_LENGTH = 160
+SHOWN_LEFT_OUT = 10
+FIELD_HEADINGS = ("field", "type", "for", "because")
+
+
+def print_proposal(proposal: Proposal) -> None:
+    """Print an inferred spec: id, title, fields, the columns left out and why, and the first records."""
+    inferred = proposal.inferred
+    for line in _naming(inferred):
+        click.echo(line)
+    print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
+    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
+        click.echo(safe_line(note))
+    _print_records(proposal)
+    for line in _judgement(inferred):
+        click.echo(safe_line(line))
+
+
+def _naming(inferred: Inferred) -> list[str]:
+    """Return the lines that say how records are identified and named."""
+    title = inferred.fields[0]
+    id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
+    if inferred.group:
+        id_line = f"'{inferred.group}': all rows with the same value are one record"
+    return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
+
+
+def _judgement(inferred: Inferred) -> Iterator[str]:
+    """Yield why the table is no catalogue, if it is none, and the questions about it."""
+    if inferred.verdict:
+        yield f"is it a catalogue? {inferred.verdict}"
+    for question in inferred.questions:
+        yield f"to decide: {question.asks} Default: {question.default}; otherwise: {question.option}"
+
+
+def _field_row(field: InferredField) -> tuple[str, str, str, str]:
+    return field.name, field.type, field.uses, field.reason
+
+
+def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line per column without a field, up to a limit."""
+    for column, reason in columns[:SHOWN_LEFT_OUT]:
+        yield f"left out: '{column}': {reason}"
+    if len(columns) > SHOWN_LEFT_OUT:
+        yield f"left out: {len(columns) - SHOWN_LEFT_OUT} more columns"
+
+
+def _print_records(proposal: Proposal) -> None:
+    """Print the first records as an assistant sees them, a line each."""
+    click.echo("first records, as an assistant sees them:")
+    spec = proposal.loaded.spec
+    has_ids = proposal.inferred.id_column or proposal.inferred.group
+    for number, record in enumerate(proposal.records, start=1):
+        shown_id = f" [{record.id}]" if has_ids else ""
+        told = summary_of(record, spec, told_fields(record, spec))
+        line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
+        click.echo(safe_line(shortened(line, LINE_LENGTH)))
 
 
 @click.command("add")
@@ -65,9 +124,9 @@ def add_command(
     documents, the address of a file ("https://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider
     of a catalogue package ("PREFIX:QUERY?limit=200").
 
-    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
-    there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
-    with one of them, the spec of an existing catalogue is inferred anew.
+    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
+    --title, --id, --body, --type, --role, --drop, --keep and --group change what is inferred; with one of them, the
+    spec of an existing catalogue is inferred anew.
 
     All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
     found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
@@ -82,7 +141,10 @@ def add_command(
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
     if recipe is None:
         shown = shown_address(order.location)
-        click.echo(f"nothing was built; to change the spec: stackroom spec infer {shown} --output catalogue.toml")
+        click.echo(
+            "nothing was built; --title, --type and the like change the spec, or write it to a file: "
+            f"stackroom spec infer {shown} --output catalogue.toml"
+        )
         return
     spec, is_own = recipe.loaded.spec, recipe.is_own
     model = model or find_brought_model(workshop, order.name, order.source, spec, is_own=is_own)
@@ -158,7 +220,7 @@ def _reporting(workshop: Workshop, order: _Order, *, hidden: bool) -> Iterator[P
     total = order.source.count_rows()
     with (
         _saying_what_is_there(workshop, order.name),
-        progress_bar(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
+        build_progress(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
     ):
         yield report_progress
 
@@ -222,14 +284,11 @@ def _proposed_recipe(source: RowSource, name: str, choices: Choices, *, show: bo
             "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
             "or see it first: stackroom spec infer"
         )
-    table = profile_table(source)
-    if ask:
-        agreed = agree_on(table, name=name, choices=choices)
-        return None if agreed is None else own_recipe(agreed.loaded)
-    proposal = table.propose(name=name, choices=choices)
+    proposal = profile_table(source).propose(name=name, choices=choices)
     if show:
         print_proposal(proposal)
-    return own_recipe(proposal.loaded)
+    is_agreed = not ask or click.confirm("Build it?", default=True)
+    return own_recipe(proposal.loaded) if is_agreed else None
 
 
 def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:

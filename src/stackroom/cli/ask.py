@@ -10,10 +10,8 @@ from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.record_blocks import block_of, label_in_words, print_blocks
-from stackroom.cli.tables import print_table
+from stackroom.cli.output import block_of, json_option, label_in_words, print_blocks, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER

@@ -9,9 +9,8 @@ from click.core import ParameterSource
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.cli.ask import FREE_OPTIONS, asked_of
 from stackroom.cli.filters import parse_conditions
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.tables import print_table, shortened
+from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import FacetCount
 from stackroom.model.scope import WHOLE, Scope

@@ -1,24 +1,29 @@
-"""`init`, `rejects`: set up a library, and see what was left out of it."""
+"""`init`, `rejects`, `map`, and `stackroom` without a command: set up a library, and see what is in it."""
 
+import sys
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 
 import click
 
+from stackroom import __version__
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
+from stackroom.assembly.map_making import refresh_map
 from stackroom.assembly.model_choice import ModelChoice, count_waiting, embed_waiting, want_model
-from stackroom.cli.json_output import json_option, print_json
-from stackroom.cli.opening import open_app
-from stackroom.cli.progress import progress_bar, summary
+from stackroom.cli.opening import describe_problems, open_app
+from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.progress import build_progress, progress_line, summary
 from stackroom.cli.releases import install_from_place
-from stackroom.cli.tables import print_table
 from stackroom.cli.workshop import require_model
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.ingest.ledger import Ledger, check_ledger
 from stackroom.ingest.relations import find_dangling
 from stackroom.library import LEDGER_FILE, Installed
+from stackroom.model.scope import WHOLE
 from stackroom.packages import CataloguePackage
 
 
@@ -123,7 +128,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         if sample.name in problems:
             click.echo(f"stackroom: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
         elif not app.library.find_installed(sample.name):
-            with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
+            with build_progress(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
                 report = add_sample(app, sample.name, progress=report_progress, embed=False)
             click.echo(f"{sample.name}: {summary(report)}")
     if with_model:
@@ -140,7 +145,7 @@ def _embed_samples(app: App) -> None:
             require_model(app, quiet=False)
         for package, name in waiting:
             require_model(app, want_model(app, package.spec, app.library.find_installed(name)), quiet=False)
-            with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
+            with build_progress(f"sample catalogue '{name}'", hidden=False) as report_progress:
                 report = embed_waiting(app, name, progress=report_progress)
             click.echo(f"{name}: {report.embedded} texts embedded")
     except ExpectedError as error:
@@ -152,3 +157,92 @@ def _is_waiting(app: App, package: CataloguePackage, name: str) -> bool:
     installed = None if name in app.library.check() else app.library.find_installed(name)
     has_sample = installed is not None and any(map(package.is_sample, installed.sources))
     return has_sample and count_waiting(app, name) > 0
+
+
+@click.command("map")
+@click.argument("catalogues", nargs=-1, metavar="[CATALOGUE]...")
+@click.option("--anew", is_flag=True, help="Lay out all records, also where few have changed.")
+@json_option
+def map_command(catalogues: tuple[str, ...], anew: bool, as_json: bool) -> None:
+    """Lay out the records of CATALOGUE on a map, where similar ones are near each other; by default, of each catalogue.
+
+    It needs vectors, and takes a few seconds for 20,000 records. A build makes the map itself, and a server one that is
+    missing; records that come later are placed beside their neighbours, until more than one in twenty is new.
+
+    Example: stackroom map films --anew
+    """
+    app = open_app()
+    made = {}
+    for name in catalogues or [one.name for one in app.library.list_installed()]:
+        started = time.perf_counter()
+        installed, shelf = app.library.get_installed(name), app.open_catalogue(name).shelf
+        with progress_line(name, hidden=as_json) as line:
+            line.hint("laying out its records")
+            report = refresh_map(installed.folder, shelf, is_forced=anew)
+        seconds = time.perf_counter() - started
+        made[name] = {"records": report.records, "made": report.is_made, "changed": report.changed, "seconds": seconds}
+        if not as_json:
+            click.echo(f"{name}: {report}" + (f" in {seconds:.1f} s" if report.is_made else ""))
+    if as_json:
+        print_json(made)
+    elif not made:
+        click.echo("there are no catalogues")
+
+
+SHOWN = 8
+"""How many catalogues are named; more are only counted."""
+NextCommand = tuple[str, str]
+MAKE_LIBRARY: NextCommand = ("stackroom init", "build the sample catalogues and get the embedding models (110 MB)")
+ADD: NextCommand = ("stackroom add FILE", "build a catalogue from a table or a folder of documents")
+CONNECT: NextCommand = ("stackroom install CLIENT", "let an assistant ask it: claude-desktop, claude-code, cursor …")
+DOCTOR: NextCommand = ("stackroom doctor", "check the library, and say what to do")
+SEARCH: NextCommand = ("stackroom search 'WORDS'", "search everything in it")
+
+
+def greet() -> None:
+    """Greet, say what is in the library or offer to make one, and show three commands to go on with."""
+    app = open_app()
+    click.echo(f"Stackroom {__version__}: catalogues for AI assistants, on your machine.")
+    names = [one.name for one in app.library.list_installed()]
+    problems = describe_problems(app.library)
+    if not names and not problems:
+        click.echo(f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names another folder).")
+        if not _is_wanted():
+            _show_next(MAKE_LIBRARY, ADD, CONNECT)
+            return
+        set_up(app)
+        names = [one.name for one in app.library.list_installed()]
+    click.echo(f"The library in {app.settings.home} has {_described(app, names)}.")
+    for name, problem in problems.items():
+        click.echo(f"'{name}' {problem}")
+    _show_next(SEARCH if names else DOCTOR, ADD, CONNECT)
+
+
+def _is_wanted() -> bool:
+    """Ask on a terminal whether to make a library now."""
+    is_asked = sys.stdin is not None and sys.stdin.isatty()
+    return is_asked and click.confirm(
+        "Make it now, with the sample catalogues (110 MB of models, some minutes)?", default=True
+    )
+
+
+def _described(app: App, names: Sequence[str]) -> str:
+    if not names:
+        return "no catalogue that can be searched"
+    several = f"{len(names)} catalogues" if len(names) > 1 else "1 catalogue"
+    shown = ", ".join(f"{name} ({_records(app, name)})" for name in names[:SHOWN])
+    return f"{several}: {shown}{', …' if len(names) > SHOWN else ''}"
+
+
+def _records(app: App, name: str) -> str:
+    if app.find_problem(name):
+        return "cannot be opened; run: stackroom doctor"
+    return f"{app.open_catalogue(name).shelf.reader().count(WHOLE):,} records"
+
+
+def _show_next(*commands: NextCommand) -> None:
+    click.echo("\nNext:")
+    width = max(len(command) for command, _ in commands)
+    for command, meaning in commands:
+        click.echo(f"  {command:{width}}  {meaning}")
+    click.echo("All commands: stackroom --help")

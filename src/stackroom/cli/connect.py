@@ -31,19 +31,11 @@ FIRST_ANSWERS_S = 1.0
 """How long the model is not loaded, for the sake of the first answers; a call that needs it loads it at once."""
 
 
-class _ToolChoices(click.Choice[str]):
-    """The choices of tools; `seed`, the former name of `own`, is still accepted."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the choice."""
-        return super().convert("own" if value == "seed" else value, param, ctx)
-
-
 @click.command("serve")
 @click.argument("catalogues", nargs=-1)
 @click.option(
     "--tools",
-    type=_ToolChoices([choice.value for choice in ToolChoice]),
+    type=click.Choice([choice.value for choice in ToolChoice]),
     default=ToolChoice.AUTO.value,
     show_default=True,
     help="The catalogues' own tools (own), search, fetch, similar and browse over all (generic), or both (all).",

@@ -9,37 +9,28 @@ from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import Outcome, find_collection_problems, find_place, load_state
 from stackroom.assembly.machine_limits import check_disk
 from stackroom.background.status_file import list_server_tasks
-from stackroom.cli.findings import Finding, report_findings
-from stackroom.cli.json_output import json_option
 from stackroom.cli.opening import open_app
-from stackroom.cli.private_files import is_open_to_others, make_private
+from stackroom.cli.output import Finding, json_option, report_findings
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.url import database_url, exists
 from stackroom.errors import ExpectedError
 from stackroom.tools.health import examine
 
-OPEN_TO_OTHERS = "other users of this machine can read it: to keep it private, run: stackroom doctor --fix"
-
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Take the library's files from other users of this machine.")
 @json_option
 @click.pass_context
-def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> None:
+def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong.
 
     Indexes that are damaged are rebuilt from the records.
     """
-    app = open_app()
-    if fix:
-        make_private(app.settings.home)
-    report_findings(ctx, list(_examine(app)), as_json=as_json)
+    report_findings(ctx, list(_examine(open_app())), as_json=as_json)
 
 
 def _examine(app: App) -> Iterator[Finding]:
     home = app.settings.home
-    warning = f"; {OPEN_TO_OTHERS}" if is_open_to_others(home) else ""
-    yield Finding(what="library", found=f"{home}{warning}", ok=home.is_dir())
+    yield Finding(what="library", found=str(home), ok=home.is_dir())
     problem = app.embedder.check()
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     yield from _examine_machine(app)

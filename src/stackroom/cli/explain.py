@@ -1,23 +1,20 @@
 """`explain`: why a search finds what it finds, and why it does not find a record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
-import orjson
 
-from stackroom.assembly.app import App
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.cli.ask import FREE_OPTIONS, asked_of
 from stackroom.cli.filters import split_arguments
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
+from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
 from stackroom.model.hits import Hit
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.explain import Question, explain_hits, explain_path, find_path, require_record
-from stackroom.tools.merge import SearchPath, scope_of, usual_path
+from stackroom.tools.explain import explain_hits, explain_path, require_record
+from stackroom.tools.merge import scope_of, usual_path
 from stackroom.tools.spec import explanation_lines, shape_why, why_lines
 
 COMMAND = "stackroom search"
@@ -27,8 +24,6 @@ COMMAND = "stackroom search"
 @click.argument("catalogue")
 @click.argument("query")
 @click.argument("record_id", metavar="[ID]", required=False)
-@click.option("--tool", help="Explain the answer of this search tool; by default, of stackroom search.")
-@click.option("--arguments", default="{}", help='Other arguments of the tool, as JSON: {"limit": 5}.')
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
@@ -38,8 +33,6 @@ def explain_command(
     catalogue: str,
     query: str,
     record_id: str | None,
-    tool: str | None,
-    arguments: str,
     limit: int,
     adult: bool,
     as_json: bool,
@@ -52,19 +45,18 @@ def explain_command(
     record_id, free = _split([*([record_id] if record_id else []), *ctx.args])
     if not query.strip():
         raise InputError("the query is empty; give the words to explain a search for")
-    app = open_app()
-    opened = app.open_catalogue(catalogue)
-    if tool is None:
-        view = opened.view()
-        scope, notes = scope_of(view, asked_of(query, free, with_adult=adult))
-        named, path = COMMAND, usual_path(view, query, scope=scope, limit=limit, notes=notes)
-    else:
-        named, path = _tool_path(app, opened, Question(id=record_id or "", query=query, tool=tool), arguments, free)
+    opened = open_app().open_catalogue(catalogue)
+    view = opened.view()
+    scope, notes = scope_of(view, asked_of(query, free, with_adult=adult))
+    path = usual_path(view, query, scope=scope, limit=limit, notes=notes)
     if record_id is None:
         _print_hits(explain_hits(path, limit), opened.spec, as_json=as_json)
     else:
-        told = explain_path(path, require_record(opened.view(), record_id, LOCAL_USER), tool=named)
-        _print_record(told, as_json=as_json)
+        told = explain_path(path, require_record(view, record_id, LOCAL_USER), tool=COMMAND)
+        if as_json:
+            print_json(told)
+        else:
+            click.echo("\n".join(explanation_lines(told)))
 
 
 def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -73,30 +65,6 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     if len(ids) > 1:
         raise InputError(f"'{ids[1]}' is too much; a query of several words goes in quotes")
     return (ids[0] if ids else None), options
-
-
-def _tool_path(
-    app: App, opened: OpenCatalogue, question: Question, arguments: str, free: Sequence[str]
-) -> tuple[str, SearchPath]:
-    """Return how a tool searches the catalogue."""
-    if free:
-        raise InputError(f"'{free[0]}': with --tool, filters go into --arguments, as JSON")
-    app.build_gate([opened.name])
-    given = _read_arguments(arguments)
-    asked = Question(id=question.id, query=question.query, tool=question.tool, arguments=given)
-    record = require_record(opened.view(), question.id, LOCAL_USER) if question.id else None
-    tool, path = find_path(opened, app.list_tools(LOCAL_USER), LOCAL_USER, asked, record)
-    return tool.name, path
-
-
-def _read_arguments(arguments: str) -> dict[str, Any]:
-    try:
-        given = orjson.loads(arguments)
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"'--arguments' is not JSON: {error}; right is {{\"limit\": 5}}") from error
-    if not isinstance(given, dict):
-        raise InputError("'--arguments' must be an object, as in {\"limit\": 5}")
-    return given
 
 
 def _print_hits(hits: Sequence[Hit], spec: CatalogueSpec, *, as_json: bool) -> None:
@@ -119,11 +87,3 @@ def _hit_as_json(hit: Hit, spec: CatalogueSpec) -> dict[str, Any]:
         "score": round(hit.score, 4),
         "why": why.model_dump() if why else None,
     }
-
-
-def _print_record(told: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(told)
-        return
-    for line in explanation_lines(told):
-        click.echo(line)

@@ -12,16 +12,22 @@ from urllib.parse import urlsplit
 import click
 
 from stackroom.cli.clients.client_specs import CLIENTS, ClientSpec
-from stackroom.cli.clients.config_file import backup_of, read_text, update_file
-from stackroom.cli.clients.config_text import ConfigTextError, Entry, add_entry, find_entry, remove_entry
+from stackroom.cli.clients.config_file import (
+    ConfigTextError,
+    Entry,
+    add_entry,
+    backup_of,
+    find_entry,
+    read_text,
+    remove_entry,
+    update_file,
+)
 from stackroom.cli.clients.server_entry import LocalServer, RemoteServer, holds_token, local_server, remote_server
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.tables import print_table
+from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError
 from stackroom.settings import load_settings
 
-USER, PROJECT = "user", "project"
 CHATGPT = "chatgpt"
 CLAUDE_DESKTOP = "claude-desktop"
 
@@ -61,13 +67,6 @@ class _Request:
 @click.argument("catalogues", nargs=-1)
 @click.option("--remove", is_flag=True, help="Remove the entry again; the rest of the file stays as it is.")
 @click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
-@click.option(
-    "--scope",
-    type=click.Choice([USER, PROJECT]),
-    default=USER,
-    show_default=True,
-    help="For all projects of yours, or for the one in this folder: a file that others may get with it.",
-)
 @click.option("--url", help="Use the shared server at this address instead of starting one.")
 @click.option("--token", help="With --url: a token of that server; - reads it from standard input.")
 @click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
@@ -80,7 +79,6 @@ def install_command(
     catalogues: tuple[str, ...],
     remove: bool,
     only_print: bool,
-    scope: str,
     url: str | None,
     token: str | None,
     yes: bool,
@@ -93,7 +91,7 @@ def install_command(
     chatgpt; without it the clients are listed, with those found on this machine. Everything else in the file stays as
     it is, with its comments, and the former file is kept as .bak.
 
-    For example: stackroom install claude-desktop; stackroom install cursor films --scope project;
+    For example: stackroom install claude-desktop; stackroom install cursor films --config .cursor/mcp.json;
     stackroom install codex --url https://stackroom.example.org --token -
     """
     if client is None:
@@ -107,7 +105,7 @@ def install_command(
         _show_steps(client, url, token, as_json=as_json)
         return
     spec = CLIENTS[client]
-    request = _Request(client=client, spec=spec, path=config or _path(client, spec, scope), as_json=as_json)
+    request = _Request(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
     if remove:
         _remove(request)
         return
@@ -116,18 +114,9 @@ def install_command(
         click.echo(f"# {request.path}", err=True)
         click.echo(spec.form.insert("", spec.place, entry), nl=False)
         return
-    if scope == PROJECT and holds_token(entry):
+    if config is not None and holds_token(entry):
         click.echo(f"{request.path} holds your token now: keep it out of version control", err=True)
     _write(request, entry, yes=yes)
-
-
-def _path(client: str, spec: ClientSpec, scope: str) -> Path:
-    if scope == USER:
-        return spec.path()
-    if not spec.project_path:
-        able = ", ".join(name for name, one in CLIENTS.items() if one.project_path)
-        raise InputError(f"--scope: {client} has no configuration of a project; those that have one: {able}")
-    return Path.cwd() / spec.project_path
 
 
 def _choose_server(

@@ -1,22 +1,16 @@
 """`job`: background jobs; all its commands but `run` are derived from operations."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
 from stackroom.analytics.events import EventLog, EventRecorder
 from stackroom.assembly.maintenance import build_maintenance, list_catalogue_jobs
 from stackroom.assembly.server_parts import build_server_parts
-from stackroom.cli.control import make_control, perform
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.operations import build_group
-from stackroom.cli.safe_streams import terminal_stream
-from stackroom.cli.tables import shortened
+from stackroom.cli.operations import build_group, make_control, perform
+from stackroom.cli.output import json_option, print_json, shortened
+from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.builtin_jobs import list_builtin_jobs
@@ -65,8 +59,8 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
     with make_control() as control:
         board = _open_board(control)
         name = board.get_spec(job_id).name
-        with _progress(name, hidden=as_json) as show:
-            work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=show)
+        with progress_line(name, hidden=as_json) as line:
+            work = partial(Scheduler(board).run_now, name, by=LOCAL_USER.name, show=partial(_hint, line))
             run = perform(control, "job/run", name, {}, work)
         output = board.find_output(str(run.id))
     text = output.text if output else ""
@@ -79,17 +73,7 @@ def run_job_command(ctx: click.Context, job_id: str, as_json: bool) -> None:
         ctx.exit(1)
 
 
-@contextmanager
-def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunReport], None]]:
-    """Show the progress of a run on standard error, if that is a terminal."""
-    console = Console(file=terminal_stream(is_error=True), stderr=True)
-    if hidden or not console.is_terminal:
-        yield lambda _run, _report: None
-        return
-    with console.status(name) as status:
-
-        def show(_run: JobRun, report: RunReport) -> None:
-            count = "" if report.done is None else f" {report.done}{f' of {report.total}' if report.total else ''}"
-            status.update(f"{name}:{count} {escape(safe_line(shortened(report.message, SHOWN_LENGTH)))}")
-
-        yield show
+def _hint(line: ProgressLine, _run: JobRun, report: RunReport) -> None:
+    """Show how far a run is."""
+    count = "" if report.done is None else f"{report.done}{f' of {report.total}' if report.total else ''} "
+    line.hint(f"{count}{shortened(report.message, SHOWN_LENGTH)}")

@@ -21,8 +21,8 @@ COMMANDS = {
     "add": ("stackroom.cli.add", "Build a catalogue from a file, or update it."),
     "new": ("stackroom.cli.new", "Write a catalogue package to start from."),
     "spec": ("stackroom.cli.spec", "Make, check and show the specs of catalogues."),
-    "publish": ("stackroom.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
-    "pack": ("stackroom.cli.pack", "Build, check and compare packs: catalogues as files to ship."),
+    "publish": ("stackroom.cli.sync", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
+    "pack": ("stackroom.cli.pack", "Build, check and publish packs: catalogues as files to ship."),
     "sync": ("stackroom.cli.sync", "Bring the library up to the collections of a LanceDB database."),
     "collections": ("stackroom.cli.sync", "List the collections of the database that the settings name."),
     "update": ("stackroom.cli.releases", "Update catalogues that were installed from a place to its newest release."),
@@ -44,7 +44,7 @@ COMMANDS = {
     "audit": ("stackroom.cli.operations", "Show and verify the audit log."),
     "model": ("stackroom.cli.model", "Get, list and check embedding models."),
     "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
-    "map": ("stackroom.cli.map", "Lay out the records of catalogues on maps, similar ones near each other."),
+    "map": ("stackroom.cli.build", "Lay out the records of catalogues on maps, similar ones near each other."),
     "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
 }
 """Command → its module, and one line of help."""
@@ -53,7 +53,7 @@ COMMANDS = {
 PACKAGE_COMMANDS = "stackroom.commands"
 """The entry point group in which packages name their commands, as `module:attribute` of a click command."""
 OPENING = "stackroom.cli.opening"
-GREETING = "stackroom.cli.greeting"
+GREETING = "stackroom.cli.build"
 """These load the catalogue packages: for a command that a package brings, and for none."""
 
 

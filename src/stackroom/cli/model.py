@@ -1,4 +1,4 @@
-"""`model pull|list|show|check`: embedding models."""
+"""`model pull|list|check`: embedding models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.tables import print_table
+from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported, list_exported
 from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
 from stackroom.embed.weights import (
@@ -88,30 +87,6 @@ def list_models_command(as_json: bool) -> None:
 
 def _local_row(model: LocalModel | ExportedModel, problems: Sequence[str]) -> dict[str, Any]:
     return {"model": model.name, "where": "local", "dimension": model.id.dimension, "ready": not problems}
-
-
-@model_command.command("show")
-@click.argument("name")
-@json_option
-def show_command(name: str, as_json: bool) -> None:
-    """Show how a local model makes vectors, and where it is."""
-    models = load_settings().models_folder
-    facts = _facts(models, find_exported(models, name) or get_local_model(name))
-    if as_json:
-        print_json(facts)
-    else:
-        print_table(("", ""), [(key, str(value)) for key, value in facts.items()])
-
-
-def _facts(models: Path, model: LocalModel | ExportedModel) -> dict[str, Any]:
-    known = {"model": model.name, "dimension": model.id.dimension, "pooling": str(model.pooling)}
-    if isinstance(model, ExportedModel):
-        known |= {"query_prefix": model.query_prefix, "document_prefix": model.document_prefix}
-        problems = check_exported(models / model.name, model.name)
-    else:
-        problems = check_model(model_folder(models, model), model)
-    known |= {"centred": model.id.is_centred, "folder": str(models / model.name)}
-    return {**known, "ready": not problems, "problems": "; ".join(problems) or None}
 
 
 @model_command.command("check")

@@ -11,21 +11,22 @@ from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from stackroom.cli.control import find_control, make_control, open_control, perform
-from stackroom.cli.json_output import json_option, print_json
-from stackroom.cli.tables import print_table, shortened
+from stackroom.cli.output import json_option, print_json, print_table, shortened
+from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
+from stackroom.control.database.url import exists
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError
+from stackroom.gate.gate import CallContext, Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.library import Library
-from stackroom.model.principal import Cost
-from stackroom.settings import Settings, load_settings
+from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.settings import AuthSettings, Settings, load_settings
 from stackroom.text.safe import safe_text
 from stackroom.tools.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
 from stackroom.tools.admin.audit import AUDIT_OPERATIONS
@@ -33,6 +34,58 @@ from stackroom.tools.admin.roles import ROLE_OPERATIONS
 from stackroom.tools.admin.users import NO_ACCOUNTS, USER_OPERATIONS
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
 from stackroom.tools.problems import validate_fields
+from stackroom.tools.toolbox import Toolbox
+
+ResultT = TypeVar("ResultT")
+
+
+@contextmanager
+def make_control() -> Iterator[Control]:
+    """Open the control database of this library; create it if it is missing."""
+    # The external issuer is not used here, so a wrong setting of it must not lock the owner out.
+    settings = load_settings().model_copy(update={"auth": AuthSettings()})
+    keep_private(settings.home)
+    with closing(Control.open(settings)) as control:
+        yield control
+
+
+@contextmanager
+def find_control() -> Iterator[Control | None]:
+    """Open the control database of this library; None if there is none: reading must not create it."""
+    if not exists(load_settings()):
+        yield None
+        return
+    with make_control() as control:
+        yield control
+
+
+@contextmanager
+def open_control() -> Iterator[Control]:
+    """Open the control database of this library; raise NotFoundError if there is none."""
+    with find_control() as control:
+        if control is None:
+            raise NotFoundError(NO_ACCOUNTS)
+        yield control
+
+
+def perform(
+    control: Control,
+    operation: str,
+    target: str,
+    parameters: Mapping[str, Any],
+    work: Callable[[], ResultT],
+) -> ResultT:
+    """Do a change, and write to the audit that it was done, or why it failed."""
+    ask = CallContext(
+        principal=LOCAL_USER,
+        via="cli",
+        operation=operation,
+        target=target,
+        parameters=parameters,
+        cost=Cost.WRITE,
+    )
+    return Gate(Toolbox([]), observers=[control.audit]).perform(ask, work)
+
 
 FROM_STDIN, ONE_TIME = "from_stdin", "one_time"
 LONGEST_CELL = 60

@@ -1,7 +1,6 @@
-"""`pack build|publish|verify|show`: catalogues as files to ship."""
+"""`pack build|publish|verify`: catalogues as files to ship."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,14 @@ from typing import Any
 import click
 
 from stackroom.assembly.app import App
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
+from stackroom.cli.output import json_option, print_json
 from stackroom.cli.private_files import sharing
-from stackroom.cli.safe_streams import terminal_stream
+from stackroom.cli.progress import progress_line
 from stackroom.errors import InputError
 from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
-from stackroom.packs.manifest import SIGNATURE_FILE, Manifest, load_manifest
+from stackroom.packs.manifest import Manifest, load_manifest
 from stackroom.packs.publish import PATCHES, Publication, publish_pack
 from stackroom.packs.report import shown_size
 from stackroom.packs.signing import load_public_key
@@ -27,7 +26,7 @@ FOLDER = click.Path(path_type=Path)
 
 @click.group("pack")
 def pack_command() -> None:
-    """Build, check, show and publish packs: catalogues as files to ship.
+    """Build, check and publish packs: catalogues as files to ship.
 
     A pack is a folder: a manifest, and the records, vectors and spec of a catalogue in files that other programs read.
     The same catalogue always gives the same files. Releases are made of packs, and installed with: stackroom init NAME
@@ -112,32 +111,17 @@ def verify_command(folder: Path, key: str | None, as_json: bool) -> None:
         click.echo(f"whole{signed}: {_summary(load_manifest(folder))}")
 
 
-@pack_command.command("show")
-@click.argument("folder", type=FOLDER)
-@json_option
-def show_command(folder: Path, as_json: bool) -> None:
-    """Show what the pack in FOLDER is: its catalogue, version, licence, sizes and measured quality."""
-    manifest = load_manifest(folder)
-    if as_json:
-        print_json(_plain(manifest))
-        return
-    for name, value in _described(manifest, is_signed=(folder / SIGNATURE_FILE).is_file()):
-        click.echo(f"{name:12} {value}")
-
-
 def _build(
     app: App, catalogue: str, folder: Path, *, version: str | None, licence: str | None, is_quiet: bool
 ) -> Manifest:
-    """Build a pack; on a terminal a bar shows how many records were written."""
+    """Build a pack, and show how many records were written."""
     if folder.resolve().is_relative_to(app.library.folder.resolve()):
         raise InputError(f"{folder} is inside the library; give a folder elsewhere")
     installed = app.library.get_installed(catalogue)
     reader = app.open_catalogue(catalogue).shelf.reader()
     label = label_installed(installed, app.spec_of(installed), reader, version=version, licence=licence)
-    is_hidden = is_quiet or not sys.stderr.isatty()
-    stream = terminal_stream(is_error=True)
-    with click.progressbar(length=reader.count(WHOLE), label=catalogue, hidden=is_hidden, file=stream) as bar:
-        return build_pack(reader, label, folder, progress=bar.update)
+    with progress_line(catalogue, hidden=is_quiet) as line:
+        return build_pack(reader, label, folder, progress=line.counter("records written", reader.count(WHOLE)))
 
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
@@ -173,19 +157,3 @@ def _summary(manifest: Manifest) -> str:
     vectors = f", {manifest.embeddings:,} vectors by {manifest.model}" if manifest.model else ", no vectors"
     size = shown_size(manifest.size_bytes)
     return f"{manifest.catalogue} {manifest.version}: {manifest.records:,} records{vectors}; {size}"
-
-
-def _described(manifest: Manifest, *, is_signed: bool) -> Iterator[tuple[str, object]]:
-    spec = f"{manifest.spec.name}, of the package of that name" if manifest.spec.is_package else manifest.spec.name
-    yield "catalogue", manifest.catalogue
-    yield "version", manifest.version
-    yield "spec", spec
-    yield "records", f"{manifest.records:,}"
-    yield "vectors", f"{manifest.embeddings:,} by {manifest.model_id}" if manifest.model else "none"
-    yield "licence", manifest.licence or "not stated"
-    if (quality := manifest.quality) is not None:
-        interval = f"[{quality.ndcg_10_low:.3f}, {quality.ndcg_10_high:.3f}]"
-        yield "quality", f"nDCG@10 {quality.ndcg_10:.3f} {interval} on {quality.questions} of its own questions"
-    yield "size", shown_size(manifest.size_bytes)
-    yield "content", manifest.content
-    yield "signed", "yes; stackroom pack verify --key KEY checks by whom" if is_signed else "no"

@@ -5,17 +5,11 @@ A library is private: folders 0700, files 0600. Where the owner has opened its f
 """
 
 import os
-import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stackroom.errors import StorageError
-
 GROUP, OTHERS = 0o070, 0o007
-PUBLIC_FOLDERS = frozenset({"models"})
-"""Folders of a library that have nothing of its owner's."""
 
 
 def keep_private(home: Path) -> None:
@@ -52,45 +46,3 @@ def _inodes_in(folder: Path) -> dict[Path, int]:
     """Return the files and folders at and below a path."""
     paths = [folder, *folder.rglob("*")] if folder.is_dir() else []
     return {path: path.lstat().st_ino for path in paths if not path.is_symlink()}
-
-
-def is_open_to_others(home: Path) -> bool:
-    """Tell whether other users of the machine can read a catalogue of the library."""
-    if sys.platform == "win32":  # modes say nothing there, and the user's folder is private
-        return False
-    catalogues = home / "catalogues"
-    return _has(home, OTHERS) and _has(catalogues, OTHERS) and any(_has(one, OTHERS) for one in catalogues.glob("*"))
-
-
-def make_private(home: Path) -> int:
-    """Take from others, and from a group that it is not for, what this user owns in a library; return how much."""
-    if sys.platform == "win32":
-        return 0
-    taken, changed = umask_for(home), 0
-    try:
-        for path in _iter_owned(home):
-            mode = stat.S_IMODE(path.lstat().st_mode)
-            if mode & taken:
-                path.chmod(mode & ~taken)
-                changed += 1
-    except OSError as error:
-        raise StorageError(f"{error.filename}: its mode cannot be changed: {error.strerror}") from error
-    return changed
-
-
-def _iter_owned(home: Path) -> Iterator[Path]:
-    """Yield the files and folders of this user, each folder before what is in it; links are not followed."""
-    user = os.geteuid()
-    for folder, names, files in os.walk(home, topdown=True):
-        if Path(folder) == home:
-            names[:] = [name for name in names if name not in PUBLIC_FOLDERS]
-        for path in (Path(folder), *(Path(folder, name) for name in files)):
-            if not path.is_symlink() and path.lstat().st_uid == user:
-                yield path
-
-
-def _has(path: Path, bits: int) -> bool:
-    try:
-        return bool(path.stat().st_mode & bits)
-    except OSError:
-        return False

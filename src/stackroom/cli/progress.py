@@ -1,17 +1,11 @@
-"""Progress and outcome of a build, for people: a bar on a terminal, lines at intervals in a log or a pipe."""
+"""Progress of a command, on standard error: a line that is rewritten on a terminal, lines at intervals elsewhere."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
-
-import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-from rich.text import Text
+from typing import TextIO
 
 from stackroom.cli.safe_streams import terminal_stream
 from stackroom.ingest.pipeline import IngestReport
@@ -19,7 +13,9 @@ from stackroom.ingest.pipeline import Progress as Report
 from stackroom.text.safe import safe_line
 
 LINE_S = 5.0
-"""The time between two lines of progress, where there is no terminal."""
+"""The time between two lines, where there is no terminal."""
+REWRITTEN_S = 0.1
+CLEARED = "\r\x1b[2K"
 ROWS, TEXTS = "rows read", "texts embedded"
 
 
@@ -36,28 +32,77 @@ def summary(report: IngestReport) -> str:
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 
-class PhaseProgress(NamedTuple):
-    """How far one phase of a build is: rows that are read, or texts that are embedded."""
+@dataclass(slots=True, kw_only=True)
+class ProgressLine:
+    """How far a command is: the step that it is at, with the rate and the time that is left."""
 
-    unit: str
-    done: int
-    total: int | None
+    label: str
+    hidden: bool = False
+    monotonic: Callable[[], float] = time.monotonic
+    _stream: TextIO = field(default_factory=lambda: terminal_stream(is_error=True))
+    _step: str = ""
+    _began_at: float = 0.0
+    _shown_at: float = 0.0
 
-    @classmethod
-    def of(cls, report: IngestReport, *, rows: int | None) -> "PhaseProgress":
-        """Return the phase that a report is of; `rows` is how many rows there are, if that is known."""
-        if report.to_embed:
-            return cls(TEXTS, report.embedded, report.to_embed)
-        return cls(ROWS, report.rows, rows)
+    def show(self, step: str, done: int, total: int | None = None) -> None:
+        """Show how far a step is, such as `rows read`, unless that was shown a moment ago."""
+        now = self.monotonic()
+        if step != self._step:
+            self._step, self._began_at, self._shown_at = step, now, now
+        if now - self._shown_at >= (REWRITTEN_S if self._is_terminal() else LINE_S):
+            self._shown_at = now
+            self._write(f"{self.label}: {describe_step(step, done, total, now - self._began_at)}", stays=False)
 
-    def describe(self, elapsed_s: float) -> str:
-        """Return the progress in words, with the rate and the time that is left."""
-        counted = f"{self.done:,} {self.unit}" if self.total is None else f"{self.done:,} of {self.total:,} {self.unit}"
-        rate = self.done / elapsed_s if elapsed_s > 0 else 0.0
-        if not rate:
-            return counted
-        left = f", about {_duration((self.total - self.done) / rate)} left" if self.total else ""
-        return f"{counted}, {rate:,.0f}/s{left}" if rate >= 1 else f"{counted}, {rate:.2f}/s{left}"
+    def counter(self, step: str, total: int) -> Callable[[int], None]:
+        """Return a function that shows a step by how much was done since its last call."""
+        done = 0
+
+        def add(more: int) -> None:
+            nonlocal done
+            done += more
+            self.show(step, done, total)
+
+        return add
+
+    def hint(self, words: str = "") -> None:
+        """Show on a terminal what is being done, where nothing is counted."""
+        if self._is_terminal():
+            self._write(f"{self.label}: {words}" if words else self.label, stays=False)
+
+    def say(self, line: str) -> None:
+        """Write a line that stays."""
+        self._write(line, stays=True)
+
+    def clear(self) -> None:
+        """Take the line that is rewritten away."""
+        if self._is_terminal() and not self.hidden:
+            self._stream.write(CLEARED)
+            self._stream.flush()
+
+    def _write(self, text: str, *, stays: bool) -> None:
+        if self.hidden:
+            return
+        line = safe_line(text)
+        if not self._is_terminal():
+            self._stream.write(f"{line}\n")
+        elif stays:
+            self._stream.write(f"{CLEARED}{line}\n")
+        else:
+            self._stream.write(f"{CLEARED}{line[: shutil.get_terminal_size().columns - 1]}")
+        self._stream.flush()
+
+    def _is_terminal(self) -> bool:
+        return self._stream.isatty()
+
+
+def describe_step(step: str, done: int, total: int | None, elapsed_s: float) -> str:
+    """Return the progress of a step in words, with the rate and the time that is left."""
+    counted = f"{done:,} {step}" if total is None else f"{done:,} of {total:,} {step}"
+    rate = done / elapsed_s if elapsed_s > 0 else 0.0
+    if not rate:
+        return counted
+    left = f", about {_duration((total - done) / rate)} left" if total else ""
+    return f"{counted}, {rate:,.0f}/s{left}" if rate >= 1 else f"{counted}, {rate:.2f}/s{left}"
 
 
 def _duration(seconds: float) -> str:
@@ -67,92 +112,30 @@ def _duration(seconds: float) -> str:
     return f"{max(seconds, 1):.0f} s"
 
 
-class _Display(Protocol):
-    """A way to show progress."""
-
-    def show(self, phase: PhaseProgress) -> None:
-        """Show how far a phase is."""
-
-    def say(self, line: str) -> None:
-        """Show a line that stays."""
-
-
-@dataclass(slots=True, kw_only=True)
-class ProgressLines:
-    """Implements `_Display` by lines at intervals."""
-
-    label: str
-    say_line: Callable[[str], None]
-    monotonic: Callable[[], float] = time.monotonic
-    _unit: str = ""
-    _began_at: float = 0.0
-    _said_at: float = 0.0
-
-    def show(self, phase: PhaseProgress) -> None:
-        """Say how far a phase is, unless that was said a moment ago."""
-        now = self.monotonic()
-        if phase.unit != self._unit:
-            self._unit, self._began_at, self._said_at = phase.unit, now, now
-        if now - self._said_at >= LINE_S:
-            self._said_at = now
-            self.say(f"{self.label}: {phase.describe(now - self._began_at)}")
-
-    def say(self, line: str) -> None:
-        """Say a line."""
-        self.say_line(line)
-
-
-class _RateColumn(ProgressColumn):
-    """How many rows or texts a second."""
-
-    def render(self, task: Task) -> Text:
-        """Return the rate, once it is known."""
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-
-@dataclass(slots=True, kw_only=True)
-class _ProgressBar:
-    """Implements `_Display` by a bar for each phase."""
-
-    label: str
-    bar: Bar
-    tasks: dict[str, TaskID] = field(default_factory=dict)
-
-    def show(self, phase: PhaseProgress) -> None:
-        """Move the bar of a phase; that of the phase before is hidden."""
-        if phase.unit not in self.tasks:
-            for task in self.tasks.values():
-                self.bar.update(task, visible=False)
-            self.tasks[phase.unit] = self.bar.add_task(f"{self.label}: {phase.unit}", total=phase.total)
-        self.bar.update(self.tasks[phase.unit], completed=phase.done, total=phase.total)
-
-    def say(self, line: str) -> None:
-        """Print a line above the bar."""
-        self.bar.console.print(escape(line), highlight=False)
+@contextmanager
+def progress_line(label: str, *, hidden: bool) -> Iterator[ProgressLine]:
+    """Show the progress of a command while the block runs."""
+    line = ProgressLine(label=label, hidden=hidden)
+    try:
+        yield line
+    finally:
+        line.clear()
 
 
 @contextmanager
-def progress_bar(label: str, *, total: int | None = None, hidden: bool, when_searchable: str = "") -> Iterator[Report]:
-    """Show the progress of a build on standard error; `when_searchable` is said when its records can be searched."""
-    console = Console(file=terminal_stream(is_error=True), stderr=True)
-    shown = safe_line(label)
-    if hidden:
-        yield lambda _report: None
-    elif console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _RateColumn())
-        with Bar(*columns, TimeRemainingColumn(compact=True), console=console, transient=True) as bar:
-            yield _reporting(_ProgressBar(label=escape(shown), bar=bar), total, when_searchable)
-    else:
-        lines = ProgressLines(label=shown, say_line=lambda line: click.echo(line, err=True))
-        yield _reporting(lines, total, when_searchable)
-
-
-def _reporting(display: _Display, rows: int | None, when_searchable: str) -> Report:
+def build_progress(
+    label: str, *, total: int | None = None, hidden: bool, when_searchable: str = ""
+) -> Iterator[Report]:
+    """Show the progress of a build; `when_searchable` is said when its records can be searched."""
     waiting = [when_searchable] if when_searchable else []
+    with progress_line(label, hidden=hidden) as line:
 
-    def report(done: IngestReport) -> None:
-        if done.to_embed and done.rows and waiting:
-            display.say(waiting.pop())
-        display.show(PhaseProgress.of(done, rows=rows))
+        def report(done: IngestReport) -> None:
+            if done.to_embed and done.rows and waiting:
+                line.say(waiting.pop())
+            if done.to_embed:
+                line.show(TEXTS, done.embedded, done.to_embed)
+            else:
+                line.show(ROWS, done.rows, total)
 
-    return report
+        yield report

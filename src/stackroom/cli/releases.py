@@ -1,17 +1,17 @@
 """`update`, `rollback`, and `init NAME --from PLACE`: catalogues that are installed from releases."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.map_making import keep_map
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.safe_streams import terminal_stream
+from stackroom.cli.output import json_option, print_json
+from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import ReleaseSource
@@ -192,46 +192,10 @@ def _make_map(app: App, name: str, report: ReleaseReport) -> None:
 
 @contextmanager
 def _progress(name: str, *, is_quiet: bool) -> Iterator[ReleaseProgress]:
-    """Show a bar on a terminal while a release is fetched and written, and say its size before."""
-    is_hidden = is_quiet or not sys.stderr.isatty()
-    with _Bars(name, is_hidden=is_hidden) as bars:
+    """Show how much of a release is fetched and written, and say its size before."""
+    with progress_line(name, hidden=is_quiet) as line:
         yield ReleaseProgress(
             say=lambda text: None if is_quiet else click.echo(text),
-            on_fetched=lambda done, total: bars.show("fetched", done, total),
-            on_written=lambda done, total: bars.show("written", done, total),
+            on_fetched=partial(line.show, "bytes fetched"),
+            on_written=partial(line.show, "records written"),
         )
-
-
-class _Bars:
-    """The bars of a command, one for each step, one after the other."""
-
-    def __init__(self, name: str, *, is_hidden: bool) -> None:
-        self._name = name
-        self._is_hidden = is_hidden
-        self._step = ""
-        self._done = 0
-        self._bar: Any = None
-
-    def __enter__(self) -> "_Bars":
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._end()
-
-    def show(self, step: str, done: int, total: int) -> None:
-        """Show how far a step is."""
-        if self._is_hidden:
-            return
-        if step != self._step:
-            self._end()
-            stream = terminal_stream(is_error=True)
-            self._bar = click.progressbar(length=total, label=f"{self._name}: {step}", file=stream)
-            self._bar.__enter__()
-            self._step, self._done = step, 0
-        self._bar.update(done - self._done)
-        self._done = done
-
-    def _end(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None

@@ -9,20 +9,17 @@ import click
 from stackroom.assembly.locations import open_provider, open_rows
 from stackroom.assembly.proposal import propose
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
-from stackroom.catalogue.difference import compare_specs
 from stackroom.catalogue.infer.choices import Choices
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.cli.add import name_of
-from stackroom.cli.choices import choice_options
-from stackroom.cli.json_output import json_option, print_json
 from stackroom.cli.opening import open_app
-from stackroom.cli.read_options import read_options
-from stackroom.cli.spec_file import write_spec
-from stackroom.errors import NotFoundError, did_you_mean
+from stackroom.cli.output import json_option, print_json
+from stackroom.cli.table_options import choice_options, read_options
+from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
 from stackroom.net.shown import shown_address
 from stackroom.packages import PACKAGES
-from stackroom.sources.location import ReadOptions, is_address
+from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import notes_of
 
 SPEC_SUFFIX = ".toml"
@@ -55,7 +52,7 @@ def infer_command(
     source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
     inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
     if output is not None:
-        write_spec(output, inferred.declaration)
+        _write_spec(output, inferred.declaration)
     if as_json:
         print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
     elif output is None:
@@ -94,50 +91,6 @@ def show_command(name: str, as_json: bool) -> None:
         click.echo(loaded.declaration, nl=False)
 
 
-@spec_command.command("diff")
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@read_options
-@json_option
-@click.pass_context
-def diff_command(ctx: click.Context, before: str, after: str, options: ReadOptions, as_json: bool) -> None:
-    """Compare the specs A and B: the fields and keys that B adds, lacks or has otherwise.
-
-    Each is a catalogue.toml, the name of a catalogue or package, or a table, whose spec is inferred; --table, --sheet
-    and the like say how to read it. The exit code is 1 where they differ.
-
-    Example: stackroom spec diff films films-of-today.csv
-    """
-    specs = (_find_stated(before), _find_stated(after))
-    names = [one.spec.name for one in specs if one is not None]
-    old, new = (
-        stated or _inferred(location, options, name=names[0] if names else None)
-        for stated, location in zip(specs, (before, after), strict=True)
-    )
-    difference = compare_specs(old, new)
-    if as_json:
-        print_json(asdict(difference))
-    else:
-        for line in difference.describe():
-            click.echo(line)
-    if difference:
-        ctx.exit(1)
-
-
-def _find_stated(named: str) -> LoadedSpec | None:
-    """Return the spec of a catalogue.toml, or of a catalogue or package of this name; None for anything else."""
-    path = Path(named).expanduser()
-    if path.suffix == SPEC_SUFFIX:
-        return load_spec(path)
-    is_name = not is_address(named) and not path.suffix and len(path.parts) == 1
-    return _get_spec(named) if is_name and not path.exists() else None
-
-
-def _inferred(location: str, options: ReadOptions, *, name: str | None) -> LoadedSpec:
-    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
-    return propose(source, name=name or name_of(location, table=options.part)).loaded
-
-
 def _is_of_package(loaded: LoadedSpec) -> bool:
     """Tell whether a declaration is that of a catalogue package, which may have a mapping of its own."""
     name = loaded.spec.name
@@ -166,3 +119,14 @@ def _summary(spec: CatalogueSpec) -> str:
     parts.append("embedded" if spec.embed else "not embedded")
     parts.append("recommends" if spec.recommend else "does not recommend")
     return f"'{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
+
+
+def _write_spec(path: Path, declaration: str) -> None:
+    """Write a spec to a new file; an existing file is never replaced."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(declaration)
+    except FileExistsError as error:
+        raise InputError(f"{path}: it is there already; choose another name") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error

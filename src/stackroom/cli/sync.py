@@ -1,18 +1,25 @@
-"""`sync` and `collections`: the collections of a LanceDB database, and the library's copies of them."""
+"""`publish`, `sync` and `collections`: catalogues as tables of a LanceDB database, and copies of such tables."""
 
+from contextlib import nullcontext
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import PlaceState, find_place, load_state, resolve_place
 from stackroom.assembly.collections.sync import sync_place
-from stackroom.cli.json_output import json_option, print_json
+from stackroom.assembly.published import publish_catalogue
 from stackroom.cli.opening import open_app
-from stackroom.cli.progress import progress_bar
-from stackroom.cli.tables import print_table
+from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.private_files import sharing
+from stackroom.cli.progress import build_progress, progress_line
+from stackroom.collection_settings import is_remote
 from stackroom.errors import InputError
 from stackroom.ingest.pipeline import Progress
+from stackroom.model.scope import WHOLE
+from stackroom.settings import load_settings
 
 COLUMNS = ("collection", "state", "version", "rows", "synced at", "remark")
 
@@ -36,7 +43,7 @@ def sync_command(ctx: click.Context, database: str | None, only: tuple[str, ...]
     place = _place_of(app, database)
 
     def progress(name: str) -> Progress:
-        return ctx.with_resource(progress_bar(name, hidden=as_json))
+        return ctx.with_resource(build_progress(name, hidden=as_json))
 
     state = sync_place(app, place, names=only, progress=progress)
     _print_state(state, as_json=as_json)
@@ -83,3 +90,36 @@ def _print_state(state: PlaceState, *, as_json: bool) -> None:
             (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason) for one in state.collections
         ]
         print_table(COLUMNS, rows)
+
+
+@click.command("publish")
+@click.argument("catalogue")
+@click.argument("database", required=False)
+@json_option
+def publish_command(catalogue: str, database: str | None, as_json: bool) -> None:
+    """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database.
+
+    DATABASE is a folder, or an address in a bucket (s3://, gs://, az://); without it, the one of the settings
+    (base_db_path, GCS_BUCKET_NAME), or ./vector_dbs. The table is CATALOGUE_documents; it is replaced in one step, and
+    left alone where it is up to date. All records are written, restricted ones too.
+
+    Other libraries take it in with: stackroom sync DATABASE
+
+    Example: stackroom publish recipes s3://bucket/lancedb
+    """
+    settings = load_settings()
+    database = settings.collections.place if database is None else database
+    with nullcontext() if is_remote(database) else sharing(Path(database).expanduser()):
+        published = _publish(open_app(settings), catalogue, database, is_quiet=as_json)
+    if as_json:
+        print_json({"catalogue": catalogue, "database": database, **published})
+    elif published["written"]:
+        click.echo(f"{published['rows']} records written to {database}, table {published['table']}")
+    else:
+        click.echo(f"{database}: table {published['table']} is up to date ({published['rows']} records)")
+
+
+def _publish(app: App, catalogue: str, database: str, *, is_quiet: bool) -> dict[str, Any]:
+    total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
+    with progress_line(catalogue, hidden=is_quiet) as line:
+        return publish_catalogue(app, catalogue, database, progress=line.counter("records written", total))

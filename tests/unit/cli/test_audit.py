@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.cli.control import make_control, perform
+from stackroom.cli.operations import make_control, perform
 from stackroom.errors import InputError, NotFoundError, StorageError
 
 pytestmark = pytest.mark.row("Z13")

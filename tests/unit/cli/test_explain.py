@@ -36,25 +36,12 @@ def test_a_record_that_is_not_found_is_told_why(at_plain: Path, run: Run, order:
     assert "otherwise it would be number 1" in told.out
 
 
-def test_the_tool_that_is_named_is_explained(at_plain: Path, run: Run) -> None:
-    arguments = ["--tool", "search_anime", "--arguments", '{"filters": {"yearMin": 2010}}', "--json"]
-    told = run(["explain", "anime", "Cowboy Bebop", "mal-1", *arguments]).json
-    assert (told["tool"], told["cut"]) == ("search_anime", "condition")
-    hits = run(["explain", "anime", "space", *arguments]).json
-    assert hits
-    assert all("strength" in hit["why"] for hit in hits)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
         (["x", "mal-0"], NotFoundError.exit_code, "no record 'mal-0'"),
         (["x", "mal-1", "mal-2"], InputError.exit_code, "'mal-2' is too much"),
         (["x", "mal-1", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
-        (["x", "--tool", "serch"], InputError.exit_code, "did you mean 'search'?"),
-        (["x", "--tool", "search", "--arguments", "{"], InputError.exit_code, "'--arguments' is not JSON"),
-        (["x", "--tool", "search", "--arguments", "[]"], InputError.exit_code, "must be an object"),
-        (["x", "--tool", "search", "--year", "2000"], InputError.exit_code, "filters go into --arguments"),
         ([" "], InputError.exit_code, "the query is empty"),
     ],
 )

@@ -145,22 +145,13 @@ def test_an_entry_of_ours_is_overwritten_only_when_agreed(home: Path, run: Run) 
     assert path.read_text() == first
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_project_has_a_file_of_its_own_where_the_client_reads_one(client: str, home: Path, run: Run) -> None:
-    tried = run(["install", client, "--scope", "project"])
-    if CLIENTS[client].project_path:
-        assert entry_in(home / CLIENTS[client].project_path, client)
-    else:
-        assert f"--scope: {client} has no configuration of a project; those that have one: claude-code" in tried.err
-
-
 def test_claude_code_is_connected_for_every_project_and_no_file_is_put_into_this_one(home: Path, run: Run) -> None:
     assert run(["install", "claude-code"]).code == 0
     assert [one.name for one in home.iterdir()] == [".claude.json"]
 
 
 def test_a_token_in_a_file_of_a_project_is_warned_of(run: Run) -> None:
-    tried = run(["install", "cursor", "--scope", "project", "--url", URL, "--token", TOKEN])
+    tried = run(["install", "cursor", "--config", ".cursor/mcp.json", "--url", URL, "--token", TOKEN])
     assert "keep it out of version control" in tried.err
 
 

@@ -63,5 +63,5 @@ def test_the_former_name_of_a_choice_of_tools_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    assert "the library is empty" in run(["serve", "--tools", "seed"]).err
+    assert "the library is empty" in run(["serve", "--tools", "own"]).err
     assert "'seeds' is not one of 'auto', 'own', 'generic', 'all'" in run(["serve", "--tools", "seeds"]).err

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.cli.private_files import is_open_to_others, keep_private, make_private, umask_for
+from stackroom.cli.private_files import keep_private, umask_for
 from stackroom.net.files import open_like
 
 Run = Callable[..., Any]
@@ -66,25 +66,6 @@ def test_a_stricter_umask_stays(tmp_path: Path) -> None:
     keep_private(tmp_path)
     (tmp_path / "new").write_text("")
     assert mode_of(tmp_path / "new") == 0o600
-
-
-def test_a_library_that_others_can_read_is_told_of_and_mended(home: Path, tmp_path: Path, run: Run) -> None:
-    run(["add", str(tmp_path / "films.csv"), "--name", "films", "--yes", "--no-embed"])
-    for path in (home, *home.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    linked = tmp_path / "elsewhere"
-    linked.write_text("")
-    linked.chmod(0o644)
-    (home / "link").symlink_to(linked)
-    (home / "models").mkdir(exist_ok=True)
-    (home / "models").chmod(0o755)
-    assert is_open_to_others(home)
-    assert "users of this machine can read it: to keep it private, run: stackroom doctor --fix" in run(["doctor"]).out
-    assert "other users" not in run(["doctor", "--fix"]).out
-    assert mode_of(home / "catalogues" / "films" / "records.sqlite") == 0o600
-    assert {mode_of(one) for one in (home, home / "catalogues")} == {0o700}
-    assert (mode_of(linked), mode_of(home / "models")) == (0o644, 0o755)
-    assert make_private(home) == 0
 
 
 def test_what_is_put_into_a_shared_folder_is_as_open_as_that(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
 """Progress of a build: what is said where there is no terminal, and how fast it says a build is."""
 
+import io
+import sys
+
 import pytest
 
-from stackroom.cli.progress import LINE_S, PhaseProgress, ProgressLines, progress_bar
+from stackroom.cli.progress import CLEARED, LINE_S, ProgressLine, build_progress, describe_step
 from stackroom.ingest.pipeline import IngestReport
 
 pytestmark = pytest.mark.row("N12")
@@ -19,42 +22,62 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("phase", "elapsed_s", "said"),
+    ("step", "elapsed_s", "said"),
     [
         (
-            PhaseProgress("texts embedded", 5_120, 20_000),
+            ("texts embedded", 5_120, 20_000),
             16.5,
             "5,120 of 20,000 texts embedded, 310/s, about 48 s left",
         ),
-        (PhaseProgress("texts embedded", 64, 20_000), 8.0, "64 of 20,000 texts embedded, 8/s, about 42 min left"),
-        (PhaseProgress("texts embedded", 1, 90_000), 2.0, "1 of 90,000 texts embedded, 0.50/s, about 50 h left"),
-        (PhaseProgress("rows read", 700, None), 2.0, "700 rows read, 350/s"),
-        (PhaseProgress("rows read", 0, 100), 3.0, "0 of 100 rows read"),
+        (("texts embedded", 64, 20_000), 8.0, "64 of 20,000 texts embedded, 8/s, about 42 min left"),
+        (("texts embedded", 1, 90_000), 2.0, "1 of 90,000 texts embedded, 0.50/s, about 50 h left"),
+        (("rows read", 700, None), 2.0, "700 rows read, 350/s"),
+        (("rows read", 0, 100), 3.0, "0 of 100 rows read"),
     ],
 )
 def test_progress_is_said_with_the_rate_and_the_time_that_is_left(
-    phase: PhaseProgress, elapsed_s: float, said: str
+    step: tuple[str, int, int | None], elapsed_s: float, said: str
 ) -> None:
-    assert phase.describe(elapsed_s) == said
+    assert describe_step(*step, elapsed_s) == said
 
 
-def test_a_line_is_said_at_intervals_and_each_phase_has_its_own_pace() -> None:
-    clock, said = Clock(), list[str]()
-    lines = ProgressLines(label="films", say_line=said.append, monotonic=clock)
+def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    line = ProgressLine(label="films", monotonic=clock)
     for done in (0, 50, 100):
-        lines.show(PhaseProgress("rows read", done, 100))
+        line.show("rows read", done, 100)
         clock.now += LINE_S / 2
-    lines.show(PhaseProgress("texts embedded", 0, 80))
+    line.show("texts embedded", 0, 80)
     clock.now += LINE_S
-    lines.show(PhaseProgress("texts embedded", 20, 80))
-    assert said == [
+    line.show("texts embedded", 20, 80)
+    line.hint("is for terminals")
+    assert capsys.readouterr().err.splitlines() == [
         "films: 100 of 100 rows read, 20/s, about 1 s left",
         "films: 20 of 80 texts embedded, 4/s, about 15 s left",
     ]
 
 
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", Terminal())
+    clock = Clock()
+    line = ProgressLine(label="films", monotonic=clock)
+    line.show("rows read", 0)
+    clock.now += 1
+    line.show("rows read", 5)
+    line.say("search it")
+    line.clear()
+    assert sys.stderr.getvalue() == f"{CLEARED}films: 5 rows read, 5/s{CLEARED}search it\n{CLEARED}"  # type: ignore[attr-defined]
+
+
 def test_that_it_can_be_searched_is_said_once_when_embedding_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("films", total=3, hidden=False, when_searchable="search it now") as report:
+    with build_progress("films", total=3, hidden=False, when_searchable="search it now") as report:
         report(IngestReport(rows=3))
         assert capsys.readouterr().err == ""
         report(IngestReport(rows=3, to_embed=3))
@@ -64,6 +87,6 @@ def test_that_it_can_be_searched_is_said_once_when_embedding_begins(capsys: pyte
 
 
 def test_a_hidden_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("films", hidden=True, when_searchable="search it now") as report:
+    with build_progress("films", hidden=True, when_searchable="search it now") as report:
         report(IngestReport(rows=3, to_embed=3))
     assert capsys.readouterr() == ("", "")

@@ -1,12 +1,13 @@
-"""The clients: their configuration files, and the form of an entry in each."""
+"""The clients: where their configuration files are (docs/clients.md has the sources), and the form of an entry."""
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stackroom.cli.clients import places
-from stackroom.cli.clients.config_text import ConfigFormat, EntryPlace
+from stackroom.cli.clients.config_file import ConfigFormat, EntryPlace
 from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
 from stackroom.cli.clients.server_entry import NAME, LocalServer, RemoteServer
@@ -23,8 +24,6 @@ class ClientSpec:
     title: str
     path: Callable[[], Path]
     """The file for every project of the user."""
-    project_path: str = ""
-    """The file in a project's folder; empty where the client has none."""
     form: ConfigFormat = JSONC
     section: str = "mcpServers"
     local: LocalEntry
@@ -83,14 +82,70 @@ def _goose_extension(kind: str) -> dict[str, Any]:
     return {"enabled": True, "type": kind, **about, "timeout": TIMEOUT_S}
 
 
+POINTER = ".lmstudio-home-pointer"
+
+
+def _folder(variable: str, default: Path) -> Path:
+    """Return the folder that an environment variable names, or the default."""
+    return Path(os.environ[variable]).expanduser() if os.environ.get(variable) else default
+
+
+def _roaming() -> Path:
+    return _folder("APPDATA", Path.home() / "AppData/Roaming")
+
+
+def _app_data() -> Path:
+    """Return the folder in which desktop programs keep their settings."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Application Support"
+    return _roaming() if sys.platform == "win32" else _xdg_config()
+
+
+def _xdg_config() -> Path:
+    return _folder("XDG_CONFIG_HOME", Path.home() / ".config")
+
+
+def _claude_desktop() -> Path:
+    """Claude Desktop; on Windows, one from the store or the present installer reads its own virtual folder."""
+    packages = _folder("LOCALAPPDATA", Path.home() / "AppData/Local") / "Packages"
+    if sys.platform == "win32":
+        for package in sorted(packages.glob("Claude_*")):
+            return package / "LocalCache/Roaming/Claude/claude_desktop_config.json"
+    return _app_data() / "Claude/claude_desktop_config.json"
+
+
+def _zed() -> Path:
+    folder = _roaming() / "Zed" if sys.platform == "win32" else _zed_config()
+    return folder / "settings.json"
+
+
+def _zed_config() -> Path:
+    return Path.home() / ".config/zed" if sys.platform == "darwin" else _xdg_config() / "zed"
+
+
+def _goose() -> Path:
+    if os.environ.get("GOOSE_PATH_ROOT"):
+        return Path(os.environ["GOOSE_PATH_ROOT"]) / "config/config.yaml"
+    if sys.platform == "win32":
+        return _roaming() / "Block/goose/config/config.yaml"
+    return (Path.home() / ".config" if sys.platform == "darwin" else _xdg_config()) / "goose/config.yaml"
+
+
+def _lm_studio() -> Path:
+    """LM Studio: its folder is named by a pointer file, or is the former one where that exists."""
+    pointer, former = Path.home() / POINTER, Path.home() / ".cache/lm-studio"
+    if pointer.is_file():
+        return Path(pointer.read_text(encoding="utf-8").strip()) / "mcp.json"
+    return (former if former.is_dir() else Path.home() / ".lmstudio") / "mcp.json"
+
+
 CLIENTS: Mapping[str, ClientSpec] = {
     "claude-desktop": ClientSpec(
-        title="Claude Desktop", path=places.claude_desktop, local=_command, remote=None, programs=("claude-desktop",)
+        title="Claude Desktop", path=_claude_desktop, local=_command, remote=None, programs=("claude-desktop",)
     ),
     "claude-code": ClientSpec(
         title="Claude Code",
-        path=places.claude_code,
-        project_path=".mcp.json",
+        path=lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json",
         local=_typed_command,
         remote=_typed_address,
         programs=("claude",),
@@ -98,16 +153,14 @@ CLIENTS: Mapping[str, ClientSpec] = {
     ),
     "cursor": ClientSpec(
         title="Cursor",
-        path=places.cursor,
-        project_path=".cursor/mcp.json",
+        path=lambda: Path.home() / ".cursor/mcp.json",
         local=_command,
         remote=_address,
         programs=("cursor", "cursor-agent"),
     ),
     "vscode": ClientSpec(
         title="VS Code",
-        path=places.vscode,
-        project_path=".vscode/mcp.json",
+        path=lambda: _app_data() / "Code/User/mcp.json",
         section="servers",
         local=_typed_command,
         remote=_typed_address,
@@ -116,15 +169,14 @@ CLIENTS: Mapping[str, ClientSpec] = {
     ),
     "windsurf": ClientSpec(
         title="Windsurf (Devin Desktop)",
-        path=places.windsurf,
+        path=lambda: Path.home() / ".codeium/windsurf/mcp_config.json",
         local=_command,
         remote=_windsurf_address,
         programs=("windsurf",),
     ),
     "codex": ClientSpec(
         title="Codex",
-        path=places.codex,
-        project_path=".codex/config.toml",
+        path=lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml",
         form=TOML,
         section="mcp_servers",
         local=_command,
@@ -134,16 +186,14 @@ CLIENTS: Mapping[str, ClientSpec] = {
     ),
     "gemini-cli": ClientSpec(
         title="Gemini CLI",
-        path=places.gemini_cli,
-        project_path=".gemini/settings.json",
+        path=lambda: Path.home() / ".gemini/settings.json",
         local=_command,
         remote=_gemini_address,
         programs=("gemini",),
     ),
     "zed": ClientSpec(
         title="Zed",
-        path=places.zed,
-        project_path=".zed/settings.json",
+        path=_zed,
         section="context_servers",
         local=_command,
         remote=_address,
@@ -151,14 +201,12 @@ CLIENTS: Mapping[str, ClientSpec] = {
     ),
     "goose": ClientSpec(
         title="Goose",
-        path=places.goose,
+        path=_goose,
         form=YAML,
         section="extensions",
         local=_goose_command,
         remote=_goose_address,
         programs=("goose",),
     ),
-    "lm-studio": ClientSpec(
-        title="LM Studio", path=places.lm_studio, local=_command, remote=_address, programs=("lms",)
-    ),
+    "lm-studio": ClientSpec(title="LM Studio", path=_lm_studio, local=_command, remote=_address, programs=("lms",)),
 }

@@ -1,18 +1,22 @@
-"""A configuration file on disk: read, and replaced as a whole with a back-up; a link stays a link."""
+"""A configuration file: an entry is added, replaced or removed, the result is read back, and the file replaced.
+
+Each format edits in its own way (`jsonc`, `round_trip`). What holds for all is here: everything else in the file has
+the same values after an edit, and a removal gives back the bytes that the entry was added to, where they are known.
+"""
 
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stackroom.errors import ConflictError, InputError
 
 PRIVATE = 0o600
-ATTEMPTS = 5
-"""How often an edit is made anew where a running client has written the file in the meantime."""
 
 
 def backup_of(path: Path) -> Path:
@@ -38,34 +42,31 @@ def update_file(
     The former text of a file that stays is kept as `.bak`. A private file, and its back-up, can be read by its owner
     only.
     """
-    for _attempt in range(ATTEMPTS):
-        before = read_text(path)
-        after = edit(before)
-        if after == before:
-            return False
-        try:
-            if keep_former and before is not None and after is not None:
-                _keep_former(path, before, is_private=is_private)
-            if _replace(path, before, after, is_private=is_private):
-                return True
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    raise ConflictError(f"{path} is being written by another program; close the client and try again")
+    before = read_text(path)
+    after = edit(before)
+    if after == before:
+        return False
+    try:
+        if keep_former and before is not None and after is not None:
+            _keep_former(path, before, is_private=is_private)
+        _replace(path, before, after, is_private=is_private)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    return True
 
 
-def _replace(path: Path, before: str | None, after: str | None, *, is_private: bool) -> bool:
+def _replace(path: Path, before: str | None, after: str | None, *, is_private: bool) -> None:
     """Replace the file, unless it has changed since it was read."""
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = None if after is None else _write_beside(target, after, is_private=is_private)
     try:
         if read_text(path) != before:
-            return False
+            raise ConflictError(f"{path} is being written by another program; close the client and try again")
         if fresh is None:
             target.unlink()
         else:
             os.replace(fresh, target)  # the commit point
-        return True
     finally:
         if fresh is not None:
             fresh.unlink(missing_ok=True)
@@ -105,3 +106,84 @@ def _mode_of(target: Path) -> int:
         return stat.S_IMODE(target.stat().st_mode)
     os.umask(umask := os.umask(0o077))
     return 0o666 & ~umask
+
+
+Entry = Mapping[str, Any]
+
+
+class ConfigTextError(ValueError):
+    """Text that is not of its format, or not laid out so that an entry can be added; the message says where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryPlace:
+    """The place of an entry: a name in a section at the top of the file."""
+
+    section: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFormat:
+    """Reads and edits the text of one format; each function raises ConfigTextError."""
+
+    parse: Callable[[str], dict[str, Any]]
+    """The values of a file; {} for an empty one."""
+    insert: Callable[[str, EntryPlace, Entry], str]
+    """The text with the entry, in place of a former one."""
+    remove: Callable[[str, EntryPlace], str]
+    """The text without the entry, which it has."""
+
+
+def find_entry(form: ConfigFormat, text: str, place: EntryPlace) -> Any | None:
+    """Return the entry that a configuration has, or None."""
+    section = form.parse(text).get(place.section)
+    return section.get(place.name) if isinstance(section, dict) else None
+
+
+def add_entry(form: ConfigFormat, text: str, place: EntryPlace, entry: Entry) -> str:
+    """Return the text with the entry; everything else in it has the same values."""
+    after = form.insert(text, place, entry)
+    _require_others_kept(form, text, after, place, entry)
+    return after
+
+
+def remove_entry(form: ConfigFormat, text: str, place: EntryPlace, *, backup: str | None) -> str:
+    """Return the text without the entry.
+
+    It is the back-up, or nothing, where adding the entry to that gives the text: then the file is as it was before.
+    """
+    entry = find_entry(form, text, place)
+    if entry is None:
+        return text
+    for origin in ("" if backup is None else backup, ""):
+        if _gives(form, origin, place, entry, text):
+            return origin
+    after = form.remove(text, place)
+    _require_others_kept(form, text, after, place, None)
+    return after
+
+
+def _gives(form: ConfigFormat, text: str, place: EntryPlace, entry: Any, wanted: str) -> bool:
+    try:
+        return find_entry(form, text, place) is None and form.insert(text, place, entry) == wanted
+    except (ConfigTextError, TypeError, AttributeError):  # an entry that somebody edited may not be an object
+        return False
+
+
+def _require_others_kept(form: ConfigFormat, text: str, after: str, place: EntryPlace, entry: Entry | None) -> None:
+    if find_entry(form, after, place) != entry or _others(form, after, place) != _others(form, text, place):
+        raise ConfigTextError(f"'{place.section}' is laid out in a way that cannot be edited safely")
+
+
+def _others(form: ConfigFormat, text: str, place: EntryPlace) -> dict[str, Any]:
+    """Return the values of a configuration without the entry, and without its section where that is empty."""
+    values = dict(form.parse(text))
+    section = values.pop(place.section, None)
+    rest = {key: value for key, value in section.items() if key != place.name} if isinstance(section, dict) else section
+    return {**values, place.section: rest} if rest else values
+
+
+def newline_of(text: str) -> str:
+    """Return the line ending of a text."""
+    return "\r\n" if "\r\n" in text else "\n"

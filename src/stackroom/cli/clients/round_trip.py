@@ -12,7 +12,7 @@ from ruamel.yaml import YAML as Yaml
 from ruamel.yaml.error import MarkedYAMLError
 from tomlkit.exceptions import TOMLKitError
 
-from stackroom.cli.clients.config_text import ConfigFormat, ConfigTextError, Entry, EntryPlace, newline_of
+from stackroom.cli.clients.config_file import ConfigFormat, ConfigTextError, Entry, EntryPlace, newline_of
 from stackroom.toml_text import TomlError, parse_toml
 
 BOM = "\ufeff"

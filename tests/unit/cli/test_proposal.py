@@ -1,4 +1,4 @@
-"""The conversation about a proposed spec: shown, changed by lines or options, saved, built or given up."""
+"""A proposed spec: shown, and changed by options."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,57 +40,7 @@ def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(ferr
     assert "fare: 4.2" in ran.out
 
 
-def test_a_proposal_is_changed_line_by_line_before_it_is_built(
-    ferries: str, find_records: Run, run_typing: Run
-) -> None:
-    typed = "title ship\nid none\ntype fare text\nrole note none\ndrop from, to\nyes\n"
-    ran = run_typing(["add", ferries, "--no-embed"], typed)
-    assert ran.code == 0, ran.err
-    assert "title: 'ship'" in ran.out
-    assert "left out: 'from': you left it out" in ran.out
-    (ferry,) = find_records("ferries", "Clansman")
-    assert ferry["ship"] == "Clansman"
-    assert ferry["fare"] == "7.90"
-    assert "from" not in ferry
-
-
-def test_a_line_that_is_not_understood_says_what_would_be_and_changes_nothing(ferries: str, run_typing: Run) -> None:
-    typed = "titel ship\ntitle shipp\ntype fare flot\nrole ship boss\nrole ship time\ntype fare\nundo\nsave\nno\n"
-    ran = run_typing(["add", ferries, "--no-embed"], typed)
-    assert ran.code == 0
-    for said in (
-        "'titel' is not understood (did you mean 'title'?)",
-        "title: the table has no column 'shipp' (did you mean 'ship'?)",
-        "no type 'flot' (did you mean 'float'?)",
-        "no role 'boss'",
-        "'ship' is text, and time needs date or int",
-        "type: as in: type COLUMN TYPE",
-        "undo: nothing was changed",
-        "save: to which file?",
-        "nothing was built",
-    ):
-        assert said in ran.out
-
-
-def test_a_change_is_taken_back_and_the_spec_saved_to_a_new_file(ferries: str, tmp_path: Path, run_typing: Run) -> None:
-    target = tmp_path / "ferries.toml"
-    typed = f"title ship\nundo\nid none\nsave {target}\nsave {target}\nno\n"
-    ran = run_typing(["add", ferries, "--no-embed"], typed)
-    assert f"saved: {target}" in ran.out
-    assert "it is there already" in ran.out
-    declared = target.read_text()
-    assert "\nid = " not in declared
-    assert '[fields.ship]\ntype = "text"\nrole = "title"' not in declared
-
-
-def test_help_is_shown_on_request_and_the_end_of_input_builds_nothing(ferries: str, run_typing: Run) -> None:
-    ran = run_typing(["add", ferries, "--no-embed"], "?\nshow\n")
-    assert "group COLUMN" in ran.out
-    assert ran.out.count("first records") == 2
-    assert "nothing was built" in ran.out
-
-
-def test_options_say_the_same_as_the_conversation(ferries: str, run: Run) -> None:
+def test_options_change_what_is_inferred(ferries: str, run: Run) -> None:
     options = ["--title", "Ship", "--id", "none", "--type", "fare=text", "--drop", "note", "--role", "to=place"]
     ran = run(["spec", "infer", ferries, *options])
     assert ran.code == 0, ran.err
@@ -106,6 +56,10 @@ def test_options_say_the_same_as_the_conversation(ferries: str, run: Run) -> Non
         (["--type", "fare"], "--type: 'fare' is not COLUMN=TYPE"),
         (["--type", "fare=enum"], "no type 'enum'"),
         (["--role", "fare=title"], "'fare' is float, and title needs text; choose its type as well"),
+        (["--role", "ship=boss"], "no role 'boss'"),
+        (["--role", "ship=time"], "'ship' is text, and time needs date or int"),
+        (["--type", "fare=flot"], "no type 'flot' (did you mean 'float'?)"),
+        (["--title", "{from} – {two}"], "title: the table has no column 'two'"),
         (["--drop", "fair"], "drop: the table has no column 'fair' (did you mean 'fare'?)"),
         (["--id", "nr"], "id: the table has no column 'nr'"),
     ],
@@ -132,9 +86,8 @@ def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run:
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in run(["spec", "show", "ferries"]).out
 
 
-def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run_typing: Run) -> None:
-    ran = run_typing(["add", ferries, "--no-embed"], "title {from} – {two}\ntitle {From} – {to}, {ship}\nyes\n")
-    assert "title: the table has no column 'two'" in ran.out
+def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run: Run) -> None:
+    ran = run(["add", ferries, "--no-embed", "--yes", "--title", "{From} – {to}, {ship}"])
     assert "title: '{from} – {to}, {ship}'" in ran.out
     (ferry,) = find_records("ferries", "Clansman")
     assert ferry["title"] == "Oban – Coll, Clansman"
@@ -142,7 +95,7 @@ def test_a_title_is_composed_of_columns(ferries: str, find_records: Run, run_typ
 
 
 def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
-    tmp_path: Path, find_records: Run, run_typing: Run
+    tmp_path: Path, find_records: Run, run: Run
 ) -> None:
     drinks = {"11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")), "11000": ("Mojito", ("Rum", "Mint"))}
     drinks |= {f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)}
@@ -153,8 +106,8 @@ def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
     ]
     table = tmp_path / "drinks.csv"
     table.write_text("\n".join(["id_drink,drink,glass,size,ingredient", *rows]) + "\n")
-    ran = run_typing(["add", str(table), "--no-embed"], "group id_drink\nyes\n")
-    assert "--group id_drink" in ran.out
+    assert "--group id_drink" in run(["add", str(table), "--no-embed", "--yes"]).out
+    ran = run(["add", str(table), "--no-embed", "--yes", "--group", "id_drink"])
     assert "id:    'id_drink': all rows with the same value are one record" in ran.out
     assert "Tequila, Triple sec, Lime juice" in ran.out
     (drink,) = find_records("drinks", "Margarita")

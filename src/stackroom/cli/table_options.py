@@ -1,7 +1,8 @@
-"""The options by which a user decides what becomes of the columns of a table."""
+"""Options about tables: how their rows are read, and what becomes of their columns."""
 
 import functools
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import click
@@ -9,11 +10,12 @@ import click
 from stackroom.catalogue.infer.choices import NONE, Choices
 from stackroom.catalogue.spec import FieldType, Role
 from stackroom.errors import InputError, did_you_mean
+from stackroom.sources.location import ReadOptions
 
 TYPES = [kind.value for kind in FieldType if kind is not FieldType.ENUM]
 ROLES = [role.value for role in Role]
 
-OPTIONS = (
+CHOICE_OPTIONS = (
     click.option("--title", metavar="COLUMN", help='What names a record: a column, or a template: "{from} – {to}".'),
     click.option("--id", "id_column", metavar="COLUMN", help="What identifies a row; none: ids are made of the rows."),
     click.option("--body", metavar="COLUMN", help="The main text; none: there is none."),
@@ -57,7 +59,7 @@ def choice_options(command: Callable[..., None]) -> Callable[..., None]:
         )
         command(*args, choices=choices, **others)
 
-    return functools.reduce(lambda made, option: option(made), reversed(OPTIONS), run)
+    return functools.reduce(lambda made, option: option(made), reversed(CHOICE_OPTIONS), run)
 
 
 def read_type(stated: str) -> FieldType:
@@ -96,3 +98,42 @@ def _pair(choice: str, option: str) -> tuple[str, str]:
     if not mark or not column.strip() or not value.strip():
         raise InputError(f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}")
     return column.strip(), value
+
+
+READ_OPTIONS = (
+    click.option("--table", help="The table of an SQLite file; by default its main one."),
+    click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
+    click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
+    click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
+    click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
+    click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
+)
+
+
+def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command, which takes them as `options`."""
+
+    @wraps(command)
+    def with_options(
+        *arguments: Any,
+        table: str | None,
+        query: str | None,
+        sheet: str | None,
+        skip: int | None,
+        header_rows: int | None,
+        records: str | None,
+        **others: Any,
+    ) -> Any:
+        options = ReadOptions(
+            table=table,
+            query=query,
+            sheet=sheet,
+            skip=skip,
+            header_rows=header_rows,
+            records=records,
+        )
+        return command(*arguments, options=options, **others)
+
+    for option in reversed(READ_OPTIONS):
+        with_options = option(with_options)
+    return with_options

@@ -1,0 +1,165 @@
+"""What commands print: JSON, tables, findings of checks, and records in blocks of lines.
+
+On a terminal they are as wide as that, and records have colours. In a pipe or a file a row of a table is one line, and
+no line is folded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+import orjson
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stackroom.cli.safe_streams import terminal_stream
+from stackroom.text.safe import safe_json, safe_line, safe_text
+from stackroom.tools.generic.shapes import ShownRecord
+from stackroom.tools.record_text import BETWEEN_FIELDS
+
+BETWEEN_COLUMNS = "  "
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    """Print a table: as wide as the terminal, or else with one whole line for each row."""
+    console = Console(file=terminal_stream(), soft_wrap=False, highlight=False, markup=False)
+    heading = None if title is None else safe_line(title)
+    if not console.is_terminal:
+        cells = [list(headings), *([safe_line(str(cell)) for cell in row] for row in rows)]
+        lines = [*([] if heading is None else [heading]), *_aligned(cells)]
+        console.print(Text("\n".join(lines)), soft_wrap=True)
+        return
+    table = Table(
+        title=None if heading is None else Text(heading),
+        title_justify="left",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+    )
+    for name in headings:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(safe_text(str(cell))) for cell in row))  # Text, so that brackets are not read as markup
+    console.print(table)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, with each column but the last as wide as its widest cell."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    padded = ([f"{cell}{' ' * (widths[place] - cell_len(cell))}" for place, cell in enumerate(row)] for row in rows)
+    return [BETWEEN_COLUMNS.join(row).rstrip() for row in padded]
+
+
+def shortened(text: object, length: int = 100) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(str(text or "").split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, safe to show."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()
+    click.echo(safe_json(text, option=orjson.OPT_INDENT_2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding: the subject, its state, and whether that is in order."""
+
+    what: str
+    found: str
+    ok: bool
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print one line per finding."""
+    for one in findings:
+        click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")
+
+
+def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
+    """Print the findings, and exit with code 1 if any of them is a problem."""
+    if as_json:
+        print_json([asdict(one) for one in findings])
+    else:
+        print_findings(findings)
+    if not all(one.ok for one in findings):
+        ctx.exit(1)
+
+
+INDENT = "   "
+NARROWEST = 40
+"""The width from which a terminal is wide enough to fold lines to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordBlock:
+    """A record to print."""
+
+    title: str
+    address: str
+    label: str
+    fields: str
+    """Its telling fields with their names, on one line."""
+    names: tuple[str, ...]
+    body: str
+
+
+def block_of(shown: ShownRecord, *, label: str, with_catalogue: bool) -> RecordBlock:
+    """Return the block of a record; its address may name the catalogue."""
+    first, _, rest = shown.text.partition("\n")
+    fields, body = (first, rest) if shown.fields else ("", shown.text)
+    return RecordBlock(
+        title=shown.title,
+        address=shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/"),
+        label=label,
+        fields=fields,
+        names=tuple(shown.fields),
+        body=body,
+    )
+
+
+def label_in_words(label: str | None) -> str:
+    """Return a label of relevance in words; empty where a record does not answer."""
+    return label.replace("_", " ").lower() if label else ""
+
+
+def print_blocks(blocks: Iterable[RecordBlock]) -> None:
+    """Print records, numbered."""
+    console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
+    width = console.width if console.is_terminal and console.width >= NARROWEST else None
+    for number, block in enumerate(blocks, 1):
+        for line in _lines(f"{number}.".ljust(len(INDENT)), block, console, width):
+            console.print(line, soft_wrap=True)
+
+
+def _lines(place: str, block: RecordBlock, console: Console, width: int | None) -> Iterator[Text]:
+    first = Text.assemble(place, (safe_line(block.title), "bold"), (f" [{safe_line(block.address)}]", "dim"))
+    yield first.append(f"  {block.label}", "green") if block.label else first
+    if block.fields:
+        yield from _folded(_fields_text(block), console, width)
+    if block.body:
+        body = Text(safe_line(block.body))
+        if width is not None:
+            body.truncate(width - len(INDENT), overflow="ellipsis")
+        yield Text(INDENT) + body
+
+
+def _fields_text(block: RecordBlock) -> Text:
+    text = Text(safe_line(block.fields))
+    for name in block.names:
+        text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
+    return text
+
+
+def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
+    lines = [text] if width is None else text.wrap(console, width - len(INDENT))
+    for line in lines:
+        yield Text(INDENT) + line
