@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stackroom.grading.metrics import Figure, as_json, estimate
+from stackroom.grading.metrics import Figure, as_json, build_figure
 
 SMALLEST_FALL = 0.005
 """A smaller difference is never a fall: another processor's rounding can make it."""
@@ -47,7 +47,7 @@ def has_fallen(before: Figure, now: Figure) -> bool:
         return False
     if before.values and len(before.values) == len(now.values):
         changes = [worse * (new - old) for old, new in zip(before.values, now.values, strict=True)]
-        return estimate(changes).high < 0
+        return build_figure(changes).high < 0
     return now.mean > before.high if before.lower_is_better else now.mean < before.low
 
 

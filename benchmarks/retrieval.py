@@ -7,7 +7,7 @@ from libraries import DATA, link_models
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import get_embedder
-from stackroom.grading.metrics import Estimate, Figure, build_figure
+from stackroom.grading.metrics import Figure
 from stackroom.measure.beir import choose_grades, load_collection
 from stackroom.measure.evaluate import evaluate, want_evaluated_model
 from stackroom.settings import Settings
@@ -33,14 +33,10 @@ def evaluate_one(app: App, path: Path) -> dict[str, Any]:
     found = evaluate(collection, embedder=embedder, work=work, progress=lambda _: None)
     measured: dict[str, Any] = {"queries": len(collection.queries), "grades": grades, "model": embedder.model.name}
     for method, quality in found.items():
-        build = figure_of if method == "hybrid" else as_mean
-        measured[method] = {"ndcg@10": build(quality.ndcg_10), "recall@100": build(quality.recall_100)}
+        figures = {"ndcg@10": quality.ndcg_10, "recall@100": quality.recall_100}
+        measured[method] = figures if method == "hybrid" else {name: as_mean(one) for name, one in figures.items()}
     return measured
 
 
-def figure_of(value: Estimate) -> Figure:
-    return build_figure(value.values)
-
-
-def as_mean(value: Estimate) -> Figure:
+def as_mean(value: Figure) -> Figure:
     return Figure(mean=value.mean, low=value.low, high=value.high)

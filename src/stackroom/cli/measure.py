@@ -24,7 +24,7 @@ from stackroom.cli.workshop import require_model
 from stackroom.errors import InputError
 from stackroom.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
 from stackroom.grading.grade import BY_VECTORS, KindGrade, plain_kind
-from stackroom.grading.metrics import Estimate
+from stackroom.grading.metrics import Figure
 from stackroom.grading.metrics import as_json as plain_figure
 from stackroom.grading.tuned_file import TUNED_FILE, difference, find_tuned
 from stackroom.grading.tuning import Tuning
@@ -236,5 +236,5 @@ def _as_json(quality: Quality) -> dict[str, dict[str, float]]:
     }
 
 
-def _cell(value: Estimate) -> str:
+def _cell(value: Figure) -> str:
     return f"{value.mean:.4f} [{value.low:.3f}, {value.high:.3f}]"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,14 +14,17 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A mean over queries with its 95 % bootstrap interval."""
+class Figure:
+    """A mean or share with its 95 % interval, and one value for each question where these are kept."""
 
     mean: float
     low: float
     high: float
-    values: tuple[float, ...] = field(default=(), repr=False)
-    """The value of each query."""
+    lower_is_better: bool = False
+    values: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
 def ndcg(ranked: Sequence[IdT], gains: Mapping[IdT, float], *, depth: int) -> float:
@@ -45,36 +48,19 @@ def reciprocal_rank(ranked: Sequence[IdT], relevant: Collection[IdT], *, depth: 
     return next((1 / rank for rank, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
 
 
-def estimate(values: Sequence[float], *, seed: int = 0) -> Estimate:
-    """Return the mean of per-query values with its bootstrap interval."""
-    sample = np.asarray(values)
-    generator = np.random.default_rng(seed)
-    means = sample[generator.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Estimate(mean=float(sample.mean()), low=float(low), high=float(high), values=tuple(sample.tolist()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A mean or share with its 95 % interval, and one value for each question where these are kept."""
-
-    mean: float
-    low: float
-    high: float
-    lower_is_better: bool = False
-    values: tuple[float, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
 def build_figure(values: Sequence[float], *, lower_is_better: bool = False) -> Figure:
     """Return the mean of the questions' values with its bootstrap interval."""
-    found = estimate(values)
-    rounded = tuple(round(float(value), DIGITS) for value in values)
+    sample = np.asarray(values)
+    generator = np.random.default_rng(0)
+    means = sample[generator.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
     return Figure(
-        mean=found.mean, low=found.low, high=found.high, lower_is_better=lower_is_better, values=rounded
-    )  # fmt: skip
+        mean=float(sample.mean()),
+        low=float(low),
+        high=float(high),
+        lower_is_better=lower_is_better,
+        values=tuple(round(float(value), DIGITS) for value in values),
+    )
 
 
 def as_json(figure: Figure) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.errors import InputError, StorageError
 from stackroom.library import replace_file
@@ -52,6 +52,9 @@ class Question:
     """The record whose neighbours are asked for, instead of an answer to `query`."""
 
 
+STORED = TypeAdapter(Question)
+
+
 def save_questions(questions: Iterable[Question], path: Path) -> None:
     """Write questions, one a line; replaces the file as a whole."""
     replace_file(path, b"".join(orjson.dumps(question) + b"\n" for question in questions))
@@ -62,32 +65,14 @@ def load_questions(path: Path) -> list[Question]:
     if not path.is_file():
         return []
     try:
-        return [_question(known) for line in path.read_bytes().splitlines() if _is_known(known := orjson.loads(line))]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [STORED.validate_json(line) for line in path.read_bytes().splitlines()]
+    except (OSError, ValueError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
 
 
 def digest_of_questions(questions: Sequence[Question]) -> str:
     """Return a digest that is the same for the same questions."""
     return hashlib.sha256(b"\n".join(orjson.dumps(one) for one in questions)).hexdigest()[:16]
-
-
-def _is_known(known: dict[str, object]) -> bool:
-    """Tell whether a question is of a kind that is asked; those of recorded searches are not any more."""
-    return known["kind"] != "recorded"
-
-
-def _question(known: dict[str, object]) -> Question:
-    like, expected, made_from = known.get("like"), known["expected"], known.get("made_from") or []
-    if not isinstance(expected, list) or not isinstance(made_from, list):
-        raise TypeError("a question's ids and fields are lists")
-    return Question(
-        kind=QuestionKind(str(known["kind"])),
-        query=str(known["query"]),
-        expected=tuple(RecordId(str(one)) for one in expected),
-        made_from=tuple(map(str, made_from)),
-        like=None if like is None else RecordId(str(like)),
-    )
 
 
 class OwnQuestion(BaseModel):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.grading.asking import AskedQuestion, Asker
 from stackroom.grading.grade import BY_VECTORS, BY_WORDS
-from stackroom.grading.metrics import estimate, ndcg
+from stackroom.grading.metrics import build_figure, ndcg
 from stackroom.grading.questions import Question
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE
@@ -166,6 +166,6 @@ def _find_fall(name: str, pairs: Sequence[tuple[float, float]], *, least: float)
     if len(pairs) < LEAST_QUESTIONS:
         return None
     before, after = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    if before - after < least or estimate([new - old for old, new in pairs]).high >= 0:
+    if before - after < least or build_figure([new - old for old, new in pairs]).high >= 0:
         return None
     return Fall(name=name, questions=len(pairs), before=before, after=after)

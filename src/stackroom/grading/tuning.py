@@ -11,7 +11,7 @@ from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec
 from stackroom.grading.asking import AskedQuestion
-from stackroom.grading.metrics import Figure, build_figure, estimate, ndcg
+from stackroom.grading.metrics import Figure, build_figure, ndcg
 from stackroom.grading.questions import QuestionKind
 from stackroom.shelf.port import Checkpoint, never_stop
 
@@ -148,7 +148,7 @@ def _find_objection(
     if tried == present:
         return "no other weights answer better"
     gains = [new - old for old, new in zip(_ndcgs(halves[0], present), _ndcgs(halves[0], tried), strict=True)]
-    if estimate(gains).low <= 0:
+    if build_figure(gains).low <= 0:
         return "the gain is within noise"
     before, after = _ndcgs(halves[1], present), _ndcgs(halves[1], tried)
     if sum(after) < sum(before):

@@ -9,7 +9,7 @@ from stackroom.assembly.model_choice import ModelChoice, want_model
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
 from stackroom.embed.port import Embedder
-from stackroom.grading.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
@@ -27,9 +27,9 @@ DEPTH = 100
 class Quality:
     """The three metrics of one search method."""
 
-    ndcg_10: Estimate
-    recall_100: Estimate
-    mrr_10: Estimate
+    ndcg_10: Figure
+    recall_100: Figure
+    mrr_10: Figure
 
 
 def want_evaluated_model(app: App, asked: str | None = None) -> ModelChoice:
@@ -91,7 +91,7 @@ def _quality(collection: Collection, rank: Callable[[str], Sequence[str]]) -> Qu
     rankings = {query: rank(query) for query in collection.queries}
     judged = [(rankings[query], collection.grades[query]) for query in collection.queries]
     return Quality(
-        ndcg_10=estimate([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
-        recall_100=estimate([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
-        mrr_10=estimate([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
+        ndcg_10=build_figure([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
+        recall_100=build_figure([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
+        mrr_10=build_figure([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
     )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from stackroom.grading.metrics import estimate, ndcg, recall, reciprocal_rank
+from stackroom.grading.metrics import build_figure, ndcg, recall, reciprocal_rank
 
 GRADES = {"best": 3, "good": 2, "fair": 1}
 
@@ -40,6 +40,6 @@ def test_recall_and_reciprocal_rank_count_every_graded_document_alike() -> None:
 
 
 def test_an_estimate_keeps_the_value_of_each_query_and_an_interval_around_the_mean() -> None:
-    found = estimate([0.0, 1.0] * 50)
+    found = build_figure([0.0, 1.0] * 50)
     assert found.values == (0.0, 1.0) * 50
     assert found.low < found.mean == 0.5 < found.high
