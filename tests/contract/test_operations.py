@@ -21,7 +21,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.tools.admin import jobs, user_tools
+from stackroom.tools.admin import jobs, roles
 from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import EndpointRequest
 from stackroom.tools.media import CallerMedia
@@ -45,8 +45,8 @@ VARIABLE = {"created_at", "id", "token", "one_time_password", "expires_at", "que
 """Fields whose values differ each time."""
 BY_NAME = {operation.name: operation for operation in ADMIN_OPERATIONS}
 CHOICES: dict[str, OperationChoice] = {
-    "users.query": user_tools.QUERIES,
-    "users.mutate": user_tools.CHANGES,
+    "users.query": roles.QUERIES,
+    "users.mutate": roles.CHANGES,
     "jobs.query": OperationChoice("query_type", jobs.QUERIES),
     "jobs.action": OperationChoice("action", jobs.ACTIONS),
 }
@@ -126,7 +126,7 @@ class Surfaces:
         )
 
     def _tools(self, control: Control) -> list[ToolSpec]:
-        return [*user_tools.users_tools(control), *jobs.jobs_tools(_board(control))]
+        return [*roles.users_tools(control), *jobs.jobs_tools(_board(control))]
 
 
 def _board(control: Control) -> JobBoard:

@@ -32,7 +32,7 @@ from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.toolbox import Toolbox

@@ -15,7 +15,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.machine_limits import check_disk
 from stackroom.assembly.server_health import FRESH_S, ServerHealth
-from stackroom.background.bounded_check import BoundedCheck
+from stackroom.background.threads import BoundedCheck
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER

@@ -25,7 +25,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Identity, Principal, Quotas
-from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.toolbox import Toolbox
 from support.rights_model import CATALOGUES, OPERATOR, PERMISSIONS, Account, Can, Pass, RightsModel
 

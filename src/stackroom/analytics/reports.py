@@ -30,8 +30,6 @@ from stackroom.model.scope import SEES_EVERYTHING, Visibility
 MICROSECONDS = 1_000_000
 UNKNOWN = ""
 """The catalogue of an event whose catalogue is not known."""
-MOST_PLAYS = 200_000
-"""How many pairs of record and user a report over records reads."""
 MOST_NAMES = 1_000
 FORMER = " (deleted)"
 """Follows the name of a user who was deleted before another of that name was created."""
@@ -94,17 +92,6 @@ class Popular:
     plays: int
     seconds: int
     listeners: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
-    """The plays of a record by one user."""
-
-    catalogue: str
-    id: str
-    user: str
-    plays: int
-    seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,25 +161,6 @@ class EventReports:
         )
         order = (func.count().desc(), seconds.desc(), events.c.catalogue, events.c.subject)
         return self._page(wanted, order, span, lambda row: Popular(**row))
-
-    def plays(self, span: Span) -> list[Play]:
-        """Return the plays of every record by every user, most frequent first, up to a bound."""
-        wanted = (
-            select(
-                events.c.catalogue,
-                events.c.subject.label("id"),
-                events.c.user_name.label("user"),
-                func.count().label("plays"),
-                func.sum(events.c.seconds).label("seconds"),
-            )
-            .where(*_conditions(span, [EventKind.PLAY], names_subjects=True))
-            .group_by(events.c.catalogue, events.c.subject, events.c.user_name)
-            .order_by(func.count().desc(), events.c.catalogue, events.c.subject, events.c.user_name)
-            .limit(MOST_PLAYS)
-        )
-        self._log.flush()
-        with self._database.read() as connection:
-            return [Play(**_plain(row._asdict())) for row in connection.execute(wanted)]
 
     def find_user_names(self, name: str) -> list[str]:
         """Return the names that events and users have; only this one where it is among them."""

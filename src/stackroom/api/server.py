@@ -14,8 +14,7 @@ from typing import Protocol
 from sqlalchemy import MetaData
 
 from stackroom.analytics.events import EventRecorder
-from stackroom.background.file_lease import FileLease
-from stackroom.background.task import Task, TaskContext, TaskStopped
+from stackroom.background.task import FileLease, Task, TaskContext, TaskStopped
 from stackroom.background.threads import start_thread
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import Moment, users, utc_now

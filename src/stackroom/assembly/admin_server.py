@@ -20,12 +20,11 @@ from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
 from stackroom.tools.admin.analytics import analytics_tools
-from stackroom.tools.admin.config import config_resources
 from stackroom.tools.admin.inspect import Inspector, inspect_tools
 from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
 from stackroom.tools.admin.logs import LogRing, log_resources
-from stackroom.tools.admin.server import ServerState, server_tools
-from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.admin.roles import users_tools
+from stackroom.tools.admin.server import ServerState, config_resources, server_tools
 from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom.tools.toolbox import ServerTools

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import find_collection_problems, find_place
 from stackroom.assembly.machine_limits import check_disk, check_files
-from stackroom.background.bounded_check import BoundedCheck
 from stackroom.background.task import TaskState, TaskStatus
+from stackroom.background.threads import BoundedCheck
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.embed.breaker import WatchedEmbedder

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from stackroom.assembly.machine_limits import allow_many_files
 from stackroom.assembly.opened import OpenedCatalogues
 from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, is_readable
-from stackroom.background.bounded_check import BoundedCheck
+from stackroom.background.threads import BoundedCheck
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
 from stackroom.library import Installed, Library
 from stackroom.model.scope import SEES_EVERYTHING

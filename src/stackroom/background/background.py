@@ -174,8 +174,7 @@ class Background:
             logger.info("background task '%s' works again", entry.task.name)
         entry.note, entry.failures, entry.last_error = note, 0, ""
         entry.last_success_at = self._now()
-        again_s = entry.require_context().again_after_s
-        self._note_end(entry, self._pause_of(entry.task) if again_s is None else again_s)
+        self._note_end(entry, self._pause_of(entry.task))
 
     def _note_failure(self, entry: "_Entry", reason: str, *, is_bug: bool) -> None:
         if reason != entry.last_error:  # said once, however often it is tried

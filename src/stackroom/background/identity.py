@@ -1,4 +1,4 @@
-"""The identity of this process, and whether another on this machine has certainly ended or certainly runs.
+"""The identity of this process, and whether another on this machine has certainly ended.
 
 From Linux's `/proc`: boot id, namespace of process ids, process id and start time. On other platforms, and for
 processes of other machines or containers, nothing is certain.
@@ -30,28 +30,18 @@ def identity_of_this_process() -> str:
 
 def is_certainly_gone(identity: str) -> bool:
     """Tell whether the process was on this machine and has ended."""
-    return _find_whether_it_runs(identity) is False
-
-
-def is_certainly_running(identity: str) -> bool:
-    """Tell whether the process is on this machine and has not ended; it may be paused."""
-    return _find_whether_it_runs(identity) is True
-
-
-def _find_whether_it_runs(identity: str) -> bool | None:
-    """Tell whether a process runs; None where that is not certain."""
     machine, _, rest = identity.partition(" ")
     process, _, started = rest.partition(" ")
     if not started or machine != _machine() or not process.isdecimal():
-        return None
+        return False
     try:
         os.kill(int(process), 0)  # sends nothing
     except ProcessLookupError:
-        return False
+        return True
     except OSError:
-        return None  # of another user: it exists, but may be hidden
+        return False  # of another user: it exists, but may be hidden
     stat = _stat(int(process))
-    return None if stat is None else stat[START_FIELD] == started and stat[STATE_FIELD] not in ENDED
+    return stat is not None and (stat[START_FIELD] != started or stat[STATE_FIELD] in ENDED)
 
 
 def _machine() -> str | None:

@@ -1,4 +1,4 @@
-"""The declaration of a background task, its context while it runs, and its status."""
+"""The declaration of a background task, its context while it runs, its status, and a lease on it by a file lock."""
 
 import threading
 import time
@@ -6,7 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
+
+import filelock
+
+from stackroom.errors import StorageError
 
 LONGEST_REST_S = 1.0
 
@@ -31,8 +36,6 @@ class TaskContext:
     def __init__(self) -> None:
         self._stopping = threading.Event()
         self._worked_since = time.thread_time()
-        self.again_after_s: float | None = None
-        """When the next run is, where the function has said so; None: by the task's period."""
 
     @property
     def is_stopping(self) -> bool:
@@ -58,10 +61,6 @@ class TaskContext:
         worked_s = time.thread_time() - self._worked_since
         self.wait(min(worked_s * (1 / share - 1), LONGEST_REST_S))
         self._worked_since = time.thread_time()
-
-    def run_again(self, after_s: float) -> None:
-        """Have the next run begin so long after this one, whatever the period is."""
-        self.again_after_s = after_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +127,26 @@ class TaskStatus:
             return f"{self.state}, {self.failures} times so far: {self.last_error}"
         last = f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_success_at else ""
         return f"{self.state}{last}{f': {self.note}' if self.note else ''}"
+
+
+class FileLease:
+    """The right to run a task, among the processes that use one folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = filelock.FileLock(path, thread_local=False)
+
+    def take(self) -> bool:
+        """Take it, unless another process has it; tell whether this one has it now."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        except OSError as error:
+            raise StorageError(f"{self._path}: the file cannot be locked: {error.strerror}") from error
+        return True
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()

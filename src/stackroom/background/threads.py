@@ -1,11 +1,15 @@
-"""Threads, timers and pools of threads: the only module that starts one.
+"""Threads, timers and pools of threads: the only module that starts one; and a check that may hang, in a thread.
 
 All are daemons or end with their pool: none keeps the process from ending.
 """
 
+import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+from stackroom.errors import ExpectedError
 
 
 def start_thread(name: str, work: Callable[[], object]) -> threading.Thread:
@@ -31,3 +35,65 @@ def new_pool(name: str, size: int) -> ThreadPoolExecutor:
 def list_threads() -> list[str]:
     """Return the names of the threads that run now, sorted."""
     return sorted(thread.name for thread in threading.enumerate())
+
+
+logger = logging.getLogger(__name__)
+
+WAIT_S = 1.0
+
+
+class BoundedCheck:
+    """Runs a check that returns a problem, or None where all is well."""
+
+    def __init__(
+        self,
+        check: Callable[[], str | None],
+        *,
+        name: str,
+        fresh_s: float = 2.0,
+        wait_s: float = WAIT_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._check = check
+        self._name = name
+        self._fresh_s = fresh_s
+        self._wait_s = wait_s
+        self._monotonic = monotonic
+        self._guard = threading.Lock()
+        self._problem: str | None = None
+        self._ended_at: float | None = None
+        self._running: threading.Thread | None = None
+        self._began_at = 0.0
+
+    def find_problem(self) -> str | None:
+        """Return the problem that the last check found; run another where that is some time ago."""
+        with self._guard:
+            is_fresh = self._ended_at is not None and self._monotonic() - self._ended_at < self._fresh_s
+            running = self._running if is_fresh else self._begin()
+        if is_fresh or running is None:
+            return self._problem
+        running.join(self._wait_s)
+        if running.is_alive():
+            return f"the {self._name} has not answered for {max(1, round(self._monotonic() - self._began_at))} s"
+        return self._problem
+
+    def forget(self) -> None:
+        """Run another check at the next question, however fresh the last one is."""
+        self._ended_at = None
+
+    def _begin(self) -> threading.Thread:
+        """Return the thread of the check that runs, or of a new one."""
+        if self._running is None or not self._running.is_alive():
+            self._began_at = self._monotonic()
+            self._running = start_thread(f"check of the {self._name}", self._run)
+        return self._running
+
+    def _run(self) -> None:
+        try:
+            problem = self._check()
+        except ExpectedError as error:
+            problem = error.full_message
+        except Exception as error:
+            logger.exception("the %s could not be checked", self._name)
+            problem = f"the check failed: {type(error).__name__}"
+        self._problem, self._ended_at = problem, self._monotonic()

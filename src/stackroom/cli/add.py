@@ -27,7 +27,7 @@ from stackroom.errors import ExpectedError, InputError, InterruptedByUser, Model
 from stackroom.ingest.pipeline import IngestReport, Progress
 from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
-from stackroom.net.shown import shown_address
+from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource

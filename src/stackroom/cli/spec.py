@@ -17,7 +17,7 @@ from stackroom.cli.output import json_option, print_json
 from stackroom.cli.table_options import choice_options, read_options
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.ingest.mapping import require_derivable_kinds
-from stackroom.net.shown import shown_address
+from stackroom.net.addresses import shown_address
 from stackroom.packages import PACKAGES
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.port import notes_of

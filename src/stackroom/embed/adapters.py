@@ -16,7 +16,7 @@ from stackroom.embed.port import Embedder
 from stackroom.embed.weights import EXPORTED_MODULE, check_model
 from stackroom.errors import ModelError, UnavailableError
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.net.shown import shown_address
+from stackroom.net.addresses import shown_address
 from stackroom.settings import EmbeddingSettings
 
 RECENT_QUERIES = 16

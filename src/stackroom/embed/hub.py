@@ -5,9 +5,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stackroom.errors import ExpectedError, InputError, UnavailableError
-from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules
+from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, shown_address
 from stackroom.net.fetch import Fetcher, FetchLimits, WantedFile
-from stackroom.net.shown import shown_address
 
 MAX_BYTES = 2_000_000_000
 ATTEMPTS = 3

@@ -13,9 +13,9 @@ import orjson
 
 from stackroom.errors import UnavailableError
 from stackroom.model.vectors import ModelId, Vector
+from stackroom.net.addresses import shown_address
 from stackroom.net.deadline import DeadlineClient
 from stackroom.net.http import describe_failure
-from stackroom.net.shown import shown_address
 from stackroom.settings import EmbeddingSettings
 
 DOCUMENT_TIMEOUT_FACTOR = 30

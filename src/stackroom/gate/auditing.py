@@ -18,7 +18,7 @@ from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import outcome_of
 from stackroom.model.audit import AuditEntry, Outcome
 from stackroom.model.principal import Action, Cost, Principal
-from stackroom.net.shown import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
+from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000

@@ -14,7 +14,7 @@ from stackroom.control.audit.reading import AuditReport
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.jobs.backup import BACKUP_JOB, BackupPlan, make_backup
 from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.schedule import MANUAL
+from stackroom.jobs.timetable import MANUAL
 from stackroom.shelf.port import Checkpoint, Problem
 
 REFRESH_PREFIX = "refresh:"

@@ -2,9 +2,7 @@
 
 Clocks may differ between machines, so wall-clock times are not compared between processes: a holder counts as dead when
 its row has not changed for the length of a lease by the watcher's own monotonic clock, or when its process is certainly
-gone. Only a lease that expired longer ago than clocks differ is taken at once, and not from a process that is seen to
-run: then the clock was set, or the machine slept. The holder counts from before its last renewal, so it stops before
-another takes over.
+gone. The holder counts from before its last renewal, so it stops before another takes over.
 
 Commit point of taking over: the update whose condition is the row as it was seen.
 """
@@ -18,17 +16,9 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from stackroom.background.identity import (
-    identity_of_this_process,
-    is_certainly_gone,
-    is_certainly_running,
-    place_of_this_process,
-)
+from stackroom.background.identity import identity_of_this_process, is_certainly_gone, place_of_this_process
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_lease, utc_now
-
-CLOCKS_DIFFER = timedelta(seconds=60)
-"""The largest expected difference between the clocks of two machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +47,6 @@ class Holder:
     beat: int
     is_gone: bool
     """Whether its process has certainly ended."""
-    is_running: bool
-    """Whether its process is on this machine and has not ended."""
 
 
 class Lease:
@@ -130,12 +118,10 @@ class Lease:
             expires_at=row.expires_at,
             beat=row.beat,
             is_gone=is_certainly_gone(row.process),
-            is_running=is_certainly_running(row.process),
         )
 
     def _may_take_from(self, holder: Holder) -> bool:
-        is_long_over = holder.expires_at < self._now() - CLOCKS_DIFFER
-        if holder.id == self.id or holder.is_gone or (is_long_over and not holder.is_running):
+        if holder.id == self.id or holder.is_gone:
             return True
         if holder.beat != self._seen_beat:
             self._seen_beat, self._seen_at = holder.beat, self._monotonic()

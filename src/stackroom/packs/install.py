@@ -16,7 +16,7 @@ from stackroom.errors import BusyError, ConflictError, ExpectedError, InputError
 from stackroom.ingest.ledger import Ledger
 from stackroom.library import BUILDING_FILE, LEDGER_FILE, PACK_FOLDER, Installed, require_name
 from stackroom.model.record import RecordId
-from stackroom.net.shown import shown_address
+from stackroom.net.addresses import shown_address
 from stackroom.packs.entries import BATCH_RECORDS, PackEntry
 from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch, require_room
 from stackroom.packs.held import (

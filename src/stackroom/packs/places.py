@@ -15,10 +15,9 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
-from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url
+from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url, shown_address
 from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
 from stackroom.net.files import install_file, sha256_of
-from stackroom.net.shown import shown_address
 from stackroom.packs.index import INDEX_FILE, MOST_INDEX_BYTES, Asset, Release, parse_index
 from stackroom.packs.manifest import (
     MANIFEST_FILE,

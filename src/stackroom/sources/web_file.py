@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from stackroom.errors import ExpectedError, InputError, InvalidUrlError, UnavailableError
-from stackroom.net.addresses import INWARD, AddressGuard, AddressRules, Resolve
+from stackroom.net.addresses import INWARD, AddressGuard, AddressRules, Resolve, shown_address
 from stackroom.net.fetch import FetchedCopy, Fetcher, FetchLimits
-from stackroom.net.shown import shown_address
 from stackroom.settings import Settings
 from stackroom.sources.compressed import MEGABYTE, is_compressed
 from stackroom.sources.location import ReadOptions, SourceLocation

@@ -132,13 +132,6 @@ def test_clocks_that_differ_take_the_lease_from_nobody_alive(
     assert other.take()
 
 
-@pytest.mark.usefixtures("far_away")
-def test_a_lease_that_ended_long_ago_is_taken_at_first_sight(place: Any, new_lease: Callable[[], Lease]) -> None:
-    assert new_lease().take()
-    place.clock.advance(20 + 61)
-    assert new_lease().take()
-
-
 def test_a_clock_that_is_set_takes_the_lease_from_no_process_that_runs(
     place: Any, new_lease: Callable[[], Lease]
 ) -> None:

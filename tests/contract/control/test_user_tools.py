@@ -14,7 +14,7 @@ from stackroom.control.database.tables import utc_now
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
-from stackroom.tools.admin.user_tools import users_tools
+from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.toolbox import Toolbox
 from support.texts import values_missing_from_text
 

@@ -139,13 +139,6 @@ def test_a_woken_task_runs_at_once_and_once_more_where_it_was_running(tasks: Tas
     assert tasks.background.run_due() is None
 
 
-def test_a_task_can_say_when_it_runs_again(tasks: Tasks) -> None:
-    tasks.background.add(Task(name="look", description="", run=lambda context: context.run_again(2.0), period_s=50.0))
-    tasks.background.start()
-    tasks.step("look")
-    assert tasks.background.run_due() == pytest.approx(2.0)
-
-
 def test_a_task_whose_lease_another_process_has_does_not_run(tasks: Tasks) -> None:
     lease = FakeLease(is_free=False)
     ran: list[bool] = []

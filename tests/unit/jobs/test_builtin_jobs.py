@@ -14,7 +14,7 @@ from stackroom.errors import InputError, StorageError, UnavailableError
 from stackroom.jobs.backup import BackupPlan
 from stackroom.jobs.builtin_jobs import MaintenanceOperations, Retention, Source, list_builtin_jobs
 from stackroom.jobs.job import JobContext
-from stackroom.jobs.schedule import parse_schedule
+from stackroom.jobs.timetable import parse_schedule
 from stackroom.shelf.port import Problem
 
 pytestmark = pytest.mark.row("Z9")

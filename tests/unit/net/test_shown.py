@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.net.shown import shown_address
+from stackroom.net.addresses import shown_address
 
 SECRET = "hunter22"
 

@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stackroom.assembly.collections.state import PlaceState, find_place, load_state, note_problem
-from stackroom.background.file_lease import FileLease
 from stackroom.background.processes import BESIDE_CALLS, ChildProcess, describe_end, python_module
-from stackroom.background.task import Task, TaskContext
+from stackroom.background.task import FileLease, Task, TaskContext
 from stackroom.collection_settings import is_remote
 from stackroom.errors import StorageError, UnavailableError
 from stackroom.settings import Settings

@@ -22,8 +22,8 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import InputError
 from stackroom.model.principal import Action
+from stackroom.net.addresses import shown_address
 from stackroom.net.deadline import DeadlineClient
-from stackroom.net.shown import shown_address
 from stackroom.settings import AuthSettings
 
 LOG = logging.getLogger(__name__)

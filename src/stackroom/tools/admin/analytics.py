@@ -1,4 +1,4 @@
-"""`analytics.query`: listening, bandwidth, popular and unplayed content, queries and those without results."""
+"""`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -15,11 +15,9 @@ from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
-from stackroom.tools.admin.moments import parse_moment, require_order
-from stackroom.tools.admin.plays import PlayedRecords
-from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
+from stackroom.tools.admin.row_text import RowsResult, more_text, parse_moment, require_order, rows_text
 from stackroom.tools.budget import OffsetParams
-from stackroom.tools.catalogue import OpenCatalogue, address_of, ask_each, visible_catalogues
+from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
 from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 
@@ -29,12 +27,10 @@ class Report(StrEnum):
     LISTENING = "listening"
     BANDWIDTH = "bandwidth"
     POPULAR = "popular"
-    UNPLAYED = "unplayed"
     TOP_QUERIES = "top_queries"
     NO_RESULTS = "no_results"
 
 
-BY_RECORD = frozenset({Report.POPULAR, Report.UNPLAYED})
 BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
 
 
@@ -46,7 +42,6 @@ class AnalyticsParams(OffsetParams, GenericParams):
     since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: Period | None = Field(default=None, description="Rows by period rather than by user")
-    by: str | None = Field(default=None, description="For 'popular': kind or field to sum by; for 'unplayed': kind")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -81,8 +76,6 @@ class Analytics:
     def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
         if params.period is not None and params.query_type not in BY_PERIOD:
             raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
-        if params.by is not None and params.query_type not in BY_RECORD:
-            raise InputError("'by' is for popular and unplayed")
         match params.query_type:
             case Report.LISTENING:
                 listened, total = self._reports.listening(span, by=params.period)
@@ -90,13 +83,6 @@ class Analytics:
             case Report.BANDWIDTH:
                 sent, total = self._reports.bandwidth(span, by=params.period)
                 return [_labelled(one, params.period) for one in sent], total
-            case Report.UNPLAYED:
-                plays = self._reports.plays(span)
-                records = self._played_records(principal)
-                return records.unplayed_rows(params.by, plays, offset=params.offset, limit=params.limit)
-            case Report.POPULAR if params.by is not None:
-                rows = self._played_records(principal).rows_by(params.by, self._reports.plays(span))
-                return rows[params.offset : params.offset + params.limit], len(rows)
             case Report.POPULAR:
                 played, total = self._reports.popular(span)
                 return self._with_titles(principal, played), total
@@ -113,11 +99,6 @@ class Analytics:
         known = self._reports.find_user_names(folded)
         if known != [folded]:
             raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}")
-
-    def _played_records(self, principal: Principal) -> PlayedRecords:
-        catalogues = visible_catalogues(self._catalogues(), principal)
-        views = ask_each({one.name: one for one in catalogues}, lambda one: one.view()).found
-        return PlayedRecords(list(views.values()), Scope(visibility=principal.visibility))
 
     def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
         visible = visible_catalogues(self._catalogues(), principal)
@@ -139,7 +120,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
     return [
         ToolSpec(
             name="analytics.query",
-            description="Listening, bandwidth, popular or unplayed content, top queries, queries without results.",
+            description="Listening, bandwidth, popular content, top queries, queries without results.",
             params=AnalyticsParams,
             result=AnalyticsResult,
             action=Action.VIEW_ANALYTICS,

@@ -15,8 +15,7 @@ from stackroom.errors import ForbiddenError, StorageError
 from stackroom.model.audit import Outcome
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import SEES_EVERYTHING
-from stackroom.tools.admin.moments import FORMS, parse_moment, require_order
-from stackroom.tools.admin.row_text import rows_text
+from stackroom.tools.admin.row_text import FORMS, parse_moment, require_order, rows_text
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall
 from stackroom.tools.spec import LARGEST, GenericParams, GenericResult, one_of
 

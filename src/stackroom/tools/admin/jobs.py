@@ -1,9 +1,8 @@
 """Jobs: the operations, the tools `jobs.query` and `jobs.action` that choose among them, and `jobs://{job_id}/output`."""
 
 from datetime import datetime
-from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter
@@ -16,7 +15,7 @@ from stackroom.tools.admin.row_text import more_text
 from stackroom.tools.budget import OffsetParams, PricedResult
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, OperationChoice, identity_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec, one_of
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
 
 SCHEME = "jobs://"
 OUTPUT = "/output"
@@ -24,28 +23,10 @@ PLAIN_TEXT = "text/plain"
 NO_RUNNER = "; no server runs jobs at present: it waits for one"
 
 
-class JobsQuery(StrEnum):
-    """The queries of `jobs.query`."""
-
-    LIST = "list"
-    GET = "get"
-    HISTORY = "history"
-
-
-class JobsAction(StrEnum):
-    """The actions of `jobs.action`."""
-
-    TRIGGER = "trigger"
-    ENABLE = "enable"
-    DISABLE = "disable"
-    CANCEL = "cancel"
-    SCHEDULE = "schedule"
-
-
 class JobsQueryParams(OffsetParams, GenericParams):
     """The arguments of `jobs.query`."""
 
-    query_type: Annotated[JobsQuery, one_of(JobsQuery)]
+    query_type: Literal["list", "get", "history"]
     job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
     limit: int = Field(default=20, ge=1, le=MOST_LISTED)
 
@@ -53,7 +34,7 @@ class JobsQueryParams(OffsetParams, GenericParams):
 class JobsActionParams(GenericParams):
     """The arguments of `jobs.action`."""
 
-    action: Annotated[JobsAction, one_of(JobsAction)]
+    action: Literal["trigger", "enable", "disable", "cancel", "schedule"]
     job_id: str = Field(max_length=200, description="Of jobs.query")
     schedule: str | None = Field(
         default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
@@ -387,14 +368,8 @@ SCHEDULE = _declare_action(
     run=_schedule,
     example="backup '30 2 * * *'",
 )
-QUERIES: dict[str, Operation] = {JobsQuery.LIST: LIST_JOBS, JobsQuery.GET: GET_JOB, JobsQuery.HISTORY: LIST_RUNS}
-ACTIONS: dict[str, Operation] = {
-    JobsAction.TRIGGER: TRIGGER,
-    JobsAction.ENABLE: ENABLE,
-    JobsAction.DISABLE: DISABLE,
-    JobsAction.CANCEL: CANCEL,
-    JobsAction.SCHEDULE: SCHEDULE,
-}
+QUERIES = {"list": LIST_JOBS, "get": GET_JOB, "history": LIST_RUNS}
+ACTIONS = {"trigger": TRIGGER, "enable": ENABLE, "disable": DISABLE, "cancel": CANCEL, "schedule": SCHEDULE}
 JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
 
 

@@ -1,23 +1,30 @@
-"""Roles: the operations on named sets of permissions and rate limits."""
+"""Roles: the operations on them, and the tools `users.query` and `users.mutate`, which choose among all of these."""
 
 from dataclasses import replace
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
 from stackroom.control.accounts.accounts import BUILTIN_ROLES, MOST_A_MINUTE, Role
+from stackroom.control.accounts.users import NO_ROLE
+from stackroom.control.control import Control
 from stackroom.errors import InputError
-from stackroom.model.principal import Cost, Quotas
+from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.tools.admin import users
 from stackroom.tools.admin.users import (
     Permissions,
     RoleRow,
     UserChanged,
     UsersResult,
+    changed_text,
     declare_change,
     declare_query,
+    users_text,
 )
-from stackroom.tools.operation import CommandOption, ListParams, OperationCall
-from stackroom.tools.spec import GenericParams
+from stackroom.tools.budget import OffsetParams
+from stackroom.tools.operation import CommandOption, ListParams, OperationCall, OperationChoice, identity_of
+from stackroom.tools.spec import GenericParams, ToolSpec
 
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
 CallsAMinute = Annotated[
@@ -152,3 +159,106 @@ DELETE_ROLE = declare_change(
     details="No user may have it. Built-in roles cannot be deleted.",
 )
 ROLE_OPERATIONS = (LIST_ROLES, CREATE_ROLE, UPDATE_ROLE, DELETE_ROLE)
+
+
+class UsersQueryParams(OffsetParams, GenericParams):
+    """The arguments of `users.query`."""
+
+    query_type: Literal["list", "get", "roles"]
+    name: str | None = Field(default=None, description="For 'get'")
+    role: str | None = Field(default=None, description="Filters 'list', as the next three do")
+    permission: Action | None = Field(default=None, description="Filters 'list'")
+    disabled: bool | None = None
+    never_logged_in: bool | None = None
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class UsersMutateParams(GenericParams):
+    """The arguments of `users.mutate`."""
+
+    action: Literal[
+        "create",
+        "delete",
+        "set_role",
+        "grant",
+        "revoke",
+        "disable",
+        "enable",
+        "reset_password",
+        "end_sessions",
+        "create_role",
+        "update_role",
+        "delete_role",
+    ]
+    name: str = Field(description="Of the user, or of the role")
+    role: str | list[str] | None = Field(
+        default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
+    )
+    permission: Action | None = Field(default=None, description="For 'grant' and 'revoke'")
+    permissions: Permissions | None = Field(
+        default=None, description="Of a role; for 'create', those granted besides the role"
+    )
+    quotas: CallsAMinute | None = Field(
+        default=None, description="Of a role, calls a minute: read, write, sql; {} as configured"
+    )
+    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
+    session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")
+
+
+QUERIES = OperationChoice(
+    "query_type",
+    {
+        "list": users.LIST_USERS,
+        "get": users.GET_USER,
+        "roles": LIST_ROLES,
+    },
+)
+CHANGES = OperationChoice(
+    "action",
+    {
+        "create": users.CREATE_USER,
+        "delete": users.DELETE_USER,
+        "set_role": users.SET_ROLE,
+        "grant": users.GRANT,
+        "revoke": users.REVOKE,
+        "disable": users.DISABLE,
+        "enable": users.ENABLE,
+        "reset_password": users.RESET_PASSWORD,
+        "end_sessions": users.END_SESSIONS,
+        "create_role": CREATE_ROLE,
+        "update_role": UPDATE_ROLE,
+        "delete_role": DELETE_ROLE,
+    },
+)
+
+
+def users_tools(control: Control) -> list[ToolSpec]:
+    """Declare `users.query` and `users.mutate`."""
+
+    def call_of(principal: Principal) -> OperationCall:
+        return OperationCall(identity=identity_of(principal), opened_control=control)
+
+    return [
+        ToolSpec(
+            name="users.query",
+            description="Users with their roles and permissions, or the roles.",
+            params=UsersQueryParams,
+            result=UsersResult,
+            action=Action.MANAGE_PERMISSIONS,
+            cost=Cost.READ,
+            run=lambda principal, params: QUERIES.perform(call_of(principal), params),
+            text=users_text,
+            count_of=attrgetter("total"),
+        ),
+        ToolSpec(
+            name="users.mutate",
+            description="Create, change or delete a user or a role. Nobody gives more than they have.",
+            params=UsersMutateParams,
+            result=UserChanged,
+            action=Action.MANAGE_PERMISSIONS,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=lambda principal, params: CHANGES.perform(call_of(principal), params),
+            text=changed_text,
+        ),
+    ]

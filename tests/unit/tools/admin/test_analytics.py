@@ -172,9 +172,6 @@ def test_pages_have_a_total_and_say_whether_there_is_more(served: Any, log: Even
         ({"query_type": "listening", "from": "yesterday"}, "'from': 'yesterday' is not a day"),
         ({"query_type": "listening", "from": "2026-11-15", "to": "2026-11-14"}, "'from' is not before 'to'"),
         ({"query_type": "everything"}, "'query_type'"),
-        ({"query_type": "listening", "by": "album"}, "'by' is for popular and unplayed"),
-        ({"query_type": "popular", "by": "albun"}, "'by': no 'albun' (did you mean 'album'?); there are album, title"),
-        ({"query_type": "unplayed", "by": "artist"}, "'by': no kind 'artist'; there are album, track"),
         ({"query_type": "listening", "since": "2026-11-15"}, "unknown argument 'since'"),
     ],
 )
@@ -193,43 +190,6 @@ def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(ser
     assert len(rows) == 1
 
 
-def test_plays_are_summed_by_the_records_that_the_played_ones_name(served: Any, log: EventLog) -> None:
-    for track, user in (("Winter Road", "ann"), ("River of Fire", "bob"), ("River of Fire", "ann"), ("gone", "ann")):
-        played(log, track, user)
-    EventRecorder(log, now=lambda: NOON).record_play("cat", "Winter Road", 10)
-    (row,) = served.ask("analytics.query", query_type="popular", by="album")["rows"]
-    assert row == {
-        "id": "songs/Seasons",
-        "title": "Seasons",
-        "plays": 4,
-        "seconds": 190,
-        "listeners": 3,
-        "records": 2,
-    }
-
-
-def test_plays_are_summed_by_the_values_of_a_field_in_pages(served: Any, log: EventLog) -> None:
-    for track in ("Winter Road", "Winter Road", "Quiet Morning", "River of Fire"):
-        played(log, track)
-    answer = served.ask("analytics.query", query_type="popular", by="moods", limit=2)
-    assert [(row["moods"], row["plays"]) for row in answer["rows"]] == [("calm", 3), ("cold", 2)]
-    assert (answer["total"], answer["has_more"]) == (3, True)
-
-
-def test_what_was_never_played_can_be_asked(served: Any, log: EventLog) -> None:
-    assert served.ask("analytics.query", query_type="unplayed")["rows"] == []
-    assert served.ask("analytics.query", query_type="unplayed", by="track")["total"] == 3
-    played(log, "Winter Road", days=3)
-    answer = served.ask("analytics.query", query_type="unplayed", limit=1)
-    assert answer["rows"] == [{"id": "songs/River of Fire", "title": "River of Fire", "kind": "track"}]
-    assert (answer["total"], answer["has_more"]) == (2, True)
-    rest = served.ask("analytics.query", query_type="unplayed", limit=1, offset=1)["rows"]
-    assert [row["title"] for row in rest] == ["Quiet Morning"]
-    since = {"from": "2026-11-14"}
-    assert served.ask("analytics.query", query_type="unplayed", by="track", **since)["total"] == 3
-    assert served.ask("analytics.query", query_type="unplayed", principal=ANALYST)["rows"] == []
-
-
 def test_a_user_who_does_not_exist_is_not_found(served: Any, log: EventLog) -> None:
     played(log, "t", "ann")
     code, text = served.refusal("analytics.query", query_type="listening", user="nobody")
@@ -246,7 +206,6 @@ def test_it_needs_permission_to_view_analytics(served: Any) -> None:
         "from",
         "to",
         "period",
-        "by",
         "limit",
         "offset",
         "max_tokens",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.tools.admin.moments import parse_moment
+from stackroom.tools.admin.row_text import parse_moment
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC)
 

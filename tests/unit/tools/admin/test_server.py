@@ -25,8 +25,7 @@ from stackroom.settings import (
     load_settings,
 )
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.tools.admin.config import REDACTED, config_resources, plain_settings
-from stackroom.tools.admin.server import ServerState, server_tools
+from stackroom.tools.admin.server import REDACTED, ServerState, config_resources, plain_settings, server_tools
 
 STARTED = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 SECRETS = ("key-of-the-embedder", "key-of-the-reranker", "password-of-the-database", "key-of-the-scholar")
