@@ -474,7 +474,8 @@ def texts_of(value: Value) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, tuple | list):
-        return [item.value if isinstance(item, Tag) else str(item) for item in value]
+        has_tags = bool(value) and isinstance(value[0], Tag)
+        return [item.value for item in value] if has_tags else list(map(str, value))
     return [str(value)]
 
 

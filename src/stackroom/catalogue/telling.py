@@ -137,7 +137,7 @@ def rank_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]
 
 
 def _of_kind(names: Iterable[str], spec: CatalogueSpec, kind: str) -> tuple[FieldSpec, ...]:
-    return tuple(spec.fields[name] for name in names if not kind or spec.fields[name].is_of(kind))
+    return tuple([spec.fields[name] for name in names if not kind or spec.fields[name].is_of(kind)])
 
 
 def _candidates(spec: CatalogueSpec, kind: str) -> Iterator[FieldSpec]:

@@ -434,12 +434,12 @@ def _having_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> di
 
 def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
     """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
-    there = [one in lowered for one in beginnings]
+    there = list(map(lowered.__contains__, beginnings))
     return all(there) or (any(there) and len(lowered.split()) <= len(beginnings) + EXTRA_WORDS)
 
 
 def _best_score(names: Iterable[str], asked: set[str], words: WeighedWords) -> float:
-    return max((_score(set(index_tokens(name)) - FUNCTION_TOKENS, asked, words) for name in names), default=0.0)
+    return max([_score(set(index_tokens(name)) - FUNCTION_TOKENS, asked, words) for name in names], default=0.0)
 
 
 def _score(name: set[str], asked: set[str], words: WeighedWords) -> float:

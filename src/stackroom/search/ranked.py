@@ -6,8 +6,8 @@ Records of one series (parts, sequels, films) are recognised by the pages they n
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,32 +41,17 @@ _NOISE = re.compile(r"[\W_]+")
 _ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """The evidence of a record's series: its pages, the pages it names, and the stems of its titles."""
+class Work(NamedTuple):
+    """The evidence of a record's series."""
 
-    pages: frozenset[str]
-    related: frozenset[str]
     stem: str
     """The stem of the title."""
-    stems: frozenset[str]
-    """The stems of all titles, those that are too short to tell apart left out."""
-    parts: tuple[str, ...]
-    """The words of the title and of its parts, a space around each word: they may begin with another's stem."""
-
-    def opens_with(self, stem: str) -> bool:
-        """Tell whether the title or a part of it begins with another's stem, or has a longer one inside."""
-        if stem == self.stem:
-            return True
-        size = len(stem)
-        if size < MIN_STEM_CHARS:
-            return False
-        phrase, is_inner = f" {stem} ", size >= MIN_INNER_CHARS and " " in stem
-        for place, part in enumerate(self.parts):
-            is_first = part.startswith(phrase) and (place == 0 or size >= MIN_SHARED_CHARS)
-            if is_first or (is_inner and phrase in part):
-                return True
-        return False
+    marks: frozenset[str]
+    """Its pages, the pages it names, and the stems of its titles that are long enough to tell apart."""
+    sought: str
+    """The stem as it stands in the title of another part of the series; empty where it is too short to tell."""
+    title: str
+    """The words of the title, its parts on lines of their own, a space around each word."""
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
@@ -74,23 +59,21 @@ def work_of(record: Record, spec: CatalogueSpec) -> Work:
     recommend = spec.recommend or RecommendSpec()
     markers = recommend.series_markers if spec.recommend else ()
     title, alternatives = spec.title_of(record), spec.field_with_role(Role.ALTERNATIVES)
-    others = texts_of(record.get(alternatives.name)) if alternatives else []
-    stem = title_stem(title, markers=markers)
-    stems = {stem, *(title_stem(name, markers=markers) for name in others)}
-    return Work(
-        pages=frozenset((record.id, *texts_of(record.get(recommend.related.pages)))),
-        related=frozenset(texts_of(record.get(recommend.related.field))),
-        stem=stem,
-        stems=frozenset(one for one in stems if _is_telling(one)),
-        parts=_parts(title),
-    )
+    others = texts_of(record.fields.get(alternatives.name)) if alternatives else []
+    stem, size = title_stem(title, markers=markers), MIN_SHARED_CHARS
+    marks = {record.id, *texts_of(record.fields.get(recommend.related.pages))}
+    marks.update(texts_of(record.fields.get(recommend.related.field)))
+    stems = {stem, *[title_stem(name, markers=markers) for name in others]}
+    marks.update([one for one in stems if len(one) >= (size if one.isascii() else MIN_SHARED_WIDE_CHARS)])
+    return Work(stem, frozenset(marks), _sought(stem), _lines(title))
 
 
 @lru_cache(maxsize=50_000)
 def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
     """Return a title without its subtitle and what says which part it is: `Cosmos Season Two: Stars` → `cosmos`."""
     folded = fold(html.unescape(title)).strip()
-    return _bare(_part_pattern(markers).sub("", _BREAK.split(folded, maxsplit=1)[0].rstrip())) or _bare(folded)
+    whole = _part_pattern(markers).sub("", _BREAK.split(folded, maxsplit=1)[0].rstrip())
+    return _NOISE.sub(" ", whole).strip() or _NOISE.sub(" ", folded).strip()
 
 
 @cache
@@ -100,43 +83,35 @@ def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
 
 
-def _bare(folded: str) -> str:
-    """Return the letters and digits of a folded title, its words separated by one space."""
-    return _NOISE.sub(" ", folded).strip()
-
-
-def _is_telling(stem: str) -> bool:
-    return len(stem) >= (MIN_SHARED_CHARS if stem.isascii() else MIN_SHARED_WIDE_CHARS)
+def _sought(stem: str) -> str:
+    """Return what a title of the same series has: a long stem anywhere, a shorter one at the beginning of a part."""
+    if len(stem) >= MIN_INNER_CHARS and " " in stem:
+        return f" {stem} "
+    if len(stem) >= MIN_SHARED_CHARS:
+        return f"\n {stem} "
+    return f"\n\n {stem} " if len(stem) >= MIN_STEM_CHARS else ""
 
 
 @lru_cache(maxsize=10_000)
-def _parts(title: str) -> tuple[str, ...]:
-    return tuple(f" {_bare(part)} " for part in _BREAK.split(fold(html.unescape(title))))
+def _lines(title: str) -> str:
+    """Return the words of a title and of its parts; two line ends are before the first part."""
+    parts = _BREAK.split(fold(html.unescape(title)))
+    return "\n" + "".join([f"\n {_NOISE.sub(' ', part).strip()} " for part in parts])
 
 
 def same_franchise(one: Work, other: Work) -> bool:
     """Tell whether two records are of one series."""
-    if not one.related.isdisjoint(other.related):
+    if one.stem == other.stem or not one.marks.isdisjoint(other.marks):
         return True
-    if not one.pages.isdisjoint(other.related) or not one.related.isdisjoint(other.pages):
-        return True
-    if not one.stems.isdisjoint(other.stems):
-        return True
-    return other.opens_with(one.stem) or one.opens_with(other.stem)
+    return bool((one.sought and one.sought in other.title) or (other.sought and other.sought in one.title))
 
 
 @dataclass(slots=True, eq=False)
 class _Series:
     """The records of one series among those read so far, and how many of them were picked."""
 
-    works: list[Work] = field(default_factory=list)
+    works: list[Work]
     picked: int = 0
-
-    def has(self, work: Work) -> bool:
-        for other in self.works:  # noqa: SIM110  compared for each pair of hits
-            if same_franchise(work, other):
-                return True
-        return False
 
 
 def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known: Sequence[Work] = ()) -> list[int]:
@@ -149,19 +124,18 @@ def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known
     for index, work in enumerate(works):
         if len(chosen) == limit:
             break
-        series = _joined(every, work)
-        if series.picked < per_franchise:
-            series.picked += 1
+        whole, others = _Series([work]), []
+        for series in every:
+            if any(map(partial(same_franchise, work), series.works)):
+                whole.works += series.works
+                whole.picked += series.picked
+            else:
+                others.append(series)
+        every = [*others, whole]
+        if whole.picked < per_franchise:
+            whole.picked += 1
             chosen.append(index)
     return chosen
-
-
-def _joined(every: list[_Series], work: Work) -> _Series:
-    """Return the series of a work, made of all that it connects, and put it in their place."""
-    same = [series for series in every if series.has(work)]
-    whole = _Series([work, *(one for series in same for one in series.works)], sum(series.picked for series in same))
-    every[:] = [*(series for series in every if series not in same), whole]
-    return whole
 
 
 WORD = "word:"
@@ -309,7 +283,8 @@ class Ranked:
         def work_at(place: int) -> Work:
             return work_of(hits[place].record, self.spec)
 
-        if all(_is_diverse(map(work_at, ten), len(ten)) for ten in _tens(len(hits))):
+        tens = [range(start, min(start + BEST, len(hits))) for start in range(0, len(hits), BEST)]
+        if all(len(_diverse(map(work_at, ten))) == len(ten) for ten in tens):
             return hits
         hits += self.read(self.ranking[limit : rows_for(limit)])
         return [hits[place] for place in _in_tens(work_at, len(hits))[:limit]]
@@ -317,14 +292,6 @@ class Ranked:
 
 def _diverse(works: Iterable[Work]) -> list[int]:
     return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
-
-
-def _is_diverse(works: Iterable[Work], count: int) -> bool:
-    return len(_diverse(works)) == count
-
-
-def _tens(count: int) -> list[range]:
-    return [range(start, min(start + BEST, count)) for start in range(0, count, BEST)]
 
 
 def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:

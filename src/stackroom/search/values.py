@@ -36,7 +36,6 @@ from stackroom.text.cells import read_boolean
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import (
     NEAR,
-    Word,
     clean,
     corrected,
     joined_key,
@@ -129,11 +128,12 @@ class FieldValues:
         cleaned = clean(text)
         words = words_of(cleaned)
         found: dict[int, ValueMatch] = {}
-        free = [True] * len(words)
+        free, keys = [True] * len(words), [word.key for word in words]
         for size in range(min(self._longest_name, len(words)), 0, -1):
             for start in range(len(words) - size + 1):
-                value = self._named_by(words[start : start + size]) if all(free[start : start + size]) else None
-                if value is not None:
+                key = " ".join(keys[start : start + size]) if all(free[start : start + size]) else ""
+                value = self._by_key.get(key) or self._by_joined.get(key.replace(" ", "")) if key else None
+                if value is not None and self.counts.get(value):
                     asked = cleaned[words[start].start : words[start + size - 1].end]
                     found[start] = ValueMatch(value, asked, True)
                     free[start : start + size] = [False] * size
@@ -196,10 +196,6 @@ class FieldValues:
 
     def _find_by_key(self, key: str) -> str | None:
         return self._by_key.get(key) or self._by_joined.get(joined_key(key)) if key else None
-
-    def _named_by(self, words: Sequence[Word]) -> str | None:
-        value = self._find_by_key(" ".join(word.key for word in words))
-        return value if value is not None and self.count_of(value) else None
 
     def _corrected(self, joined: str) -> str | None:
         """Return the one value that a misspelt key means; None where none is near, or several are equally near."""

@@ -34,7 +34,7 @@ def fold(text: str) -> str:
     """Return the text cleaned, in lower case and without accents and vowel points."""
     if text.isascii() and text.isprintable():
         return text.lower()
-    lowered = clean(text).casefold()
+    lowered = unicodedata.normalize("NFKC", _UNWANTED.sub(" ", text)).casefold()
     if lowered.isascii():
         return lowered
     bare = _COMBINING.sub("", unicodedata.normalize("NFD", lowered))

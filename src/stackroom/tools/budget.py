@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError
+from stackroom.tools.schema import is_none
 from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 
 
@@ -159,7 +160,7 @@ class PricedResult(NotedResult):
     has_passages: ClassVar[bool] = False
     """Whether the long texts are passages, so that fewer whole ones are better than more that are cut."""
 
-    cursor: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda cursor: cursor is None)
+    cursor: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
     """Continues the list; None where it ends."""
 
     @property

@@ -17,13 +17,14 @@ from stackroom.model.record import Record
 from stackroom.search.ids import SCHEME
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
+from stackroom.tools.schema import is_none
 from stackroom.tools.spec import ToolResult, ToolSpec
 
 
 class FromCatalogue(ToolResult):
     """A part of an answer that names its catalogue where several of the layout are served; not in the schema."""
 
-    catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda name: name is None)
+    catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
 
 
 CHOICE: Any = Field(default=None, description="Only this one")

@@ -17,6 +17,7 @@ from stackroom.sources.location import shown_name
 from stackroom.text.cells import in_unit
 from stackroom.tools.budget import shorten
 from stackroom.tools.catalogue import OpenCatalogue
+from stackroom.tools.schema import is_none
 from stackroom.tools.spec import ToolResult
 
 VALUES_ON_A_LINE = 5
@@ -37,7 +38,8 @@ def label_of(name: str) -> str:
 
 def record_text(record: Record, spec: CatalogueSpec) -> str:
     """Return a record as text, one line per field; a text with which another one begins is left out."""
-    shown = [(field, _value_text(record.get(field.name), field)) for field in spec.fields.values() if field.shown]
+    fields = [field for field in spec.fields.values() if field.shown]
+    shown = [(field, _value_text(record.fields.get(field.name), field)) for field in fields]
     texts = [text for _, text in shown]
     return "\n".join(f"{field.name}: {text}" for field, text in shown if text and not _begins_another(text, texts))
 
@@ -48,26 +50,23 @@ def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] =
     Of a record that has none of these and no body text, they are any that it has.
     """
     kind = record.kind if len(spec.kinds) > 1 else ""
-    names = [
-        *(field.name for field in telling_fields(spec, kind=kind)),
-        *(name for name in asked if name in spec.fields),
-    ]
-    stated = map(spec.fields.__getitem__, dict.fromkeys(names))
-    told = [field for field in stated if field.shown and has_value(record, field)]
+    named = [spec.fields[name] for name in asked if name in spec.fields]
+    stated = {field.name: field for field in (*telling_fields(spec, kind=kind), *named)}
+    told = [field for field in stated.values() if field.shown and has_value(record, field)]
     if len(told) < FEWEST and not (told and spec.telling):
-        others = [field for field in rank_fields(spec, kind=kind) if field.name not in names]
+        others = [field for field in rank_fields(spec, kind=kind) if field.name not in stated]
         told += [field for field in others if has_value(record, field)][: FEWEST - len(told)]
     return told or _any_fields(record, spec)
 
 
 def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
     """Return fields of a record, with their names, on one line."""
-    return BETWEEN_FIELDS.join(f"{field.name}: {short_value(record.get(field.name), field)}" for field in fields)
+    return BETWEEN_FIELDS.join([f"{one.name}: {short_value(record.fields.get(one.name), one)}" for one in fields])
 
 
 def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
     """Return fields of a record as values: numbers as they are, texts cut, and the first values of a list."""
-    return {field.name: _plain_value(record.get(field.name), field) for field in fields}
+    return {field.name: _plain_value(record.fields.get(field.name), field) for field in fields}
 
 
 def short_value(value: Value, field: FieldSpec) -> str:
@@ -78,7 +77,7 @@ def short_value(value: Value, field: FieldSpec) -> str:
         return with_unit(number_text(value), field)
     texts = [text for text in texts_of(value) if text.strip()]
     more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
-    return ", ".join([*map(_short_line, texts[:VALUES_ON_A_LINE]), *more])
+    return ", ".join([*_short_lines(texts[:VALUES_ON_A_LINE]), *more])
 
 
 def number_text(number: float) -> str:
@@ -94,7 +93,7 @@ def with_unit(text: str, field: FieldSpec) -> str:
 
 def has_value(record: Record, field: FieldSpec) -> bool:
     """Tell whether a record has something to show in a field."""
-    value = record.get(field.name)
+    value = record.fields.get(field.name)
     if isinstance(value, str):
         return bool(value.strip())
     if not isinstance(value, tuple | list):
@@ -105,7 +104,7 @@ def has_value(record: Record, field: FieldSpec) -> bool:
 def body_of(record: Record, spec: CatalogueSpec) -> str:
     """Return a record's description or passage; empty where it has none."""
     body = spec.field_with_role(Role.BODY)
-    return str(record.get(body.name) or "").strip() if body else ""
+    return str(record.fields.get(body.name) or "").strip() if body else ""
 
 
 def summary_of(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec], *, whole: bool = False) -> str:
@@ -116,13 +115,13 @@ def summary_of(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec],
 
 def snippet_of(record: Record, spec: CatalogueSpec) -> str:
     """Return the beginning of a record's description or passage."""
-    return shorten(_collapsed(body_of(record, spec)), SNIPPET_CHARS)
+    return shorten(" ".join(body_of(record, spec).split()), SNIPPET_CHARS)
 
 
 def find_page(record: Record, spec: CatalogueSpec) -> str | None:
     """Return the record's own page on the web: its first link, or one of its pages at the sources; None without any."""
     for name in spec.link_names:
-        for link in texts_of(record.get(name)):
+        for link in texts_of(record.fields.get(name)):
             if PAGE.fullmatch(link) and not MEDIA.search(link):
                 return link
     return None
@@ -138,8 +137,8 @@ def _plain_value(value: Value, field: FieldSpec) -> Any:
     if field.type is FieldType.JSON:
         return short_value(value, field)
     if isinstance(value, tuple | list):
-        return list(map(_short_line, texts_of(value)[:VALUES_ON_A_LINE]))
-    return _short_line(value) if isinstance(value, str) else value
+        return _short_lines(texts_of(value)[:VALUES_ON_A_LINE])
+    return _short_lines([value])[0] if isinstance(value, str) else value
 
 
 def _value_text(value: Value, field: FieldSpec) -> str:
@@ -153,17 +152,14 @@ def _begins_another(text: str, others: list[str]) -> bool:
     """Tell whether a long text is the beginning of a longer one, whatever their blanks."""
     if len(text) <= SNIPPET_CHARS:
         return False
-    words = _collapsed(text).removesuffix(" …")
-    return any(len(one) > len(text) and _collapsed(one[: 2 * len(text)]).startswith(words) for one in others)
+    words = " ".join(text.split()).removesuffix(" …")
+    longer = [one[: 2 * len(text)] for one in others if len(one) > len(text)]
+    return any(" ".join(one.split()).startswith(words) for one in longer)
 
 
-def _short_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS)
-
-
-def _collapsed(text: str) -> str:
-    return " ".join(text.split())
+def _short_lines(texts: Iterable[str]) -> list[str]:
+    lines = [" ".join(text.split()) for text in texts]
+    return [line if len(line) <= VALUE_CHARS else shorten(line, VALUE_CHARS) for line in lines]
 
 
 FIRST_LINE, LAST_LINE = "first_line", "last_line"
@@ -173,7 +169,7 @@ FIRST_LINE, LAST_LINE = "first_line", "last_line"
 class FromFile(ToolResult):
     """A part of an answer that says which file and place its text is from, where that is known; not in the schema."""
 
-    origin: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda origin: origin is None)
+    origin: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
 
 
 def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
@@ -182,7 +178,8 @@ def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[Rec
         return {}
     by_id = {record.id: record for record in records}
     found = find_places(catalogue.folder / LEDGER_FILE, by_id)
-    return {one: _place(source, row, by_id[one]) for one, (source, row) in found.items()}
+    names = {source: shown_name(source) for source in {source for source, _ in found.values()}}
+    return {one: _place(names[source], row, by_id[one]) for one, (source, row) in found.items()}
 
 
 def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
@@ -190,9 +187,8 @@ def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
     return list_places(catalogue, [record]).get(record.id)
 
 
-def _place(source: str, row: str, record: Record) -> str:
+def _place(name: str, row: str, record: Record) -> str:
     """Return a place as `films.csv, line 12`; of the source the name alone."""
-    name = shown_name(source)
-    first, last = record.get(FIRST_LINE), record.get(LAST_LINE)
+    first, last = record.fields.get(FIRST_LINE), record.fields.get(LAST_LINE)
     lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
-    return ", ".join(part for part in (name if name != row else "", row, lines) if part)
+    return ", ".join([part for part in (name if name != row else "", row, lines) if part])

@@ -1,12 +1,17 @@
 """Compact JSON schemas: a model reads every byte of the tool list at each turn."""
 
+import operator
 from collections.abc import Mapping
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+is_none = partial(operator.is_, None)
+is_empty = operator.not_
+"""Tell whether a part of an answer is left out; functions of C, since each is called for every field of an answer."""
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
 FOR_PAGES = "for pages"

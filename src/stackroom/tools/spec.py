@@ -28,7 +28,7 @@ from stackroom.model.principal import Action, Cost, Principal
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.tools.merge import SearchPath
-from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema
+from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema, is_empty, is_none
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]
@@ -113,7 +113,7 @@ class PartialResult(ToolResult):
 class NotedResult(PartialResult):
     """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
 
-    notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda notes: not notes)
+    notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
 
 
 NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."
@@ -300,14 +300,14 @@ class WhyShape(ToolResult):
     model_config = ConfigDict(alias_generator=None)
 
     strength: dict[str, float]
-    order: dict[str, float] = Field(default_factory=dict, exclude_if=lambda parts: not parts)
-    lacks: list[str] = Field(default_factory=list, exclude_if=lambda words: not words)
+    order: dict[str, float] = Field(default_factory=dict, exclude_if=is_empty)
+    lacks: list[str] = Field(default_factory=list, exclude_if=is_empty)
 
 
 class Explained(ToolResult):
     """A part of an answer that has an explanation where it was asked for; not in the schema."""
 
-    why: Annotated[WhyShape | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda why: why is None)
+    why: Annotated[WhyShape | None, SkipJsonSchema()] = Field(default=None, exclude_if=is_none)
 
 
 def shape_why(why: Why | None) -> WhyShape | None:

@@ -10,6 +10,7 @@ from stackroom.model.principal import Action, Cost
 from stackroom.tools.admin.row_text import more_text
 from stackroom.tools.budget import PricedResult
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SecretInput, SeveralOf
+from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"
@@ -35,7 +36,7 @@ class UserRow(GenericResult):
     has_one_time_password: bool
     """Whether a one-time password waits to be used."""
     created_at: str
-    hidden_catalogues: list[str] | None = Field(default=None, exclude_if=lambda hidden: hidden is None)
+    hidden_catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
     """The catalogues that they do not see; only for a user who is asked for by name."""
 
 
@@ -56,7 +57,7 @@ class UsersResult(PricedResult, GenericResult):
     paged: ClassVar[tuple[str, ...]] = ("users", "roles")
 
     users: Annotated[list[UserRow], BARE_LIST]
-    roles: Annotated[list[RoleRow], BARE_LIST] = Field(default_factory=list, exclude_if=lambda roles: not roles)
+    roles: Annotated[list[RoleRow], BARE_LIST] = Field(default_factory=list, exclude_if=is_empty)
     """For the query 'roles', in place of users."""
     total: int
     has_more: bool
@@ -69,7 +70,7 @@ class UserChanged(GenericResult):
     name: str
     user: Annotated[UserRow | None, BARE_OBJECT_OR_NULL]
     """null after 'delete', and for a role."""
-    role: Annotated[RoleRow | None, BARE_OBJECT_OR_NULL] = Field(default=None, exclude_if=lambda role: role is None)
+    role: Annotated[RoleRow | None, BARE_OBJECT_OR_NULL] = Field(default=None, exclude_if=is_none)
     """The role that was made or changed."""
     one_time_password: str | None
     """Logs the user in once; it is shown only here."""

@@ -7,15 +7,12 @@ from pydantic import Field
 
 from stackroom.text.safe import safe_json
 from stackroom.tools.budget import json_text, value_text
+from stackroom.tools.schema import is_empty, is_none
 from stackroom.tools.spec import GenericResult
 
 Figure = float | int | str | None
 FIGURES = ("min", "max", "mean", "median", "sum")
 """The names of the figures, as answers have them."""
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class GroupedRecord(GenericResult):
@@ -28,19 +25,19 @@ class GroupedRecord(GenericResult):
 class BrowsedGroup(GenericResult):
     """A group: the values that its records share, how many they are, and the figures of a number."""
 
-    values: dict[str, str | int | float] = Field(default_factory=dict, exclude_if=lambda values: not values)
+    values: dict[str, str | int | float] = Field(default_factory=dict, exclude_if=is_empty)
     count: int
-    known: int | None = Field(default=None, exclude_if=_is_none)
+    known: int | None = Field(default=None, exclude_if=is_none)
     """How many of the records have the number, where that is not all of them."""
-    min: Figure = Field(default=None, exclude_if=_is_none)
-    max: Figure = Field(default=None, exclude_if=_is_none)
-    mean: Figure = Field(default=None, exclude_if=_is_none)
-    median: Figure = Field(default=None, exclude_if=_is_none)
-    sum: Figure = Field(default=None, exclude_if=_is_none)
-    min_record: GroupedRecord | None = Field(default=None, exclude_if=_is_none)
-    max_record: GroupedRecord | None = Field(default=None, exclude_if=_is_none)
+    min: Figure = Field(default=None, exclude_if=is_none)
+    max: Figure = Field(default=None, exclude_if=is_none)
+    mean: Figure = Field(default=None, exclude_if=is_none)
+    median: Figure = Field(default=None, exclude_if=is_none)
+    sum: Figure = Field(default=None, exclude_if=is_none)
+    min_record: GroupedRecord | None = Field(default=None, exclude_if=is_none)
+    max_record: GroupedRecord | None = Field(default=None, exclude_if=is_none)
     """The first record that has the least number, and the first that has the greatest."""
-    filters: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
+    filters: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
     """The filters that list its records, with the other arguments of `list_with`."""
 
 
@@ -57,25 +54,25 @@ class ListWith(GenericResult):
 
     catalogue: str
     query: str
-    exclude: dict[str, Any] | None = Field(default=None, exclude_if=_is_none)
+    exclude: dict[str, Any] | None = Field(default=None, exclude_if=is_none)
 
 
 class AggregateParts(GenericResult):
     """The part of a browsed catalogue that has figures; left out where none are asked for."""
 
-    of: str | None = Field(default=None, exclude_if=_is_none)
+    of: str | None = Field(default=None, exclude_if=is_none)
     """The number that is described."""
-    unit: str | None = Field(default=None, exclude_if=_is_none)
-    groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=_is_none)
-    group_count: int | None = Field(default=None, exclude_if=_is_none)
+    unit: str | None = Field(default=None, exclude_if=is_none)
+    groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=is_none)
+    group_count: int | None = Field(default=None, exclude_if=is_none)
     """The number of groups, or of ranked records, where not all are listed."""
-    ranked: list[RankedRecord] | None = Field(default=None, exclude_if=lambda records: not records)
+    ranked: list[RankedRecord] | None = Field(default=None, exclude_if=is_empty)
     """The records by their number, the highest first, where they are not grouped."""
-    overall: BrowsedGroup | None = Field(default=None, exclude_if=_is_none)
+    overall: BrowsedGroup | None = Field(default=None, exclude_if=is_none)
     """The figures of all records that are counted; on the first page only."""
-    without: dict[str, int] = Field(default_factory=dict, exclude_if=lambda counts: not counts)
+    without: dict[str, int] = Field(default_factory=dict, exclude_if=is_empty)
     """How many records have no value of a field that is grouped by, and are in no group."""
-    list_with: ListWith | None = Field(default=None, exclude_if=_is_none)
+    list_with: ListWith | None = Field(default=None, exclude_if=is_none)
 
     @property
     def number_in_words(self) -> str:

@@ -26,6 +26,7 @@ from stackroom.tools.generic.result_set import count_left_out, list_keys, list_q
 from stackroom.tools.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.record_text import label_of
+from stackroom.tools.schema import is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 
 FEW_CHARS = 1_000
@@ -98,10 +99,10 @@ class BrowsedField(GenericResult):
     field: str
     type: str
     values: list[BrowsedValue]
-    min: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
-    max: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
+    min: float | int | str | None = Field(default=None, exclude_if=is_none)
+    max: float | int | str | None = Field(default=None, exclude_if=is_none)
     """The least and the greatest number or date, where the field is filtered by a range."""
-    total: int | None = Field(default=None, exclude_if=lambda total: total is None)
+    total: int | None = Field(default=None, exclude_if=is_none)
     """The number of values, where not all are listed."""
 
     def with_values(self, values: Sequence[BrowsedValue]) -> Self:
@@ -145,7 +146,7 @@ class CatalogueFields(GenericResult):
     title: str
     records: int
     fields: list[BrowsedField]
-    skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    skipped: str | None = Field(default=None, exclude_if=is_none)
     """Why it could not be read."""
     overview: ForPages[CatalogueOverview | None] = when_known()
 

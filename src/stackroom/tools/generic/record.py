@@ -62,21 +62,21 @@ class RecordForm:
 
 def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[ShownRecord]:
     """Return records as results; which file each is from is read once for each catalogue."""
-    records: dict[str, list[Record]] = {}
+    by_catalogue: dict[int, tuple[OpenCatalogue, list[Record]]] = {}
     for one in ranked:
-        records.setdefault(one.view.name, []).append(one.record)
-    catalogues = {one.view.name: one.view.catalogue for one in ranked}
-    origins = {name: list_places(catalogue, records[name]) for name, catalogue in catalogues.items()}
+        by_catalogue.setdefault(id(one.view), (one.view.catalogue, []))[1].append(one.record)
+    origins = {view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()}
     return [
         shape_record(
-            one.view.spec,
-            one.view.name,
+            catalogue.spec,
+            catalogue.name,
             one.record,
             form,
             ranked=one,
-            origin=origins[one.view.name].get(one.record.id),
+            origin=origins[id(one.view)].get(one.record.id),
         )
         for one in ranked
+        if (catalogue := one.view.catalogue)
     ]
 
 

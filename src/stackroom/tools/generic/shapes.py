@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
 from stackroom.tools.record_text import FromFile
-from stackroom.tools.schema import FOR_PAGES
+from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
 from stackroom.tools.spec import (
     BARE_LIST,
     Explained,
@@ -46,7 +46,7 @@ StatedId = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 def when_known(default: Any = None) -> Any:
     """Declare a part of an answer that is left out where it was not asked for."""
-    return Field(default=default, exclude_if=lambda value: value is None)
+    return Field(default=default, exclude_if=is_none)
 
 
 class DrawnParams(GenericParams):
@@ -121,7 +121,7 @@ class ShownRecord(Explained, FromFile, GenericResult):
     catalogue: str
     score: float
     relevance: str | None
-    fields: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda fields: not fields)
+    fields: dict[str, Any] = Field(default_factory=dict, exclude_if=is_empty)
     """The few fields that tell most about the record, by name; `fetch` has all of them."""
     text: str
     tile: ForPages[Tile | None] = when_known()
