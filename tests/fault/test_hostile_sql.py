@@ -168,11 +168,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def children() -> Iterator[SqlChildren]:
+def children() -> SqlChildren:
     """The processes that statements run in, with time to start on a busy machine."""
-    children = SqlChildren(answer_s=PATIENCE_S)
-    yield children
-    children.close()
+    return SqlChildren(answer_s=PATIENCE_S)
 
 
 def question(path: Path, sql: str, **more: Any) -> SqlQuery:
@@ -234,14 +232,13 @@ def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
 
 
 @pytest.fixture(scope="module")
-def catalogue_tool(plain: Any) -> Iterator[tuple[SqlTool, Path]]:
+def catalogue_tool(plain: Any) -> tuple[SqlTool, Path]:
     """`debug.sql` over the sample catalogue, and the file with its records."""
     catalogue = plain.app.open_catalogue("anime")
     catalogue.shelf.reader()
     tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
     tool.run(LOCAL_USER, SqlParams(query="SELECT 1"))
-    yield tool, catalogue.folder / "records.sqlite"
-    tool.close()
+    return tool, catalogue.folder / "records.sqlite"
 
 
 def test_opening_the_file_read_only_is_not_enough(database: Path, tmp_path: Path) -> None:
@@ -274,7 +271,6 @@ def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_n
     reply = deaf.ask(question(database, "SELECT 1"))
     assert reply.verdict is Verdict.TIMEOUT
     assert deaf.ask(question(database, "SELECT 1")).verdict is Verdict.TIMEOUT
-    deaf.close()
 
 
 def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_opcode(database: Path) -> None:
@@ -283,25 +279,19 @@ def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_op
         "from stackroom.tools.sql.child import main; main()"
     )
     children = SqlChildren(command=(sys.executable, "-P", "-c", loosened))
-    try:
-        for sql in (PRINTF, "SELECT randomblob(1000000000)", "SELECT length(hex(zeroblob(999999)))"):
-            reply = children.ask(question(database, sql))
-            assert reply.verdict in {Verdict.LIMIT, Verdict.TIMEOUT}
-    finally:
-        children.close()
+    for sql in (PRINTF, "SELECT randomblob(1000000000)", "SELECT length(hex(zeroblob(999999)))"):
+        assert children.ask(question(database, sql)).verdict in {Verdict.LIMIT, Verdict.TIMEOUT}
 
 
 def test_a_process_that_dies_in_the_middle_is_said_to_have_used_too_much(database: Path) -> None:
     mortal = SqlChildren(command=(sys.executable, "-c", "import os, sys; sys.stdin.readline(); os.abort()"))
     assert mortal.ask(question(database, "SELECT 1")).verdict is Verdict.LIMIT
-    mortal.close()
 
 
 def test_a_process_that_talks_nonsense_is_not_believed(database: Path) -> None:
     code = 'import sys; sys.stdin.readline(); print(\'{"verdict": "perfect"}\', flush=True); sys.stdin.readline()'
     liar = SqlChildren(command=(sys.executable, "-c", code))
     assert liar.ask(question(database, "SELECT 1")).verdict is Verdict.LIMIT
-    liar.close()
 
 
 def test_a_statement_that_takes_all_memory_is_ended(database: Path, children: SqlChildren) -> None:
@@ -321,21 +311,21 @@ def test_the_process_has_nothing_of_the_server(database: Path, monkeypatch: pyte
     monkeypatch.setenv("STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom")
     monkeypatch.setattr("stackroom.tools.sql.children.LOWEST_PRIORITY", 19)
     children, others = SqlChildren(answer_s=PATIENCE_S), set(list_children())
-    try:
-        with database.open("rb"):
-            children.ask(question(database, "SELECT 1"))
-            ((_name, pid),) = set(list_children()) - others  # kept for the next statement
-            process = Path(f"/proc/{pid}")
-            wait_until(lambda: "Max file size             0  " in (process / "limits").read_text(), timeout_s=120)
-            targets = {path.name: str(path.readlink()) for path in (process / "fd").iterdir()}
-            assert set(targets) == {"0", "1", "2"}
-            assert "secret-of-the-server" not in (process / "environ").read_text()
-            limits = (process / "limits").read_text()
-            assert process.joinpath("stat").read_text().rpartition(")")[2].split()[16] == "19"  # its priority
-            assert "Max file size             0                    0" in limits
-            assert "Max core file size        0                    0" in limits
-    finally:
-        children.close()
+    counting = question(database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0)
+    with database.open("rb"):
+        asking = threading.Thread(target=children.ask, args=(counting,))
+        asking.start()
+        wait_until(lambda: bool(set(list_children()) - others), timeout_s=120)
+        ((_name, pid),) = set(list_children()) - others
+        process = Path(f"/proc/{pid}")
+        wait_until(lambda: "Max file size             0  " in (process / "limits").read_text(), timeout_s=120)
+        targets = {path.name: str(path.readlink()) for path in (process / "fd").iterdir() if path.name in "012"}
+        assert set(targets) == {"0", "1", "2"}
+        assert "secret-of-the-server" not in (process / "environ").read_text()
+        limits = (process / "limits").read_text()
+        assert process.joinpath("stat").read_text().rpartition(")")[2].split()[16] == "19"  # its priority
+        assert "Max core file size        0                    0" in limits
+        asking.join()
     assert not process.exists()
 
 

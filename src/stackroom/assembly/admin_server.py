@@ -102,7 +102,6 @@ class AdminServer:
         with self._state_lock:
             self._is_stopped = True
         self._scheduler.stop()
-        self._sql.close()
         self._events.close()
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()

@@ -1,11 +1,11 @@
 """The arguments and the answer of `catalog.mutate`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar
 
 import orjson
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from stackroom.ingest.edits.draft import EditAction, EditPlan, FieldChange, RecordChange
 from stackroom.ingest.edits.relations import MOST_CHANGES
@@ -30,21 +30,13 @@ Fields = Annotated[dict[str, Any] | None, BeforeValidator(_parsed)]
 
 
 class ChangeParams(GenericParams):
-    """One of several changes. Values next to `fields` are taken for fields where that is missing."""
+    """One of several changes."""
 
     action: EditAction | None = None
     kind: str | None = None
     id: str | None = None
     fields: Fields = None
     cascade: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_fields(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping) or "fields" in given or given.keys() <= cls.model_fields.keys():
-            return given
-        own = {name: value for name, value in given.items() if name in cls.model_fields}
-        return {**own, "fields": {name: value for name, value in given.items() if name not in own}}
 
 
 class MutateParams(PricedParams, GenericParams):
@@ -62,16 +54,6 @@ class MutateParams(PricedParams, GenericParams):
     preview: bool = Field(default=False, description="Show what would change")
     plan: str | None = Field(default=None, description="Of a preview, to apply just that")
     cascade: bool = Field(default=False, description="Delete what names it too")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_changes(cls, given: Any) -> Any:
-        """Take a list of fields for a list of changes."""
-        fields = _parsed(given.get("fields")) if isinstance(given, Mapping) else None
-        if not isinstance(fields, list) or given.get("changes") is not None:
-            return given
-        rest = {name: value for name, value in given.items() if name != "fields"}
-        return {**rest, "changes": [{"fields": one} for one in fields]}
 
     def after(self, count: int) -> Continuation:
         """Return how to get the changes after the first ones: once made, from the changelog."""

@@ -1,6 +1,6 @@
 """A request to edit as the engine takes it: the catalogue that is meant, and the ids of records given by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from stackroom.errors import ExpectedError, InputError, NotFoundError, did_you_mean
@@ -112,12 +112,10 @@ def chosen_catalogue(
     if len(named) == 1:
         return named[0]
     scope = Scope(visibility=principal.visibility)
-    for is_about in (_is_about, _is_about_or_named):
-        able, is_sure = _able(editable, requests, scope, is_about)
-        if len(able) == 1 and is_sure:
-            return able[0]
-        if able:
-            break
+    asked_each = ask_each(editable, lambda edits: all(_is_about(one, edits.shelf, scope) for one in requests))
+    able = [name for name, is_able in asked_each.found.items() if is_able]
+    if len(able) == 1 and not asked_each.skipped:  # one that cannot be read may be the one that is meant
+        return able[0]
     raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
 
 
@@ -125,18 +123,6 @@ def _in_ids(requests: Sequence[EditRequest], known: Sequence[str]) -> list[str]:
     """Return the catalogues that ids begin with, as in `library/author-woolf`."""
     stated = [require_id(one, longest=LONGEST_SOURCE_ID).partition("/") for request in requests for one in request.ids]
     return list(dict.fromkeys(name for name, _, rest in stated if name in known and rest))
-
-
-def _able(
-    editable: Mapping[str, Edits],
-    requests: Sequence[EditRequest],
-    scope: Scope,
-    is_about: Callable[[EditRequest, Shelf, Scope], bool],
-) -> tuple[list[str], bool]:
-    """Return the catalogues that every request can be about, and whether all could be asked."""
-    asked = ask_each(editable, lambda edits: all(is_about(one, edits.shelf, scope) for one in requests))
-    able = [name for name, is_able in asked.found.items() if is_able]
-    return able, not asked.skipped  # one that cannot be read may be the one that is meant
 
 
 def _is_about(request: EditRequest, shelf: Shelf, scope: Scope) -> bool:
@@ -148,12 +134,3 @@ def _is_about(request: EditRequest, shelf: Shelf, scope: Scope) -> bool:
     if request.action is EditAction.UNDO:
         return bool(shelf.history().list_changes(call_id=request.id, limit=1))
     return find_by_id(shelf.reader(), request.id, scope=scope) is not None
-
-
-def _is_about_or_named(request: EditRequest, shelf: Shelf, scope: Scope) -> bool:
-    """Tell the same, where a name may be given as an id."""
-    if _is_about(request, shelf, scope):
-        return True
-    if not request.id or request.action not in BY_NAME:
-        return False
-    return bool(find_namesakes(shelf.reader(), shelf.spec, request.id, scope=scope_of(scope, request.kind)))

@@ -1,17 +1,12 @@
 """The tool `catalog.mutate` over editable catalogues."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import ExpectedError
 from stackroom.ingest.edits.apply import Edits
-from stackroom.ingest.edits.draft import Edit, EditAction, EditBatch
 from stackroom.ingest.edits.relations import listings
-from stackroom.ingest.edits.undo import record_change
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
 from stackroom.shelf.port import Author
@@ -23,8 +18,7 @@ from stackroom.tools.edits.answer import (
     result_of,
     result_text,
 )
-from stackroom.tools.edits.doubles import find_repeated, namesake_notes
-from stackroom.tools.edits.request import BY_NAME, chosen_catalogue, edit_of, requests_of, with_ids
+from stackroom.tools.edits.request import chosen_catalogue, edit_of, requests_of, with_ids
 from stackroom.tools.spec import ToolSpec
 
 EDIT_TOOL = "catalog.mutate"
@@ -35,9 +29,8 @@ LONGEST_GUIDE = 220
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue], *, now: Callable[[], datetime]) -> None:
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
-        self._now = now
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
@@ -49,52 +42,19 @@ class EditTools:
         edit = edit_of(params, meant)
         if params.preview:
             plan = edits.plan(edit, visibility=principal.visibility)
-            notes += namesake_notes(plan, edits.shelf.reader(), edits.shelf.spec, scope)
             return result_of(principal, plan, token=plan.token if plan.changes else None, notes=notes)
-        repeated = self._find_repeated(edits, edit, principal)
-        return repeated or _applied(edits, edit, principal, notes, call_id=call_id, token=params.plan)
-
-    def _find_repeated(self, edits: Edits, edit: Edit, principal: Principal) -> MutateResult | None:
-        """Return the answer of the call that a request without ids of its own repeats, if it repeats one."""
-        requests = edit.changes if isinstance(edit, EditBatch) else [edit]
-        if any(one.id or one.action is EditAction.UNDO for one in requests if one.action not in BY_NAME):
-            return None
-        try:
-            plan = edits.plan(edit, visibility=principal.visibility)
-        except ExpectedError:
-            return None  # applying it says what is wrong
-        scope = Scope(visibility=principal.visibility)
-        changes = find_repeated(plan, edits.shelf, principal=principal.name, scope=scope, now=self._now())
-        if changes is None:
-            return None
-        done = replace(plan, changes=tuple(record_change(change) for change in changes))
-        when = f"{changes[0].at:%H:%M:%S} UTC"
-        note = f"made by you at {when} already, and not made again; to have it twice, give the second an 'id'"
-        return result_of(principal, done, call_id=changes[0].author.call_id, notes=[note])
+        author = Author(principal=principal.name, call_id=call_id)
+        applied = edits.apply(edit, author=author, token=params.plan, visibility=principal.visibility)
+        made = call_id if applied.plan.changes else None
+        return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
 
-def _applied(
-    edits: Edits, edit: Edit, principal: Principal, notes: Sequence[str], *, call_id: str, token: str | None
-) -> MutateResult:
-    """Apply an edit, and return the answer with notes on it."""
-    before, scope = edits.shelf.reader(), Scope(visibility=principal.visibility)
-    author = Author(principal=principal.name, call_id=call_id)
-    applied = edits.apply(edit, author=author, token=token, visibility=principal.visibility)
-    named = namesake_notes(applied.plan, before, edits.shelf.spec, scope)
-    made = call_id if applied.plan.changes else None
-    return result_of(principal, applied.plan, call_id=made, notes=[*notes, *named, *applied.notes])
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def edit_tools(catalogues: Sequence[OpenCatalogue], *, now: Callable[[], datetime] = _utc_now) -> list[ToolSpec]:
+def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
-    tools = EditTools(editable, now=now)
+    tools = EditTools(editable)
     kinds = dict.fromkeys(kind for catalogue in editable for kind in catalogue.spec.kinds)
     several = len(editable) > 1
     properties: dict[str, Any] = {

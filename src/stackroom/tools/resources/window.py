@@ -1,33 +1,25 @@
 """Reading a part of a resource: `?max_tokens=N&cursor=C` at the end of its address.
 
-A text is cut at the end of a line, a JSON object or list between its values, so that each part is JSON too. Put
-together, the parts are the whole. The first line of a cut text, and the value `stackroom:page` of cut JSON, say which
-part it is and where the rest is; a text of which the own first line looks so comes after such a line as well, so the
-first line is never mistaken.
+A text is cut at the end of a line, and a list between its items. Put together, the parts are the whole. The first line
+of a cut text says which part it is and where the rest is; a text of which the own first line looks so comes after such
+a line as well, so the first line is never mistaken.
 """
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, unquote
-
-import orjson
 
 from stackroom.errors import InputError
 from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten
 from stackroom.tools.resources.resource import ContentList, ContentPage, ResourceContent
 
 JSON = "application/json"
-PAGE_KEY = "stackroom:page"
 MARK = "[stackroom:"
 QUERY = re.compile(r"\w+=[^&]*(?:&\w+=[^&]*)*")
 POSITION = re.compile(r"[0-9]{1,15}")
 KNOWN = ("max_tokens", "cursor")
-PIECE_CHARS = 400
-"""The length of the pieces that a long text within JSON is cut into."""
 HEAD_BYTES = 120
 """Room for what is said about a part, besides the address of the rest."""
 ITEM_LENGTHS = (600, 240, 120, 60)
@@ -99,8 +91,6 @@ def fit_content(content: ResourceContent | ContentList, window: ReadWindow, *, i
         return content
     if window.start == 0 and len(content.text.encode()) <= window.size_bytes and not content.text.startswith(MARK):
         return content
-    if content.mime_type == JSON:
-        return _fit_json(content.text, window)
     return _fit_text(content, window)
 
 
@@ -129,7 +119,8 @@ def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
     page = ContentPage(unit="characters", first=start + 1, count=end - start, total=len(text), cursor=cursor)
     rest = f"; the rest: {window.rest(cursor)}" if cursor else ""
     head = f"{MARK} characters {start + 1}–{end} of {len(text)} follow{rest}]"
-    return ResourceContent(mime_type=content.mime_type, text=f"{head}\n\n{text[start:end]}", page=page)
+    mime_type = "text/plain" if content.mime_type == JSON else content.mime_type  # a part of JSON is none
+    return ResourceContent(mime_type=mime_type, text=f"{head}\n\n{text[start:end]}", page=page)
 
 
 def _fitting_length(text: str, room: int) -> int:
@@ -186,68 +177,3 @@ def _shortened(value: Any, chars: int) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(one, chars) for name, one in value.items()}
     return [_shortened(one, chars) for one in value] if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """A smallest part of JSON: a value, an item of a list, or a piece of a long text."""
-
-    name: str
-    value: Any
-    of: Literal["value", "list", "text"] = "value"
-
-    @property
-    def size_bytes(self) -> int:
-        """The room that it takes."""
-        return len(json.dumps(self.value, ensure_ascii=False).encode()) + len(self.name) + 6
-
-
-def _fit_json(text: str, window: ReadWindow) -> ResourceContent:
-    """Return the parts of a JSON value that fit, at least one, as an object."""
-    parts, start = list(_iter_parts(orjson.loads(text))), window.start
-    if start >= len(parts) > 0:
-        raise wrong_cursor()
-    room = window.size_bytes - HEAD_BYTES - len(PAGE_KEY) - 2 * len(window.rest(str(len(parts))))
-    count = _fitting_count(parts[start:], room)
-    end = start + count
-    cursor = str(end) if end < len(parts) else None
-    page = ContentPage(unit="parts", first=start + 1, count=count, total=len(parts), cursor=cursor)
-    rest = {"rest": window.rest(page.cursor)} if page.cursor else {}
-    shown = {**_joined(parts[start:end]), PAGE_KEY: {**page.plain(), **rest}}
-    return ResourceContent(mime_type=JSON, text=json_text(shown), page=page)
-
-
-def _fitting_count(parts: Sequence[_Part], room: int) -> int:
-    for count, part in enumerate(parts):
-        room -= part.size_bytes
-        if room < 0:
-            return max(count, 1)
-    return len(parts)
-
-
-def _iter_parts(value: Any) -> Iterator[_Part]:
-    """Yield the parts of a JSON value; the items of a list that is not in an object are called `items`."""
-    for name, one in value.items() if isinstance(value, dict) else [("items", value)]:
-        if isinstance(one, list) and one:
-            yield from (_Part(name=name, value=item, of="list") for item in one)
-        elif isinstance(one, str) and len(one) > PIECE_CHARS:
-            yield from (_Part(name=name, value=piece, of="text") for piece in _iter_pieces(one))
-        else:
-            yield _Part(name=name, value=one)
-
-
-def _iter_pieces(text: str) -> Iterator[str]:
-    letters = iter(text)
-    while piece := "".join(islice(letters, PIECE_CHARS)):
-        yield piece
-
-
-def _joined(parts: Sequence[_Part]) -> dict[str, Any]:
-    """Return an object of parts: pieces of a text make a text, items make a list."""
-    shown: dict[str, Any] = {}
-    for part in parts:
-        if part.of == "list":
-            shown.setdefault(part.name, []).append(part.value)
-        else:
-            shown[part.name] = shown.get(part.name, "") + part.value if part.of == "text" else part.value
-    return shown

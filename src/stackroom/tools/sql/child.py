@@ -1,6 +1,6 @@
-"""The process in which statements of `debug.sql` run: `python -m stackroom.tools.sql.child`.
+"""The process in which a statement of `debug.sql` runs: `python -m stackroom.tools.sql.child`.
 
-It reads queries and writes replies, each one line of JSON. It has no other descriptors, nothing of the server's
+It reads a query and writes the reply, each one line of JSON. It has no other descriptors, nothing of the server's
 environment, bounded memory and time, and cannot write to a file. The parent gives it the lowest priority when it
 starts, and kills it when it does not answer in time.
 """
@@ -8,7 +8,6 @@ starts, and kills it when it does not answer in time.
 import json
 import signal
 import sys
-from typing import BinaryIO
 
 import apsw
 
@@ -23,24 +22,18 @@ SQLITE_BYTES = 64 * 2**20
 PROCESS_BYTES = 512 * 2**20
 """Of address space, most of which is never used."""
 OPEN_FILES = 16
-CPU_S = 2
+CPU_S = 3
+"""Beyond it the kernel ends the process, even without a parent."""
 
 
 def main() -> None:
-    """Answer queries until standard input ends."""
+    """Answer the query on standard input."""
     _give_up_rights()
-    for line in sys.stdin.buffer:
-        _allow_time()
-        _answer(line, sys.stdout.buffer)
-
-
-def _answer(line: bytes, out: BinaryIO) -> None:
     try:
-        reply = ask(SqlQuery(**json.loads(line)))
+        reply = ask(SqlQuery(**json.loads(sys.stdin.buffer.readline())))
     except MemoryError:
         reply = Reply(verdict=Verdict.LIMIT, message="too much for one statement: out of memory")
-    out.write(json.dumps(reply._asdict(), allow_nan=False).encode() + b"\n")
-    out.flush()
+    sys.stdout.buffer.write(json.dumps(reply._asdict(), allow_nan=False).encode() + b"\n")
 
 
 def _give_up_rights() -> None:
@@ -54,17 +47,9 @@ def _give_up_rights() -> None:
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_CPU, CPU_S),
     ):
         resource.setrlimit(limit, (most, most))
-
-
-def _allow_time() -> None:
-    """Allow some seconds of CPU time from now on; beyond them the kernel ends the process, even without a parent."""
-    if resource is None:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + CPU_S, hard))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,6 @@ _LIMIT_MESSAGE = re.compile(
     r"too (?:many|big|large|complex|long)|at most \d+|parser stack overflow|too much|out of memory", re.IGNORECASE
 )
 TRIGGER = re.compile(r"CREATE\s+(?:TEMP\s+|TEMPORARY\s+)?TRIGGER\b", re.IGNORECASE)
-_UNKNOWN_TABLE = re.compile(r"no such table: (?:\w+\.)?(\w+)")
 
 
 class Verdict(StrEnum):
@@ -132,8 +131,6 @@ class SqlQuery(NamedTuple):
     """The tables and views that may be read."""
     views: Mapping[str, str] = MappingProxyType({})
     """Name → SELECT: temporary views created for this statement, which may be read as well."""
-    kept_away: tuple[str, ...] = ()
-    """Names of tables in other files, which are reported as denied rather than unknown."""
     limit: int = 100
     time_s: float = 1.0
 
@@ -373,18 +370,18 @@ class _Run:
             return _Refused(Verdict.DENIED, self._denial("what changes something"))
         if isinstance(error, MemoryError | apsw.NoMemError | apsw.TooBigError) or _LIMIT_MESSAGE.search(message):
             return _Refused(Verdict.LIMIT, f"too much for one statement: {message}")
-        unknown = _UNKNOWN_TABLE.match(message)
-        if unknown and unknown[1].lower() in self._query.kept_away:
-            return _Refused(Verdict.DENIED, self._denial(f"the table '{unknown[1]}', which is kept elsewhere"))
         if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
-            hint = (
-                ""
-                if self._words[0].upper() in READING_VERBS
-                else "; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
-            )
-            said = NO_PARAMETERS if isinstance(error, apsw.BindingsError) else message
-            return _Refused(Verdict.SYNTAX, f"{said}{hint}")
+            return _Refused(Verdict.SYNTAX, self._advice(error, message))
         return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
+
+    def _advice(self, error: Exception, message: str) -> str:
+        """Return what is wrong with a statement, and what would be right."""
+        if isinstance(error, apsw.BindingsError):
+            return NO_PARAMETERS
+        if message.startswith("no such table"):
+            return f"{message}; there are {', '.join(dict.fromkeys([*self._query.views, *self._query.tables]))}"
+        is_known = self._words[0].upper() in READING_VERBS
+        return message if is_known else f"{message}; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
 
 
 def _means_to_change(words: Sequence[str]) -> bool:

@@ -26,20 +26,6 @@ CHANGES = "changes"
 RECORDS = "records"
 TABLES = (RECORDS, CHANGES)
 """The tables under the views; `records` has each record as JSON in `body`."""
-KEPT_AWAY = (
-    "audit",
-    "credentials",
-    "items_fts",
-    "role_actions",
-    "roles",
-    "sessions",
-    "tokens",
-    "user_grants",
-    "user_roles",
-    "users",
-    "v_users",
-)
-"""Names of tables that a caller may look for, and that are in other databases."""
 CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
 CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
 OWN_COLUMNS = ("id", "kind")
@@ -86,14 +72,6 @@ def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
 
 
 UNKNOWN_COLUMN = "no such column"
-TABLE_IN_MESSAGE = re.compile(r"table:? '?(?:\w+\.)?(\w+)")
-TOOLS_INSTEAD = {
-    **dict.fromkeys(("roles", "user_grants", "user_roles", "users", "v_users"), "users.query"),
-    **dict.fromkeys(("events", "listening", "plays", "queries", "searches"), "analytics.query"),
-    **dict.fromkeys(("job_runs", "jobs", "runs"), "jobs.query"),
-    **dict.fromkeys(("audit", "audit_log", "credentials", "sessions", "tokens"), "server.query"),
-}
-"""Tables that a caller may look for, and the tools that answer instead."""
 
 
 class SqlParams(PagedParams, GenericParams):
@@ -138,7 +116,6 @@ class SqlTool:
                 sql=params.query,
                 tables=TABLES,
                 views=views_of(catalogue.spec),
-                kept_away=KEPT_AWAY,
                 limit=min(params.start + params.limit, MOST_ROWS),
             )
         )
@@ -154,10 +131,6 @@ class SqlTool:
             has_more=reply.has_more,
             notes=list(reply.notes),
         )
-
-    def close(self) -> None:
-        """End the processes."""
-        self._children.close()
 
 
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:
@@ -181,7 +154,7 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
-    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else _tool_hint(reply.message)
+    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
     message = f"{reply.verdict}: {reply.message}{hint}"
     if reply.verdict is Verdict.DENIED:
         return ForbiddenError(message)
@@ -194,13 +167,6 @@ def _column_hint(query: str, spec: CatalogueSpec) -> str:
     columns = columns_of(spec)
     named = [table for table in columns if table in words] or [ITEMS]
     return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
-
-
-def _tool_hint(message: str) -> str:
-    """Return the tool that has what a table would have."""
-    found = TABLE_IN_MESSAGE.search(message)
-    tool = TOOLS_INSTEAD.get(found[1].lower()) if found else None
-    return f"; {tool} has that" if tool else ""
 
 
 def _text(result: SqlResult) -> str:

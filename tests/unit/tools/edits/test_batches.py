@@ -1,8 +1,6 @@
-"""`catalog.mutate` with several changes, an album with its tracks, and requests that are sent twice."""
+"""`catalog.mutate` with several changes: an album with its tracks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -35,11 +33,10 @@ FERRY = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", 
 
 @dataclass(kw_only=True)
 class Served:
-    """A music catalogue behind a gate, at a time that a test can move."""
+    """A music catalogue behind a gate."""
 
     bench: MusicBench
     gate: Gate
-    at: list[datetime]
 
     def call(self, principal: Principal = AGENT, **arguments: Any) -> Answer:
         return self.gate.call(principal, "catalog.mutate", arguments)
@@ -69,9 +66,8 @@ def served(embedder: Any) -> Served:
         searcher=Searcher(spec=MUSIC, embedder=embedder),
         recommender=Recommender(spec=MUSIC, embedder=embedder, this_year=lambda: 2026),
     )
-    at = [datetime.now(UTC)]
-    toolbox = Toolbox(edit_tools([catalogue], now=lambda: at[0]), catalogues=[catalogue])
-    return Served(bench=MusicBench(shelf=shelf), gate=Gate(toolbox, limiter=RateLimiter()), at=at)
+    toolbox = Toolbox(edit_tools([catalogue]), catalogues=[catalogue])
+    return Served(bench=MusicBench(shelf=shelf), gate=Gate(toolbox, limiter=RateLimiter()))
 
 
 def ids(result: dict[str, Any]) -> list[str]:
@@ -103,9 +99,7 @@ def test_an_album_of_twelve_tracks_is_entered_in_one_call_within_an_agent_s_quot
             "action": "create",
             "changes": [{**FERRY, "action": None}, {"kind": "artist", "fields": {"name": "The Tin Foxes"}}],
         },
-        {"changes": [{"action": "create", "kind": "artist", "name": "The Tin Foxes"}, FERRY]},
         {"changes": '[{"action": "create", "kind": "artist", "fields": "{\\"name\\": \\"The Tin Foxes\\"}"}]'},
-        {"action": "create", "kind": "artist", "fields": [{"name": "The Tin Foxes"}, {"name": "Others"}]},
         {"action": "create", "kind": "artist", "fields": {"name": "The Tin Foxes", "albums": ["Night Ferry"]}},
         {"action": "Create", "kind": "Artist", "fields": {"title": "The Tin Foxes"}},
     ],
@@ -157,50 +151,3 @@ def test_records_of_a_batch_are_meant_by_id_or_by_name(served: Served) -> None:
     )
     assert ids(made) == ["album-night-ferry", "artist-the-tin-foxes"]
     assert made["notes"] == ["'Night Ferry' was taken for Night Ferry (album, album-night-ferry)"]
-
-
-# Requests that are sent twice
-
-
-def test_a_request_that_is_sent_again_is_answered_as_before_and_creates_nothing(served: Served) -> None:
-    made = served.mutate(changes=[FERRY, FOXES])
-    again = served.mutate(changes=[FERRY, FOXES])
-    assert (again["applied"], again["call_id"], again["changes"]) == (True, made["call_id"], made["changes"])
-    assert "already, and not made again; to have it twice, give the second an 'id'" in again["notes"][0]
-    assert len(served.bench.state()) == 2
-    served.mutate(action="undo", id=again["call_id"])
-    assert served.bench.state() == {}
-    assert served.mutate(changes=[FERRY, FOXES])["call_id"] != made["call_id"]
-    assert len(served.bench.state()) == 2
-
-
-def _later(served: Served) -> None:
-    served.at[0] += timedelta(minutes=11)
-
-
-@pytest.mark.parametrize(
-    ("principal", "meanwhile", "second"),
-    [
-        (AGENT, _later, {}),
-        (replace(AGENT, name="other"), lambda _served: None, {}),
-        (AGENT, lambda _served: None, {"id": "a-second"}),
-        (AGENT, lambda _served: None, {"fields": {"name": "The Tin Foxes", "year": 1990}}),
-    ],
-)
-def test_what_is_later_by_another_with_an_id_or_with_other_values_is_made_with_a_note(
-    served: Served, principal: Principal, meanwhile: Callable[[Served], None], second: dict[str, Any]
-) -> None:
-    served.mutate(**FOXES)
-    meanwhile(served)
-    made = served.mutate(principal, **{**FOXES, **second})
-    assert made["notes"] == ["there is one of this name already: The Tin Foxes (artist, artist-the-tin-foxes)"]
-    assert len(served.bench.state()) == 2
-
-
-def test_a_namesake_by_another_artist_is_not_noted_and_one_by_the_same_is(served: Served) -> None:
-    served.mutate(changes=[FOXES, FERRY])
-    other = {"action": "create", "kind": "album", "fields": {"name": "Night Ferry", "artists": ["Others"]}}
-    made = served.mutate(changes=[{**FOXES, "fields": {"name": "Others"}}, other])
-    assert made["notes"] == []
-    same = served.mutate(**{**FERRY, "fields": {**FERRY["fields"], "year": 1998}}, preview=True)
-    assert same["notes"] == ["there is one of this name already: Night Ferry (album, album-night-ferry)"]

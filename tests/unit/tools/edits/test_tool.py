@@ -291,15 +291,6 @@ def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Se
     assert "did you mean Clara Schumann (artist, artist-clara-schumann)?" in answer.text
 
 
-def test_a_record_of_a_name_that_exists_is_created_with_a_note(music: Served) -> None:
-    assert music.create(name="Nadia Boulanger")["notes"] == []
-    again = music.create(name="nadia boulanger")
-    assert again["notes"] == [
-        "there is one of this name already: Nadia Boulanger (artist, artist-nadia-boulanger)",
-    ]
-    assert music.create(kind="album", name="Nadia Boulanger")["notes"] == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

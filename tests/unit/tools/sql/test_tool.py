@@ -48,11 +48,10 @@ def _usual_priority(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any]) -> Iterator[Any]:
+def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any]) -> Any:
     """`debug.sql` over two catalogues."""
     tool = SqlTool(lambda: [songs.opened, open_songs("other").opened], answer_s=PATIENCE_S)
-    yield behind_gate(sql_tools(tool))
-    tool.close()
+    return behind_gate(sql_tools(tool))
 
 
 @pytest.fixture
@@ -146,14 +145,6 @@ def test_the_pages_of_a_budget_have_every_row_once(
     assert [*seen, *page["rows"]] == sql(asked["query"], limit=1_000)["rows"]
 
 
-@pytest.mark.parametrize(
-    ("table", "tool"), [("users", "users.query"), ("plays", "analytics.query"), ("audit", "server.query")]
-)
-def test_a_table_that_is_elsewhere_is_refused_with_the_tool_that_has_it(served: Any, table: str, tool: str) -> None:
-    _, text = served.refusal("debug.sql", query=f"SELECT * FROM {table}", catalogue="songs")
-    assert f"; {tool} has that" in text
-
-
 def test_the_columns_of_an_empty_answer_are_known(sql: Callable[..., dict[str, Any]]) -> None:
     answer = sql("SELECT id, year FROM items WHERE 0")
     assert (answer["columns"], answer["rows"]) == (["id", "year"], [])
@@ -213,7 +204,7 @@ def test_whoever_sees_some_records_only_reads_none_of_them_so(served: Any) -> No
     ("query", "code", "says"),
     [
         ("DELETE FROM items", "forbidden", "denied"),
-        ("SELECT * FROM users", "forbidden", "denied"),
+        ("SELECT * FROM users", "invalid_input", "no such table: users; there are items, changes, records"),
         ("SELECT 1; SELECT 2", "invalid_input", "multi"),
         ("SELEC 1", "invalid_input", "begins with SELECT"),
         ("SELECT colour FROM items", "invalid_input", "items has id, kind, title, year"),
@@ -250,32 +241,25 @@ def test_a_catalogue_that_is_not_in_sqlite_is_refused(
     tool = SqlTool(lambda: [replace(songs.opened, shelf=MemoryShelf(songs_spec))])
     code, text = behind_gate(sql_tools(tool)).refusal("debug.sql", query="SELECT 1", catalogue="songs")
     assert (code, "not kept in SQLite" in text) == ("invalid_input", True)
-    tool.close()
 
 
 def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
     shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
     tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
-    try:
-        (spec,) = sql_tools(tool)
-        count = catalogue.shelf.reader().count(WHOLE)
-        size_bytes = shared_memory.stat().st_size
-        shared_memory.open("rb").close()  # POSIX drops the locks of a process when it closes any descriptor of a file
-        result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*) FROM items"))
-        assert result.rows == [[count]]
-        assert shared_memory.stat().st_size == size_bytes
-    finally:
-        tool.close()
+    (spec,) = sql_tools(tool)
+    count = catalogue.shelf.reader().count(WHOLE)
+    size_bytes = shared_memory.stat().st_size
+    shared_memory.open("rb").close()  # POSIX drops the locks of a process when it closes any descriptor of a file
+    result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*) FROM items"))
+    assert result.rows == [[count]]
+    assert shared_memory.stat().st_size == size_bytes
 
 
 def test_a_catalogue_on_disk_is_read_where_it_is(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
     assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
     tool = SqlTool(lambda: [catalogue], answer_s=PATIENCE_S)
-    try:
-        (spec,) = sql_tools(tool)
-        result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*), min(year) FROM items"))
-        assert result.rows[0][0] == catalogue.shelf.reader().count(WHOLE)
-    finally:
-        tool.close()
+    (spec,) = sql_tools(tool)
+    result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*), min(year) FROM items"))
+    assert result.rows[0][0] == catalogue.shelf.reader().count(WHOLE)
