@@ -131,6 +131,8 @@ class SqlQuery(NamedTuple):
     """The tables and views that may be read."""
     views: Mapping[str, str] = MappingProxyType({})
     """Name → SELECT: temporary views created for this statement, which may be read as well."""
+    kept_away: tuple[str, ...] = ()
+    """Names of tables in other files, which are reported as denied rather than unknown."""
     limit: int = 100
     time_s: float = 1.0
 
@@ -370,6 +372,8 @@ class _Run:
             return _Refused(Verdict.DENIED, self._denial("what changes something"))
         if isinstance(error, MemoryError | apsw.NoMemError | apsw.TooBigError) or _LIMIT_MESSAGE.search(message):
             return _Refused(Verdict.LIMIT, f"too much for one statement: {message}")
+        if message.removeprefix("no such table: ").rpartition(".")[2].lower() in self._query.kept_away:
+            return _Refused(Verdict.DENIED, self._denial(message))
         if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
             return _Refused(Verdict.SYNTAX, self._advice(error, message))
         return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
@@ -378,8 +382,6 @@ class _Run:
         """Return what is wrong with a statement, and what would be right."""
         if isinstance(error, apsw.BindingsError):
             return NO_PARAMETERS
-        if message.startswith("no such table"):
-            return f"{message}; there are {', '.join(dict.fromkeys([*self._query.views, *self._query.tables]))}"
         is_known = self._words[0].upper() in READING_VERBS
         return message if is_known else f"{message}; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
 

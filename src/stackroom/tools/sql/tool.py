@@ -26,6 +26,11 @@ CHANGES = "changes"
 RECORDS = "records"
 TABLES = (RECORDS, CHANGES)
 """The tables under the views; `records` has each record as JSON in `body`."""
+KEPT_AWAY = (
+    *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
+    *("tokens", "user_grants", "user_roles", "users", "v_users"),
+)
+"""Names of tables that a caller may look for, and that are in other databases."""
 CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
 CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
 OWN_COLUMNS = ("id", "kind")
@@ -116,6 +121,7 @@ class SqlTool:
                 sql=params.query,
                 tables=TABLES,
                 views=views_of(catalogue.spec),
+                kept_away=KEPT_AWAY,
                 limit=min(params.start + params.limit, MOST_ROWS),
             )
         )

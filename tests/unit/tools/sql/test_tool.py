@@ -204,7 +204,11 @@ def test_whoever_sees_some_records_only_reads_none_of_them_so(served: Any) -> No
     ("query", "code", "says"),
     [
         ("DELETE FROM items", "forbidden", "denied"),
-        ("SELECT * FROM users", "invalid_input", "no such table: users; there are items, changes, records"),
+        (
+            "SELECT * FROM users",
+            "forbidden",
+            "no such table: users; a statement reads, and only items, changes, records",
+        ),
         ("SELECT 1; SELECT 2", "invalid_input", "multi"),
         ("SELEC 1", "invalid_input", "begins with SELECT"),
         ("SELECT colour FROM items", "invalid_input", "items has id, kind, title, year"),
