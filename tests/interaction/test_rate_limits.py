@@ -17,7 +17,7 @@ from stackroom.model.audit import Outcome
 from stackroom.model.principal import LOCAL_USER, Action, Quotas
 from stackroom.serve.workers import PAUSE_S
 
-CALLS_A_CONNECTION = 40
+CALLS_A_CONNECTION = 10
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 ACCEPTED = {"Accept": "application/json, text/event-stream"}
 ARGUMENTS = {"id": "judoka/1"}
@@ -137,7 +137,7 @@ CONNECTIONS = [open_socket] * 26 + [open_sse] * 8 + [open_session] * 8 + [open_r
 
 
 async def flood(hosted: Any, secrets: list[str]) -> list[Verdict]:
-    """Call 2,000 times at once over 50 connections, each with one of these tokens; return what became of each."""
+    """Call 500 times at once over 50 connections, each with one of these tokens; return what became of each."""
     async with AsyncExitStack() as stack:
         connections = [
             await make(stack, hosted, secrets[place % len(secrets)]) for place, make in enumerate(CONNECTIONS)
@@ -152,7 +152,7 @@ def call_often(client: httpx.Client, count: int) -> list[int]:
 
 
 @pytest.mark.row("Z12")
-def test_of_two_thousand_calls_at_once_over_fifty_connections_exactly_the_limit_is_taken(
+def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_is_taken(
     hosted: Any, soon: Any
 ) -> None:
     greedy, modest = (hosted.accounts.user(Action.ACCESS_CATALOG, name=name) for name in ("greedy", "modest"))
@@ -164,11 +164,11 @@ def test_of_two_thousand_calls_at_once_over_fifty_connections_exactly_the_limit_
         verdicts = asyncio.run(flood(hosted, secrets))
         lasted_s = time.monotonic() - began
         assert others.result() == [200] * 50
-    assert len(verdicts) == len(CONNECTIONS) * CALLS_A_CONNECTION == 2000
+    assert len(verdicts) == len(CONNECTIONS) * CALLS_A_CONNECTION == 500
     codes = Counter(code for code, _ in verdicts)
     assert 120 <= codes[None] <= 120 * (1 + lasted_s // 60)  # a slow machine sees the window move on
     assert set(codes) <= {None, "rate_limited", "overloaded"}
-    assert codes["rate_limited"] > 1000
+    assert codes["rate_limited"] > 200
     assert lasted_s > 0.9 * PAUSE_S * codes["rate_limited"]  # one refusal after the other, whatever the connection
     waits = {code: {wait for one, wait in verdicts if one == code} for code in codes}
     assert all(wait is not None and 1 <= wait <= 60 for wait in waits["rate_limited"])
@@ -177,7 +177,7 @@ def test_of_two_thousand_calls_at_once_over_fifty_connections_exactly_the_limit_
     soon(lambda: len(audit.tail(limit=5000, principal=greedy)) >= 2000, timeout_s=120)
     noted = Counter(row.outcome for row in audit.tail(limit=5000, principal=greedy))
     assert {outcome: noted[outcome] for outcome in outcomes} == outcomes
-    assert noted.total() == 2000
+    assert noted.total() == 500
     assert audit.verify().first_problem is None
 
 
