@@ -145,14 +145,15 @@ class HealthEndpoints:
         viewer = await self._find_viewer(request)
         problems, states = await self._find_problems(), await self._find_states()
         phase, cache, ready = service.phase, cache_statistics(service), await self._is_ready()
+        parts = viewer.shown_parts(states, problems)
         report = HealthResult(
             status=_status(phase, problems),
             live=True,
             ready=ready,
             version=__version__,
             uptime_s=round(time.monotonic() - service.started_at, 1),
-            degraded=viewer.shown_problems(problems),
-            parts=viewer.shown_parts(states, problems),
+            degraded=[DegradedPart(part=one.part, reason=one.detail or "") for one in parts if one.state == "degraded"],
+            parts=parts,
             cache=CacheResult(
                 entries=cache.entries,
                 size=cache.size,
@@ -249,15 +250,6 @@ class Viewer:
 
     principal: Principal | None
     hide_places: Callable[[str], str]
-
-    def shown_problems(self, problems: Mapping[str, str]) -> list[DegradedPart]:
-        """Return what is degraded, as far as the caller may know; others do not learn how many catalogues are."""
-        shown: list[DegradedPart] = []
-        for part, reason in sorted(problems.items()):
-            entry = DegradedPart(part=self._name_of(part), reason=self._reason_of(part, reason))
-            if entry not in shown:
-                shown.append(entry)
-        return shown
 
     def shown_parts(self, states: Mapping[str, str], problems: Mapping[str, str]) -> list[PartResult]:
         """Return every part that the caller may know, with its state."""
