@@ -106,8 +106,6 @@ class ColumnProfile:
     forms: Mapping[Form, int]
     distinct_of: Mapping[Form, int]
     """The number of different cells of each form."""
-    examples: Mapping[Form, str]
-    """The first cell of each form, as text."""
     units: Mapping[str, int]
     """The units of numbers, the most frequent first, with the number of cells that have each."""
     date_orders: Mapping[str, int]
@@ -164,19 +162,6 @@ class ColumnProfile:
         odd_different = self.distinct - different
         is_few = odd <= (1 - MOSTLY) * self.filled and different > odd_different
         return is_few or (odd_different <= WORDS_FOR_NONE and different >= 5 * odd_different and different >= 5)
-
-    @cached_property
-    def odd_forms(self) -> tuple[Form, ...]:
-        """The forms of the cells that the column's form does not fit."""
-        fitting = next((some for form, some in (*TOLERANT_FORMS, *WIDER_FORMS) if form is self.form), set[Form]())
-        if self.form in PLAIN_NUMBERS:
-            fitting = PLAIN_NUMBERS
-        return tuple(form for form in self.forms if form not in fitting) if fitting else ()
-
-    @property
-    def odd(self) -> int:
-        """The number of cells that the column's form does not fit."""
-        return sum(self.forms[form] for form in self.odd_forms)
 
     @property
     def filled_share(self) -> float:
@@ -277,7 +262,6 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
         distinct=len(column.texts),
         forms=dict(forms),
         distinct_of=dict(distinct_of),
-        examples=column.examples,
         units=_merged_units(units),
         date_orders=dict(orders),
         least=float(known.min()) if len(known) else None,
@@ -330,13 +314,6 @@ class _Cells:
     @property
     def numbers(self) -> Numbers:
         return np.array([np.nan if cell.number is None else cell.number for cell in self.read], dtype=np.float64)
-
-    @property
-    def examples(self) -> dict[Form, str]:
-        first: dict[Form, str] = {}
-        for cell, text in zip(self.read, self.texts, strict=True):
-            first.setdefault(cell.form, text)
-        return first
 
     @property
     def fingerprint(self) -> str:

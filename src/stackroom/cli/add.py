@@ -48,8 +48,6 @@ def print_proposal(proposal: Proposal) -> None:
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     _print_records(proposal)
-    for line in _judgement(inferred):
-        click.echo(safe_line(line))
 
 
 def _naming(inferred: Inferred) -> list[str]:
@@ -59,14 +57,6 @@ def _naming(inferred: Inferred) -> list[str]:
     if inferred.group:
         id_line = f"'{inferred.group}': all rows with the same value are one record"
     return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
-
-
-def _judgement(inferred: Inferred) -> Iterator[str]:
-    """Yield why the table is no catalogue, if it is none, and the questions about it."""
-    if inferred.verdict:
-        yield f"is it a catalogue? {inferred.verdict}"
-    for question in inferred.questions:
-        yield f"to decide: {question.asks} Default: {question.default}; otherwise: {question.option}"
 
 
 def _field_row(field: InferredField) -> tuple[str, str, str, str]:

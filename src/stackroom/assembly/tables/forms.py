@@ -59,7 +59,6 @@ class ColumnChoice(BodyParams):
     type: FieldType | None = None
     role: Role | Literal["none"] | None = None
     use: Literal["keep", "drop"] | None = Field(default=None, description="keep it, or leave it out")
-    filter: bool | None = Field(default=None, description="whether records can be filtered by it")
 
 
 class ProposalBody(BodyParams):
@@ -86,7 +85,6 @@ class ProposalBody(BodyParams):
             roles={name: _role(one.role) for name, one in columns.items() if one.role is not None},
             drop=frozenset(name for name, one in columns.items() if one.use == "drop"),
             keep=frozenset(name for name, one in columns.items() if one.use == "keep"),
-            filters={name: one.filter for name, one in columns.items() if one.filter is not None},
         )
 
 
@@ -156,8 +154,6 @@ class ColumnResult(EndpointResult):
     type: str | None
     role: str | None
     uses: str
-    filter: bool
-    can_filter: bool
     reason: str
     examples: list[str]
     filled: float
@@ -180,8 +176,6 @@ class ProposalResult(EndpointResult):
     tables: list[str]
     """The other tables of the file."""
     notes: list[str]
-    questions: list[str]
-    verdict: str
     results: list[dict[str, Any]]
     declaration: str
     types: list[str]

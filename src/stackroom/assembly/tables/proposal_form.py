@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stackroom.assembly.proposal import ProfiledTable, Proposal
-from stackroom.catalogue.infer.choices import FILTERED_TYPES
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.profile import ColumnProfile
 from stackroom.catalogue.spec import FieldType, Role
@@ -44,8 +43,6 @@ def describe_proposal(table: ProfiledTable, proposal: Proposal, source: RowSourc
         "composed": [_composed(field) for field in inferred.fields if field not in by_column.values()],
         "tables": list(source.other_tables) if isinstance(source, TableSource) else [],
         "notes": [safe_line(note) for note in (*inferred.notes, *proposal.notes)],
-        "questions": [safe_line(f"{one.asks} Default: {one.default}.") for one in inferred.questions],
-        "verdict": safe_line(inferred.verdict),
         "results": [
             shape_record(spec, name, record, WITH_TILES).model_dump(mode="json")
             for record in proposal.records[:SHOWN_HITS]
@@ -91,8 +88,6 @@ def _field(field: InferredField | None, why_left_out: str) -> dict[str, Any]:
         "type": str(field.type) if field else None,
         "role": str(field.role) if field and field.role else None,
         "uses": field.uses if field else "",
-        "filter": field.filtered if field else False,
-        "can_filter": field is not None and field.type in FILTERED_TYPES,
         "reason": safe_line(field.reason if field else why_left_out),
     }
 

@@ -291,8 +291,7 @@ class Tables:
 
     def _propose(self, table: _Table, changes: ProposalBody) -> Mapping[str, Any]:
         proposal = self._ask(table, "propose", changes)
-        plain = {key: [self._plain(table, text) for text in proposal[key]] for key in ("notes", "questions")}
-        return {**proposal, **plain, "verdict": self._plain(table, proposal["verdict"])}
+        return {**proposal, "notes": [self._plain(table, note) for note in proposal["notes"]]}
 
     def _build(self, table: _Table, *, embed: bool) -> None:
         """Build the catalogue of a table; of one that fails before words find its records, nothing stays."""

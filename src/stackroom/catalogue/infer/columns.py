@@ -1,148 +1,69 @@
-"""The columns that become fields, those that get none and why, and the column that identifies a row."""
+"""The columns that become fields, those that get none and why, numbered columns that are one, and the id."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from stackroom.catalogue.infer.choices import Choices
+from stackroom.catalogue.compiler import FIELD_NAME
 from stackroom.catalogue.infer.words import is_alternative, is_code, is_link, is_title_name, is_unnamed, percent
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 
-WIDE_TABLE, KEPT_OF_WIDE = 80, 60
-MANY_CONSTANTS = 3
 FEWEST_ROWS = 20
 """The fewest rows in which a column with one value says nothing, and of which one may lack an id."""
 TRANSLATION = re.compile(r"translations?|translated|i18n|localized|locales?|native|transliterations?")
-LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Z]{2})?")
-MANY_LANGUAGES = 8
-ROUNDED = re.compile(r"\d[.,]\d+[eE]\+\d+")
-"""A long code as spreadsheets show it: `9.78E+12`."""
-
 LONGEST_ID, LONGEST_CODE = 100, 24
 FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
-FIRST_ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
+ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
 """The last word of the name of a column that identifies rows, if its values are unique."""
 ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT)
+NUMBERED = re.compile(r"(.*?[^\W\d])[\s_.-]*(\d{1,2})", re.DOTALL)
+FEWEST_MEMBERS = 3
+LONGEST_ITEM = 40
+LEAST_SHARED = 0.05
+"""The share of the second column's values that the first one has as well."""
+MARK = "|"
 
-Reasons = Iterator[tuple[str, str]]
 
-
-def choose_columns(
-    columns: Sequence[ColumnProfile], choices: Choices, *, id_column: str | None = None
-) -> tuple[list[ColumnProfile], dict[str, str]]:
-    """Return the columns that can become fields, and the others with the reason why not.
-
-    `id_column` is the key that the source declares, if it does.
-    """
+def find_left_out(columns: Sequence[ColumnProfile]) -> dict[str, str]:
+    """Return the columns that become no fields, each with the reason."""
     reasons: dict[str, str] = {}
-    for find in FINDERS:
-        rest = [column for column in columns if column.name not in reasons]
-        reasons |= dict(find(rest))
-    kept = choices.named_columns | {id_column}
-    reasons = {name: reason for name, reason in reasons.items() if name not in kept}
-    reasons |= dict.fromkeys(choices.drop, "you left it out")
-    ordered = {column.name: reasons[column.name] for column in columns if column.name in reasons}
-    return [column for column in columns if column.name not in reasons], ordered
-
-
-def _unusable(columns: Sequence[ColumnProfile]) -> Reasons:
-    for column in columns:
-        if not column.filled:
-            yield column.name, "it is empty"
-        elif not column.name.strip() or column.name.encode(errors="replace").decode() != column.name:
-            yield column.name, "its name is empty or cannot be encoded"
-        elif column.form is Form.BYTES:
-            yield column.name, "it holds bytes, not text"
-
-
-def _counts_of_rows(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield the columns without a name that number the rows, as exports of data frames have them."""
-    for column in columns:
-        is_number = column.is_unique and column.form in PLAIN_NUMBERS and column.rows > 1
-        counts = is_number and column.least in (0.0, 1.0) and np.all(np.diff(column.numbers[column.codes]) > 0)
-        if counts and is_unnamed(column):
-            yield column.name, "it only counts the rows"
-
-
-def _repeated(columns: Sequence[ColumnProfile]) -> Reasons:
     first_with: dict[str, str] = {}
-    for column in sorted(columns, key=is_alternative):
-        twin = first_with.setdefault(column.fingerprint, column.name)
-        if twin != column.name and (column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)):
-            yield column.name, f"it holds the same as '{twin}'"
-
-
-def _constant(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield the columns with the same value in every row, where there are several."""
     constants = [column for column in columns if column.distinct == 1 and column.filled == column.rows >= FEWEST_ROWS]
-    if len(constants) >= MANY_CONSTANTS or len(columns) > KEPT_OF_WIDE:
-        for column in constants:
-            yield column.name, f"it is '{column.texts[0][:40]}' in every row"
+    for column in sorted(columns, key=is_alternative):
+        reason = _find_reason(column)
+        if reason is None and len(constants) > 2 and column in constants:
+            reason = f"it is '{column.texts[0][:40]}' in every row"
+        if reason is None:
+            twin = first_with.setdefault(column.fingerprint, column.name)
+            if twin != column.name and (column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)):
+                reason = f"it holds the same as '{twin}'"
+        if reason is not None:
+            reasons[column.name] = reason
+    return {column.name: reasons[column.name] for column in columns if column.name in reasons}
 
 
-def _translations(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield the columns that say the same in other languages, named by a word or by many language codes."""
-    by_language = Counter(name for column in columns for name in _without_language(column.name))
-    for column in columns:
-        by_word = any(TRANSLATION.fullmatch(step.lower()) for step in column.name.split(".")[:-1])
-        by_code = any(by_language[name] >= MANY_LANGUAGES for name in _without_language(column.name))
-        if column.form in (Form.TEXT, Form.OBJECT) and (by_word or by_code):
-            yield column.name, "it is a translation"
+def _find_reason(column: ColumnProfile) -> str | None:
+    if not column.filled:
+        return "it is empty"
+    if not column.name.strip() or column.name.encode(errors="replace").decode() != column.name:
+        return "its name is empty or cannot be encoded"
+    if column.form is Form.BYTES:
+        return "it holds bytes, not text"
+    if is_unnamed(column) and _counts_rows(column):
+        return "it only counts the rows"
+    if any(TRANSLATION.fullmatch(step.lower()) for step in column.name.split(".")[:-1]) and column.form is Form.TEXT:
+        return "it is a translation"
+    return None
 
 
-def _without_language(name: str) -> Iterable[str]:
-    """Yield the name of a column with each step that may be a language replaced."""
-    steps = name.split(".")
-    for place, step in enumerate(steps):
-        if place and LANGUAGE.fullmatch(step):
-            yield ".".join([*steps[:place], "*", *steps[place + 1 :]])
-
-
-def _rounded(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield the columns with codes that a spreadsheet rounded, so that they tell nothing apart."""
-    for column in columns:
-        rounded = sum(bool(ROUNDED.fullmatch(text)) for text in column.texts) if is_code(column) else 0
-        if 2 * rounded > column.distinct:
-            yield column.name, f"its codes were rounded by a spreadsheet, as '{column.texts[0][:30]}'"
-
-
-def _keys_of_names(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield the columns with ids of other tables, beside the columns with the names that they stand for.
-
-    A single one may be the id of what several rows are.
-    """
-    by_words = {"".join(column.words): column for column in columns if column.form is Form.TEXT and not column.is_list}
-    keys = [column for column in columns if is_link(column) and 2 * column.distinct <= column.filled]
-    pairs = [(key, by_words.get("".join(key.words[:-1]))) for key in keys]
-    named = [(key, name) for key, name in pairs if name and distinct_together([key, name]) == key.distinct]
-    if len(named) > 1:
-        yield from ((key.name, f"it stands for '{name.name}'") for key, name in named)
-
-
-def _other_numbers(columns: Sequence[ColumnProfile]) -> Reasons:
-    """Yield all but the first of several columns that number the rows each in its own way, as other sites do."""
-    numbers = [column for column in columns if is_link(column) and column.is_unique and column.form in PLAIN_NUMBERS]
-    first = next((column for column in numbers if column.words == ("id",)), numbers[0] if numbers else None)
-    for column in numbers:
-        if column is not first and first is not None:
-            yield column.name, f"it numbers the rows, as '{first.name}' does"
-
-
-FINDERS: tuple[Callable[[Sequence[ColumnProfile]], Reasons], ...] = (
-    _unusable,
-    _counts_of_rows,
-    _repeated,
-    _constant,
-    _translations,
-    _rounded,
-    _keys_of_names,
-    _other_numbers,
-)
+def _counts_rows(column: ColumnProfile) -> bool:
+    is_number = column.is_unique and column.form in PLAIN_NUMBERS and column.rows > 1
+    return is_number and column.least in (0.0, 1.0) and bool(np.all(np.diff(column.numbers[column.codes]) > 0))
 
 
 def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
@@ -208,7 +129,7 @@ def _remarks(column: ColumnProfile) -> list[str]:
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
     """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
-    if column.is_unique and column.words and FIRST_ID_WORD.fullmatch(column.words[-1]) and column.form in ID_FORMS:
+    if column.is_unique and column.words and ID_WORD.fullmatch(column.words[-1]) and column.form in ID_FORMS:
         return is_first or column.rows >= FEWEST_CODES
     is_of_row = column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
     return is_of_row if is_link(column) else is_code(column)
@@ -230,3 +151,43 @@ def _is_unique_code(column: ColumnProfile) -> bool:
         return False
     has_digits = sum(any(sign.isdigit() for sign in text) for text in column.texts) >= 0.9 * column.rows
     return column.longest == column.shortest > 1 or has_digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Numbered columns with values of one kind, and the name of the field that has all of them."""
+
+    name: str
+    columns: tuple[ColumnProfile, ...]
+
+
+def find_families(
+    columns: Sequence[ColumnProfile], names: Mapping[str, str], *, apart: Iterable[str] = ()
+) -> list[Family]:
+    """Return the families of numbered columns; `apart` are columns that stay fields of their own."""
+    members: dict[str, list[ColumnProfile]] = {}
+    for column in columns:
+        found = NUMBERED.fullmatch(column.name)
+        if found and column.name not in apart and _may_belong(column):
+            members.setdefault(found[1], []).append(column)
+    taken = set(names.values())
+    families = []
+    for some in members.values():
+        first, second = (set(column.texts) for column in (some * 2)[:2])
+        if len(some) < FEWEST_MEMBERS or len(first | second) <= FEWEST_MEMBERS:
+            continue
+        if len(first & second) >= LEAST_SHARED * len(second):
+            bare = names[some[0].name].rstrip("0123456789").rstrip("_")
+            wanted = (bare, f"{bare}s", f"all_{bare}", f"{bare}_list")
+            name = next(name for name in wanted if name not in taken and FIELD_NAME.fullmatch(name))
+            taken.add(name)
+            families.append(Family(name=name, columns=tuple(some)))
+    return families
+
+
+def _may_belong(column: ColumnProfile) -> bool:
+    """Tell whether a column has short texts that can be items of a list."""
+    if column.form is not Form.TEXT or column.mean_length > LONGEST_ITEM or is_code(column) or is_link(column):
+        return False
+    is_plain = not set(column.name) & set("{}|") and not any(MARK in text for text in column.texts)
+    return is_plain and not column.is_list

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stackroom.catalogue.infer.columns import MARK, Family
 from stackroom.catalogue.infer.words import (
     GROUP_WORD,
     KIND_WORD,
@@ -18,8 +19,7 @@ from stackroom.catalogue.infer.words import (
     percent,
 )
 from stackroom.catalogue.profile import LIST_WORD, PEOPLE_WORD, ColumnProfile, Form
-from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, Epoch, FieldType, Role
-from stackroom.text.normalise import clean
+from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldType, Role
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
@@ -29,12 +29,8 @@ MOST_OTHER_UNITS = 0.05
 """The share of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
 CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
 NUMBER_FORMS = frozenset({Form.QUANTITY, Form.NUMBER, Form.WHOLE})
-ORDINALS = ("st", "nd", "rd", "th")
 LEAST_OF_UNIT = 0.3
 """The share of cells in one of several units that makes them a field of their own."""
-MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
-EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
-EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
 LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
 GROUPING_WORDS = (GROUP_WORD, LIST_WORD, PEOPLE_WORD, KIND_WORD, REGION_WORD)
@@ -60,7 +56,6 @@ class InferredField:
     """The columns that the field is composed of, where it is not one column."""
     unit: str = ""
     date_order: DateOrder | None = None
-    epoch: Epoch | None = None
 
     @property
     def uses(self) -> str:
@@ -76,7 +71,9 @@ def field_of(column: ColumnProfile, name: str) -> InferredField:
     """Return the field for a column, without a role."""
     base = InferredField(name=name, column=column.name, type=FieldType.TEXT, reason="")
     if is_link(column) and column.form is not Form.OBJECT:
-        return _links(base, column)
+        kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
+        reason = f"ids, kept as they are{gaps(column)}"
+        return replace(base, type=kind, filtered=True, split=column.separator, reason=reason)
     if column.is_list:
         return _list(base, column)
     return MAKERS.get(column.form, _text)(base, column)
@@ -89,27 +86,33 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
         return made
     is_list = kind in (FieldType.TEXTS, FieldType.TAGS)
     is_term = is_list or kind is FieldType.TEXT
+    having = {mark: sum(mark in text for text in column.texts) for mark in LIST_MARKS}
     return replace(
         made,
         type=kind,
         searched=is_term,
         filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
         facet=is_list or (is_term and column.has_few_values),
-        split=(column.separator or _commonest_mark(column)) if is_list else "",
+        split=(column.separator or max(LIST_MARKS, key=lambda mark: having[mark])) if is_list else "",
         reason="your choice",
     )
 
 
-def _commonest_mark(column: ColumnProfile) -> str:
-    """Return the mark that most texts of a column have, of those that may separate values."""
-    having = {mark: sum(mark in text for text in column.texts) for mark in LIST_MARKS}
-    return max(LIST_MARKS, key=lambda mark: having[mark])
-
-
-def _links(base: InferredField, column: ColumnProfile) -> InferredField:
-    kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
-    return replace(
-        base, type=kind, filtered=True, split=column.separator, reason=f"ids, kept as they are{gaps(column)}"
+def family_field(family: Family) -> InferredField:
+    """Return the field that collects the values of a family's columns."""
+    template = MARK.join(f"{{{column.name}}}" for column in family.columns)
+    values = {text for column in family.columns for text in column.texts}
+    return InferredField(
+        name=family.name,
+        column=template,
+        template=template,
+        type=FieldType.TAGS,
+        split=MARK,
+        searched=True,
+        filtered=True,
+        facet=True,
+        reason=f"{len(family.columns)} columns, '{family.columns[0].name}' and so on, as one list: {len(values):,} "
+        "values",
     )
 
 
@@ -134,19 +137,9 @@ def _number(base: InferredField, column: ColumnProfile) -> InferredField:
     if column.units:
         return _quantity(base, column)
     is_whole = column.form in (Form.WHOLE, Form.YEAR)
-    if is_whole and (epoch := _find_epoch(column)):
-        reason = f"moments, counted in {EPOCH_UNITS[epoch]} from 1970{gaps(column)}"
-        return replace(base, type=FieldType.DATE, epoch=epoch, filtered=True, reason=reason)
     called = "years" if is_year(column) else "whole numbers" if is_whole else "numbers"
-    reason = f"{called}{_extent(column)}{gaps(column)}{_odd(column, 'no number')}"
+    reason = f"{called}{_extent(column)}{gaps(column)}"
     return replace(base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason)
-
-
-def _find_epoch(column: ColumnProfile) -> Epoch | None:
-    """Return the unit of a column of moments, told by its name and by numbers of the last decades."""
-    if column.least is None or column.most is None or not has_word(column, MOMENT_WORD):
-        return None
-    return next((unit for unit, (least, most) in EPOCHS.items() if least <= column.least and column.most <= most), None)
 
 
 def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -154,24 +147,19 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     of_unit = column.units[column.unit]
     others = sum(column.units.values()) - of_unit
     is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
-    if is_size or is_code(column) or (others > MOST_OTHER_UNITS * column.filled):
+    if is_size or is_code(column) or others > MOST_OTHER_UNITS * column.filled:
         return _text(base, column)
-    is_named = 2 * of_unit >= column.filled - column.odd
-    odd = _odd(column, "no number")
-    if others:
-        odd += f"; {others:,} are not in '{column.unit}'" if others > 1 else f"; 1 is not in '{column.unit}'"
+    is_named = 2 * of_unit >= column.share_of(*NUMBER_FORMS, Form.YEAR) * column.filled
     called = f"numbers in '{column.unit}'" if is_named else "numbers"
-    reason = f"{called}{_extent(column)}{gaps(column)}{odd}"
-    kind = FieldType.INT if _are_whole(column) else FieldType.FLOAT
-    return replace(base, type=kind, unit=column.unit if is_named else "", filtered=True, reason=reason)
+    reason = f"{called}{_extent(column)}{gaps(column)}"
+    return replace(base, type=_number_type(column), unit=column.unit if is_named else "", filtered=True, reason=reason)
 
 
 def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
     """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
-    if field.type is not FieldType.TEXT or field.role is not None or column.form not in NUMBER_FORMS:
-        return None
     unit = CURRENCIES.get(column.unit) or re.sub(r"[^a-z]+", "", column.unit.lower())
-    if not unit or unit in ORDINALS or len(column.units) < 2:
+    is_text = field.type is FieldType.TEXT and field.role is None
+    if not is_text or column.form not in NUMBER_FORMS or len(column.units) < 2 or len(unit) < 3:
         return None
     if column.units[column.unit] < LEAST_OF_UNIT * column.filled:
         return None
@@ -179,7 +167,7 @@ def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredF
     return replace(
         field,
         name=f"{field.name}_{unit}",
-        type=FieldType.INT if _are_whole(column) else FieldType.FLOAT,
+        type=_number_type(column),
         unit=column.unit,
         searched=False,
         filtered=True,
@@ -188,18 +176,11 @@ def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredF
     )
 
 
-def _are_whole(column: ColumnProfile) -> bool:
-    """Tell whether all numbers are whole, and not written with decimals, as `$25.00` is."""
+def _number_type(column: ColumnProfile) -> FieldType:
+    """Return INT where all numbers are whole, and not written with decimals, as `$25.00` is."""
     known = column.numbers[~np.isnan(column.numbers)]
-    return Form.NUMBER not in column.forms and bool(np.all(known == np.floor(known)))
-
-
-def _odd(column: ColumnProfile, called: str) -> str:
-    """Return how many cells the column's type does not fit, and an example, as the end of a reason."""
-    if not column.odd:
-        return ""
-    cells = "1 cell is" if column.odd == 1 else f"{column.odd:,} cells are"
-    return f"; {cells} {called}, as {_quoted(column.examples[column.odd_forms[0]])}"
+    is_whole = Form.NUMBER not in column.forms and bool(np.all(known == np.floor(known)))
+    return FieldType.INT if is_whole else FieldType.FLOAT
 
 
 def _extent(column: ColumnProfile) -> str:
@@ -218,25 +199,20 @@ def _code(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _date(base: InferredField, column: ColumnProfile) -> InferredField:
-    order, told = _date_order(column)
-    reason = f"dates{told}{gaps(column)}{_odd(column, 'no date')}"
+    """Return the field for dates, with the order of day and month if it is not the usual one."""
+    day_first, month_first = (column.date_orders.get(order, 0) for order in DateOrder)
+    order = DateOrder.MONTH_FIRST if month_first > day_first else None
+    told = " with the month first" if order else " with the day first" if day_first else ""
+    if column.date_orders and not told:
+        told = " taken with the day first, which no cell tells"
+    against = min(day_first, month_first)
+    told += f", but {against:,} the other way round" if against else ""
+    reason = f"dates{told}{gaps(column)}"
     return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=reason)
 
 
-def _date_order(column: ColumnProfile) -> tuple[DateOrder | None, str]:
-    """Return the order of day and month, if it is not the usual one, and the reason for it."""
-    day_first, month_first = (column.date_orders.get(order, 0) for order in DateOrder)
-    if month_first > day_first:
-        against = f", but {day_first:,} with the day first" if day_first else ""
-        return DateOrder.MONTH_FIRST, f" with the month first{against}"
-    if day_first:
-        against = f", but {month_first:,} with the month first" if month_first else ""
-        return None, f" with the day first{against}"
-    return None, " taken with the day first, which no cell tells" if column.date_orders else ""
-
-
 def _url(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}{_odd(column, 'no link')}")
+    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}")
 
 
 def _object(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -254,11 +230,11 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     if column.mean_length > LONG_TEXT:
         return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
     if column.has_few_values:
-        reason = f"{_count(column.distinct, 'value')} in {percent(column.filled_share)} of the rows{_mixed(column)}"
+        values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
+        reason = f"{values} in {percent(column.filled_share)} of the rows"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
     groups = _repeats(column) or any(has_word(column, pattern) for pattern in GROUPING_WORDS)
-    counted = f"{column.distinct:,} different texts" if groups else "text"
-    reason = f"{counted}{_mixed(column)}{gaps(column)}"
+    reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 
 
@@ -289,22 +265,3 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
     Form.BOOLEAN: _boolean,
     Form.TEXT: _text,
 }
-
-
-def _mixed(column: ColumnProfile) -> str:
-    """Return why a column of mostly numbers or dates stays text, as the end of a reason."""
-    for called, forms in (("numbers", (Form.NUMBER, Form.WHOLE, Form.YEAR)), ("dates", (Form.DATE,))):
-        share = sum(column.share_of(form) for form in forms)
-        if share >= 0.5:
-            odd = next((text for form, text in column.examples.items() if form not in forms), None)
-            return f"; {percent(share)} are {called}, but not {_quoted(odd)}" if odd else "; numbers in several units"
-    return ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _quoted(text: str) -> str:
-    line = " ".join(clean(text).split())
-    return f"'{line[:29]}…'" if len(line) > 30 else f"'{line}'"

@@ -70,8 +70,6 @@ def field_in_toml(field: InferredField) -> str:
     lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
     if field.date_order is not None:
         lines.append(f'date_order = "{field.date_order}"')
-    if field.epoch is not None:
-        lines.append(f'epoch = "{field.epoch}"')
     if field.searched:
         lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
     if field.filtered:

@@ -27,10 +27,6 @@ REGION_WORD = re.compile(
     r"countr(y|ies)|cit(y|ies)|towns?|regions?|provinces?|states?|count(y|ies)|districts?|continents?|nationality|origins?"
     r"|places?|locations?|venues?|winery|brewery|distillery|compan(y|ies)|teams?|clubs?|schools?|departments?|publisher"
 )
-QUESTION = re.compile(
-    r"\s*(have|has|do|does|did|are|is|was|were|which|what|how|who|whom|why|when|where|would|could|should|can|will|please)\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
 QUESTION_WORDS = 5
 UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
 """The name of a column that has none: as files, pandas, R and Spark write it."""
@@ -52,9 +48,6 @@ ALTERNATIVE = re.compile(
     r"|(alt|alternative|other|original|native|english|international) (titles?|names?|spellings?)"
     r"|(titles?|names?) (alt|alternative|original|native|english|official)"
 )
-RESPONDENT = re.compile(r"respondents?|responses?|submissions?|participants?|interviews?")
-MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
-
 NAME_LENGTH = 60
 RESERVED = frozenset({"id", "kind", "catalogue", "score", "json", "limit"})
 """Names that records or commands use for something else."""
@@ -85,28 +78,18 @@ def is_year(column: ColumnProfile) -> bool:
     return in_form and has_word(column, YEAR_WORD)
 
 
-def is_question(column: ColumnProfile) -> bool:
-    """Tell whether a column is named by a question, as in a survey."""
-    name = column.name.strip()
-    asks = len(column.words) >= QUESTION_WORDS and QUESTION.fullmatch(name)
-    return (name.endswith("?") and len(column.words) > 2) or bool(asks)
-
-
 def is_unnamed(column: ColumnProfile) -> bool:
-    """Tell whether a column has no name of its own."""
-    return bool(UNNAMED.fullmatch(column.name.strip()))
+    """Tell whether a column has no name of its own, or a question for a name, as in a survey."""
+    name = column.name.strip()
+    is_question = name.endswith("?") or (len(column.words) > 2 * QUESTION_WORDS)
+    return bool(UNNAMED.fullmatch(name)) or (is_question and len(column.words) >= QUESTION_WORDS)
 
 
 def is_title_name(column: ColumnProfile) -> bool:
-    """Tell whether a column is named as one that names a record."""
-    return (len(column.words) == 1 and column.words[0] in TITLE_NAMES) or ends_as_title(column)
-
-
-def ends_as_title(column: ColumnProfile) -> bool:
-    """Tell whether the name of a column ends, or begins, as that of a title: `full_name`, `name.common`."""
+    """Tell whether a column is named as one that names a record: `name`, `full_name`, `name.common`."""
     words = column.words
     if len(words) < 2 or is_alternative(column):
-        return False
+        return bool(words) and words[0] in TITLE_NAMES and len(words) == 1
     if words[0] in TITLE_NAMES[:2] and words[1] in AFTER_NAME:
         return True
     is_named = words[-1] in TITLE_NAMES[:2] or words[0] in TITLE_NAMES[:1]
@@ -116,18 +99,6 @@ def ends_as_title(column: ColumnProfile) -> bool:
 def is_alternative(column: ColumnProfile) -> bool:
     """Tell whether a column is named as one of other names."""
     return bool(ALTERNATIVE.fullmatch(" ".join(column.words)))
-
-
-def is_survey(columns: Sequence[ColumnProfile]) -> bool:
-    """Tell whether most columns have few different answers, and are named by questions or belong to a respondent."""
-    few = [column for column in columns if column.distinct <= FEW_ANSWERS]
-    if 2 * len(few) < len(columns):
-        return False
-    if sum(map(is_question, columns)) >= MANY_QUESTIONS:
-        return True
-    has_respondent = any(RESPONDENT.fullmatch(word) for column in columns for word in column.words)
-    has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
-    return has_respondent and not has_title and len(columns) >= MANY_COLUMNS
 
 
 def gaps(column: ColumnProfile) -> str:

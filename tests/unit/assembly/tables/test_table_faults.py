@@ -1,9 +1,7 @@
 """Uploaded tables when something goes wrong: others with the same name, disks, several servers, odd files."""
 
 import shutil
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +107,7 @@ def test_a_catalogue_that_is_being_written_to_is_not_removed_until_that_is_done(
     app: App, tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploads, "LOCK_TIMEOUT_S", 0.0)
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("plays.csv", PLAYS)
-        archive.writestr("more.csv", OTHERS)
-    table_id = tables.begin(OWNER, file="plays.zip", size_bytes=len(packed.getvalue())).id
-    tables.receive(OWNER, table_id, packed.getvalue(), offset=0)
-    tables.wait(OWNER, table_id, WAIT_S)
-    tables.change(OWNER, table_id, ProposalBody.model_validate({"reading": {"table": "plays.csv"}}))
+    table_id = send(tables)
     assert build(tables, table_id) == (TableState.BUILT, "")
     folder = app.library.get_installed("plays").folder
     with CatalogueLock(folder, "plays").held(0), pytest.raises(BusyError):

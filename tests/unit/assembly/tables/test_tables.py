@@ -100,10 +100,10 @@ def test_a_table_is_proposed_changed_built_found_and_undone(opened: tuple[App, T
     assert [hit["title"] for hit in proposal.results] == ["Hamlet", "Macbeth", "The Tempest"]
 
     changed = ProposalBody.model_validate(
-        {"name": "stage", "title": "On stage", "columns": {"note": {"role": "body"}, "year": {"filter": False}}}
+        {"name": "stage", "title": "On stage", "columns": {"note": {"role": "body"}, "year": {"use": "drop"}}}
     )
     proposal = tables.change(OWNER, table_id, changed)
-    assert (proposal.title, proposal.body, column(proposal, "year")["filter"]) == ("On stage", "note", False)
+    assert (proposal.title, proposal.body, column(proposal, "year")["field"]) == ("On stage", "note", None)
 
     for wrong, says in (
         ({"columns": {"yaer": {"use": "drop"}}}, r"drop: the table has no column 'yaer' \(did you mean 'year'"),

@@ -179,12 +179,11 @@ function Proposal({path, file, proposal, onProposal, build, discard}) {
   return html`<div class="stack proposal" aria-busy=${isBusy}>
     <p class="quiet" role="status">${file}: ${plural(proposal.rows, "row")}${proposal.is_sample ? " looked at" : ""}, ${plural(columns.length, "column")}, ${plural(fields, "field")}${isBusy ? "; looking again…" : "."}</p>
     ${error && html`<${Problem} error=${error} />`}
-    ${[proposal.verdict, ...proposal.questions].filter(Boolean).map((one) => html`<${Notice} key=${one}>${upper(one)}<//>`)}
     <${Names} proposal=${proposal} save=${save} />
     <div class="sides"><section class="card"><h2>Columns</h2>
-      <table class="data columns"><thead><tr>${["Keep", "Column", "Type", "Use", "Filter", "Why"].map((one) => html`<th key=${one}>${one}</th>`)}</tr></thead>
+      <table class="data columns"><thead><tr>${["Keep", "Column", "Type", "Use", "Why"].map((one) => html`<th key=${one}>${one}</th>`)}</tr></thead>
         <tbody>${columns.map((one) => html`<${Column} key=${one.column} column=${one} proposal=${proposal} setColumn=${setColumn} setRole=${setRole} />`)}
-          ${composed.map((one) => html`<tr key=${one.column}><td></td><th scope="row">${one.field}</th><td>${TYPES[one.type]}</td><td>${one.uses}</td><td></td><td class="quiet">${one.reason}</td></tr>`)}</tbody></table>
+          ${composed.map((one) => html`<tr key=${one.column}><td></td><th scope="row">${one.field}</th><td>${TYPES[one.type]}</td><td>${one.uses}</td><td class="quiet">${one.reason}</td></tr>`)}</tbody></table>
       ${notes.map((note) => html`<p class="quiet" key=${note}>${upper(note)}.</p>`)}</section>
     <section class="first"><h2>First records, as they will look</h2><${HitList} hits=${proposal.results.map(hitOf)} label="First records" /></section></div>
     <details><summary>The spec that is written</summary><div class="block"><pre tabindex="0">${proposal.declaration}</pre></div></details>
@@ -208,7 +207,7 @@ function Names({proposal, save}) {
   </section>`;
 }
 
-function Column({column: {column: name, field, type, role, examples, filter, can_filter: canFilter, reason}, proposal, setColumn, setRole}) {
+function Column({column: {column: name, field, type, role, examples, reason}, proposal, setColumn, setRole}) {
   const isTitle = proposal.record_title === name, isKept = field !== null;
   const choose = (what, value, names, onChoose) => isKept && select(`${what} of ${name}`, value, Object.entries(names), onChoose, isTitle);
   const check = (label, isOn, change) => html`<input type="checkbox" aria-label=${`${label} ${name}`} checked=${isOn} disabled=${isTitle} onChange=${() => setColumn(name, change)} />`;
@@ -217,7 +216,6 @@ function Column({column: {column: name, field, type, role, examples, filter, can
     <th scope="row">${name}<span class="hint">${examples.join(" · ")}</span></th>
     <td>${choose("Type", type, TYPES, (chosen) => setColumn(name, {type: chosen}))}</td>
     <td>${choose("Use", role ?? "", ROLES, (chosen) => setRole(name, chosen))}</td>
-    <td>${canFilter && check("Filter by", filter, {filter: !filter})}</td>
     <td class="quiet">${reason}</td>
   </tr>`;
 }
