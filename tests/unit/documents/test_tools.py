@@ -1,6 +1,5 @@
 """The document tools over three collections, through the gate; and the documents as resources."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,15 @@ from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
-from stackroom.serve.caller import always
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
 from stackroom.sources.folder_rows import FolderRows
-from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.documents import tools as document_tools
 from stackroom_catalogues.documents.merging import Found, merged, without_repeats
-from support.texts import values_missing_from_text
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
-LARGEST_TOOLS = 3_072
 
 
 def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:
@@ -276,30 +270,6 @@ def test_neighbours_are_the_passages_before_and_after_in_the_order_of_the_file(g
 
 
 @pytest.mark.row("T2")
-@pytest.mark.parametrize("tool", ["search_documents", "search_handbook"])
-def test_the_text_beside_the_structure_has_the_whole_passages_with_place_headings_and_score(
-    gate: Gate, tool: str
-) -> None:
-    answer = gate.call(LOCAL_USER, tool, {"query": "how long may a review take", "n_results": 5})
-    assert answer.structured is not None
-    for number, one in enumerate(answer.structured["results"], start=1):
-        where = one["metadata"]
-        place = f"{one['source']}/{where['file_path']}:{where['first_line']}-{where['last_line']}"
-        assert f"{number}. {place} · {where['heading_path']} · {where['id']} · score {where['score']}" in answer.text
-    assert values_missing_from_text(answer.structured, answer.text) == []
-
-
-@pytest.mark.row("T2")
-def test_the_text_shows_the_neighbours_that_were_asked_for(gate: Gate) -> None:
-    query = {"query": "labelling comments blocking suggestion question", "sources": ["handbook"], "n_results": 1}
-    answer = gate.call(LOCAL_USER, "search_documents", {**query, "neighbours": 1})
-    assert answer.structured is not None
-    (one,) = answer.structured["results"]
-    assert f"[before]\n{one['before'][0]}\n[/before]\n{one['content']}" in answer.text
-    assert f"[after]\n{one['after'][0]}\n[/after]" in answer.text
-
-
-@pytest.mark.row("T2")
 @pytest.mark.row("T3")
 def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
     for tool in ("search_documents", "search_handbook"):
@@ -342,29 +312,6 @@ def test_the_handbook_is_searched_by_section(gate: Gate) -> None:
     assert all(name in told for name in ("company", "engineering", "finance", "people"))
     others = call(gate, "search_handbook", query="review", exclude_sections=["Engineering"], n_results=20)["results"]
     assert "engineering" not in {one["metadata"]["section"] for one in others}
-
-
-@pytest.mark.row("T2")
-def test_the_declarations_are_small(samples_home: Path) -> None:
-    app = App(Settings(home=samples_home))
-    names = ("ping", "search_documents", "search_handbook")
-    catalogues = [app.open_catalogue(name) for name in COLLECTIONS]
-    declared = document_tools.tools(catalogues)
-    assert tuple(sorted(tool.name for tool in declared)) == names
-    build_server(lambda: Gate(Toolbox(declared)), always(LOCAL_USER))
-    told = [
-        {
-            "name": tool.name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": {"readOnlyHint": True, "openWorldHint": False},
-        }
-        for tool in declared
-    ]
-    assert len(json.dumps(told, ensure_ascii=False)) <= LARGEST_TOOLS
-    app.close()
 
 
 @pytest.mark.row("T9")

@@ -585,23 +585,3 @@ def test_a_search_leaves_out_records_of_excluded_genres(sample_music: Any) -> No
     found = sample_music.ask("search", query="piano", kind="track", limit=20, exclude={"genres": [genre.upper()]})
     assert found["tracks"]["items"]
     assert all(genre not in one.get("genres", ()) for one in found["tracks"]["items"])
-
-
-@pytest.mark.row("Z4")
-@pytest.mark.row("N2")
-def test_what_nothing_in_the_music_answers_is_said_and_shown_apart(sample_music: Any) -> None:
-    found = sample_music.ask("search", query="piano municipal wastewater permits")
-    assert found["evidence"] == "none"
-    for group in ("artists", "albums", "tracks"):
-        assert (found[group]["items"], found[group]["total"]) == ([], 0)
-        assert len(found[group].get("nearest", [])) <= 3
-
-
-@pytest.mark.row("Z4")
-@pytest.mark.row("N2")
-@pytest.mark.parametrize("query", ["Ludwig van Beethoven", "Ludvig van Bethoven"])
-def test_the_name_of_an_artist_is_evidence_though_misspelt(sample_music: Any, query: str) -> None:
-    found = sample_music.ask("search", query=query)
-    assert found["evidence"] in ("strong", "weak")
-    assert found["artists"]["items"][0]["name"] == "Ludwig van Beethoven"
-    assert found["artists"]["items"][0]["score"] >= 0.5

@@ -86,12 +86,6 @@ def place(file_server: Any, tmp_path: Path) -> ResolvedUrl:
     return ResolvedUrl(server=file_server, folder=tmp_path)
 
 
-def cut_at(size: int, body: bytes = BODY, **headers: str) -> Callable[[Any], None]:
-    """Say that the whole comes, and hang up after a part of it."""
-    named = {"ETag": f'"{hashlib.sha256(body).hexdigest()[:16]}"', **headers}
-    return lambda handler: handler.send(200, body[:size], named, length=len(body))
-
-
 def status(code: int, **headers: str) -> Callable[[Any], None]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda handler: handler.send(code, b"", named)

@@ -266,13 +266,6 @@ def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., 
         assert ([paper["title"] for paper in found["papers"]], found["total"]) == (["Secret graphs 1"], 1)
 
 
-def test_the_text_beside_the_structure_names_the_papers(serve: Callable[..., Served]) -> None:
-    told = serve().call(query="graph networks", paper_count=2).text
-    assert "1. Graph networks [" in told
-    assert "relevance: IDENTICAL; score: 1.0" in told
-    assert "Ada (X)" in told
-
-
 @pytest.mark.row("P8")
 def test_the_same_search_over_another_shelf_gives_the_same_papers(tmp_path: Path, embedder: Any) -> None:
     shelves: list[Any] = [

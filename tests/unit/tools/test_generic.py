@@ -26,7 +26,6 @@ from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
-from support.texts import values_missing_from_text
 
 BOOKS = """
 name = "books"
@@ -199,38 +198,12 @@ def test_a_merged_list_begins_with_the_strongest_and_keeps_the_order_of_each_cat
 
 @pytest.mark.row("N2")
 @pytest.mark.row("N9")
-@pytest.mark.parametrize("arguments", [{}, {"catalogue": "anime"}, {"filters": {"year": {"min": 2015}}}])
-def test_what_no_catalogue_answers_is_said_first_and_only_the_nearest_few_are_shown(
-    many: Served, arguments: dict[str, Any]
-) -> None:
-    found = many.ask("search", query="municipal wastewater permits", limit=50, **arguments)
-    assert (found["evidence"], found["total"]) == ("none", 0)
-    assert found["notes"][0] == NOTHING_ANSWERS
-    assert 1 <= len(found["results"]) <= 5
-    assert {one["relevance"] for one in found["results"]} == {None}
-    assert (found["has_more"], found["cursor"]) == (False, None)
-    text = many.call("search", query="municipal wastewater permits", **arguments).text
-    assert text.startswith(json.dumps({"notes": [NOTHING_ANSWERS]}, separators=(",", ":"))[:-2])
-
-
-@pytest.mark.row("N2")
-@pytest.mark.row("N9")
 def test_one_catalogue_that_answers_is_enough_for_evidence(served: Served) -> None:
     found = served.ask("search", query="a keeper alone with the sea", limit=50)
     assert found["evidence"] == "strong"
     assert NOTHING_ANSWERS not in found["notes"]
     assert served.ask("search", query="a keeper alone with the sea", catalogue="anime")["evidence"] == "none"
     assert [one["id"] for one in found["results"] if one["relevance"]] == ["books/The Lighthouse"]
-
-
-@pytest.mark.row("N2")
-@pytest.mark.parametrize("query", ["The Lighthouse", "the lighthouse", "The Lighthosue"])
-def test_a_name_is_evidence_though_misspelt(served: Served, query: str) -> None:
-    found = served.ask("search", query=query)
-    assert found["evidence"] != "none"
-    assert found["results"][0]["id"] == "books/The Lighthouse"
-    is_exact = query.lower() == "the lighthouse"
-    assert (found["results"][0]["relevance"] == "IDENTICAL") == is_exact
 
 
 @pytest.mark.row("N9")
@@ -336,22 +309,6 @@ def test_the_json_of_a_record_that_gives_orders_or_hides_characters_is_the_struc
         assert not any(hidden in json.loads(answer.text)["notes"][-1] + answer.text for hidden in ("\x1b", "\u202e"))
 
 
-@pytest.mark.row("N8")
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("similar", {"id": "anime/Star Pilots"}),
-        ("similar", {"id": "anime/Star Pilots", "limit": 1}),
-        ("browse", {}),
-        ("browse", {"catalogue": "books", "field": "subjects", "limit": 2}),
-        ("browse", {"catalogue": "books", "field": "subjects", "search": "nothing"}),
-    ],
-)
-def test_the_text_of_the_other_tools_has_every_value(served: Served, tool: str, arguments: dict[str, Any]) -> None:
-    answer = served.call(tool, **arguments)
-    assert values_missing_from_text(answer.structured, answer.text) == []
-
-
 def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) -> None:
     (first, *_rest) = served.ask("search", query="The Lighthouse")["results"]
     assert first["text"] == (
@@ -452,66 +409,6 @@ def test_a_long_body_is_cut_at_a_word_unless_there_is_a_budget_for_all_of_it(nov
     assert text.endswith("sentence …")
     whole = served.ask("search", query="Long", max_tokens=2_000)["results"][0]["text"]
     assert whole == f"type: NOVEL\n{'sentence ' * 200}".strip()
-
-
-@pytest.mark.row("N8")
-def test_a_budget_over_several_catalogues_has_whole_texts_that_fit_and_a_cursor_for_the_rest(
-    stories: Any, novels: Any, anime: Callable[..., Record]
-) -> None:
-    stories.put(*(anime(f"Bread {number}", synopsis=f"{number} bread rises. " * 30) for number in range(4)))
-    novels.put(*(book(f"Rolls {number}", f"{number} bread and rolls. " * 30) for number in range(4)))
-    served = serve(opened(stories), opened(novels))
-    every = served.ask("search", query="bread", max_tokens=100_000, limit=50)["results"]
-    pages = list(served.pages("bread", max_tokens=600))
-    assert [one for page in pages for one in page] == [one["id"] for one in every]
-    assert len(pages) > 2
-    (answer, whole) = (served.call("search", query="bread", max_tokens=600), {one["id"]: one for one in every})
-    assert len(json.dumps(answer.structured)) <= 2_400
-    assert len(answer.text.encode()) <= 2_400
-    assert answer.structured is not None
-    assert all(one == whole[one["id"]] for one in answer.structured["results"])
-
-
-@pytest.mark.row("N8")
-def test_a_long_record_is_fetched_in_parts_that_lose_nothing(novels: Any) -> None:
-    novels.put(book("Long", "".join(f"{number} is a number, " for number in range(3_000)), pages=3_000))
-    served = serve(opened(novels))
-    (text, cursor, parts) = ("", {}, 0)
-    while True:
-        answer = served.ask("fetch", id="books/Long", **cursor)
-        assert len(json.dumps(answer)) <= 10_000
-        text, parts = text + answer["text"], parts + 1
-        if "cursor" not in answer:
-            break
-        assert f"the rest with cursor '{answer['cursor']}'" in answer["notes"][-1]
-        cursor = {"cursor": answer["cursor"]}
-    assert parts > 5
-    assert text == served.ask("fetch", id="books/Long", max_tokens=100_000)["text"]
-    assert served.refusal("fetch", id="books/Long", cursor="999999")[0] == "invalid_input"
-
-
-@pytest.mark.row("N8")
-def test_values_and_fields_are_browsed_in_parts_that_lose_nothing(novels: Any) -> None:
-    subjects = [f"subject {number:03}" for number in range(120)]
-    novels.put(*(book(f"On {one}", subjects=[one]) for one in subjects))
-    served = serve(opened(novels))
-    for arguments in ({"field": "subjects"}, {"field": "subjects", "max_tokens": 150}, {"max_tokens": 100}, {}):
-        seen, cursor = [], {}
-        while True:
-            answer = served.ask("browse", **arguments, **cursor)
-            seen += [
-                (field["field"], one["value"])
-                for catalogue in answer["catalogues"]
-                for field in catalogue["fields"]
-                for one in field["values"] or [{"value": None}]
-            ]
-            if "cursor" not in answer:
-                break
-            cursor = {"cursor": answer["cursor"]}
-        whole = served.ask("browse", **{**arguments, "max_tokens": 100_000, "limit": 200})["catalogues"][0]["fields"]
-        assert dict.fromkeys(name for name, _ in seen) == dict.fromkeys(one["field"] for one in whole)
-        if "field" in arguments:
-            assert seen == [("subjects", one["value"]) for one in whole[0]["values"]]
 
 
 @pytest.mark.row("N8")
@@ -893,16 +790,6 @@ def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
     return serve(opened(stories), opened(novels))
 
 
-def test_search_neither_shows_nor_counts_what_a_caller_may_not_see(guarded: Served) -> None:
-    for arguments in ({}, {"catalogue": "books"}, {"filters": {"year": {"min": 1900}}}):
-        hidden = guarded.ask("search", principal=OUTSIDER, query="secret bread", limit=50, **arguments)
-        assert "Secret" not in json.dumps(hidden)
-        shown = guarded.ask("search", principal=INSIDER, query="secret bread", limit=50, **arguments)
-        assert shown["results"][0]["id"] == "books/Secret Bread"
-        assert hidden["total"] == labelled(hidden)
-        assert shown["total"] == labelled(shown) > hidden["total"]
-
-
 def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: Served) -> None:
     answers = {
         guarded.call("fetch", principal=OUTSIDER, id=f"books/{name}").text.replace(name, "NAME")
@@ -919,16 +806,6 @@ def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(guarded: S
         assert "Secret" not in json.dumps(near)
         near = guarded.ask("similar", principal=INSIDER, id="books/Pilots of the Night", limit=50, **arguments)
         assert "Secret" in json.dumps(near)
-
-
-def test_browse_counts_only_what_a_caller_may_see(guarded: Served) -> None:
-    for arguments in ({}, {"catalogue": "books"}, {"catalogue": "books", "field": "subjects", "search": "secret"}):
-        hidden = guarded.ask("browse", principal=OUTSIDER, **arguments)
-        assert "secret" not in json.dumps(hidden)
-        assert {one["records"] for one in hidden["catalogues"]} == {3}
-        shown = guarded.ask("browse", principal=INSIDER, **arguments)
-        assert "secret" in json.dumps(shown)
-        assert {one["records"] for one in shown["catalogues"]} == {4}
 
 
 @pytest.mark.parametrize("name", ["Secret%20Bread", "Secret Bread", "secret bread"])

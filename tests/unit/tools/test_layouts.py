@@ -221,26 +221,6 @@ def test_an_artist_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -
     assert music.ask("catalog.get", query_type="stats", catalogue=OTHER)["stats"]["artists"] > 0
 
 
-@pytest.mark.parametrize("layout", ["papers", "anime", "judoka", "music"])
-def test_a_single_catalogue_says_nothing_of_catalogues(tmp_path: Path, layout: str) -> None:
-    app = App(Settings(home=tmp_path))
-    package = PACKAGES.get(layout)
-    with importlib.resources.as_file(package.samples[0].files) as path:
-        add_catalogue(
-            app,
-            open_rows(package, str(path)),
-            recipe=package_recipe(package),
-            name="mine",
-            progress=lambda _report: None,
-            embed=False,
-        )
-    gate = app.build_gate(tools=ToolChoice.OWN)
-    for tool in gate.list_tools(LOCAL_USER):
-        assert "catalogue" not in tool.input_schema["properties"]
-        assert '"catalogue"' not in json.dumps(tool.output_schema)
-    app.close()
-
-
 def test_a_record_that_no_readable_catalogue_has_is_a_storage_error_while_another_cannot_be_read(
     tmp_path: Path,
 ) -> None:
