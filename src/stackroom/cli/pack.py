@@ -15,9 +15,9 @@ from stackroom.cli.progress import progress_line
 from stackroom.errors import InputError
 from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
+from stackroom.packs.held import shown_size
 from stackroom.packs.manifest import Manifest, load_manifest
 from stackroom.packs.publish import PATCHES, Publication, publish_pack
-from stackroom.packs.report import shown_size
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.verify import check_pack, check_signature
 

@@ -13,9 +13,8 @@ from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json
 from stackroom.cli.progress import progress_line
 from stackroom.errors import ExpectedError
+from stackroom.packs.held import ReleaseProgress, ReleaseReport, shown_size
 from stackroom.packs.install import install_release
-from stackroom.packs.installed import ReleaseSource
-from stackroom.packs.report import ReleaseProgress, ReleaseReport, shown_size
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -29,12 +28,8 @@ SHOWN_CONFLICTS = 20
 @click.option(
     "--take-theirs", is_flag=True, help="Where a record was edited here and by the release, take the release's."
 )
-@click.option("--from", "place", metavar="PLACE", help="Take updates of NAME from another place, from now on.")
-@click.option("--key", help="With --from: the public key that releases of NAME have to be signed by, from now on.")
 @json_option
-def update_command(
-    name: str | None, check: bool, take_theirs: bool, place: str | None, key: str | None, as_json: bool
-) -> None:
+def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bool) -> None:
     """Update NAME, or every catalogue that was installed from a place, to its newest release.
 
     Only what changed is fetched. Records that you edited stay as they are; where the release changes the same record,
@@ -42,17 +37,12 @@ def update_command(
 
     Example: stackroom update films
     """
-    if (place is not None and (name is None or check)) or (key is not None and place is None):
-        raise click.UsageError("to take updates from another place: stackroom update NAME --from PLACE --key KEY")
-    moved_to = ReleaseSource(place=place, key=str(load_public_key(key)) if key else "") if place is not None else None
     app = open_app()
     names = [name] if name is not None else [one.name for one in list_released(app)]
     if not names:
         click.echo("no catalogue was installed from a place; install one: stackroom init NAME --from PLACE", err=True)
     outcomes = [
-        _checked(app, one, is_quiet=as_json)
-        if check
-        else _updated(app, one, moved_to, take_theirs=take_theirs, is_quiet=as_json)
+        _checked(app, one, is_quiet=as_json) if check else _updated(app, one, take_theirs=take_theirs, is_quiet=as_json)
         for one in names
     ]
     failures = [one for one in outcomes if isinstance(one, ExpectedError)]
@@ -68,14 +58,12 @@ def _checked(app: App, name: str, *, is_quiet: bool) -> ReleaseReport | Expected
     return _told(name, lambda: check_update(app, name), took_theirs=False, is_quiet=is_quiet)
 
 
-def _updated(
-    app: App, name: str, moved_to: ReleaseSource | None, *, take_theirs: bool, is_quiet: bool
-) -> ReleaseReport | ExpectedError:
+def _updated(app: App, name: str, *, take_theirs: bool, is_quiet: bool) -> ReleaseReport | ExpectedError:
     """Update one catalogue, and say what came of it."""
 
     def update() -> ReleaseReport:
         with _progress(name, is_quiet=is_quiet) as progress:
-            return update_catalogue(app, name, takes_theirs=take_theirs, moved_to=moved_to, progress=progress)
+            return update_catalogue(app, name, takes_theirs=take_theirs, progress=progress)
 
     return _told(name, update, took_theirs=take_theirs, is_quiet=is_quiet)
 

@@ -16,7 +16,6 @@ import filelock
 
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import BusyError, InputError, StorageError
-from stackroom.grading.grade import GRADE_FILE, Grade, find_grade
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.net.files import sha256_of, sync_file, sync_folder
 from stackroom.packs.entries import PackEntry, iter_shelf, write_embeddings
@@ -30,7 +29,6 @@ from stackroom.packs.manifest import (
     Manifest,
     PackCalibration,
     PackFile,
-    PackQuality,
     PackSpec,
     content_of,
     load_manifest,
@@ -69,7 +67,6 @@ class PackLabel:
     licence: str | None = None
     """The licence; without one, that of the pack which it takes the place of."""
     calibration: PackCalibration | None = None
-    quality: PackQuality | None = None
 
 
 def build_pack(reader: ShelfReader, label: PackLabel, target: Path, *, progress: Progress = _silent) -> Manifest:
@@ -92,10 +89,9 @@ def build_pack(reader: ShelfReader, label: PackLabel, target: Path, *, progress:
 def label_installed(
     installed: Installed, loaded: LoadedSpec, reader: ShelfReader, *, version: str | None, licence: str | None
 ) -> PackLabel:
-    """Return the label of a catalogue of the library, with its calibration and the figures of its last grade."""
+    """Return the label of a catalogue of the library, with its calibration."""
     calibration = find_calibration(installed.folder / CALIBRATION_FILE)
     is_current = calibration is not None and calibration.model == reader.model
-    grade = find_grade(installed.folder / GRADE_FILE)
     return PackLabel(
         catalogue=installed.name,
         loaded=loaded,
@@ -105,20 +101,6 @@ def label_installed(
         calibration=PackCalibration(middle=calibration.middle, spread=calibration.spread)
         if calibration is not None and is_current
         else None,
-        quality=_quality_of(grade) if grade is not None else None,
-    )
-
-
-def _quality_of(grade: Grade) -> PackQuality:
-    """Return the figures of a grade, without the time at which it was measured."""
-    overall = grade.overall
-    return PackQuality(
-        questions=overall.questions,
-        ndcg_10=overall.ndcg_10.mean,
-        ndcg_10_low=overall.ndcg_10.low,
-        ndcg_10_high=overall.ndcg_10.high,
-        recall_50=overall.recall_50.mean,
-        mrr_10=overall.mrr_10.mean,
     )
 
 
@@ -237,7 +219,6 @@ def _describe(reader: ShelfReader, label: PackLabel, former: Manifest | None, wr
         is_centred=model is not None and model.is_centred,
         licence=label.licence or (former.licence if former else None),
         calibration=label.calibration if model else None,
-        quality=label.quality,
         files=written.files,
     )
     return parse_manifest(manifest.dump(), origin="the new manifest")

@@ -5,7 +5,6 @@ made up for by the whole file, so that correctness never depends on one.
 """
 
 import logging
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,6 @@ from stackroom.packs.patches import PATCH_ENDING, apply_patch, can_be_patched, p
 from stackroom.packs.places import FoundRelease
 
 logger = logging.getLogger(__name__)
-
-SPARE_BYTES = 50_000_000
-UNPACKED_COPIES = 2
-"""A file that is unpacked takes its room in the records and in their index."""
 
 OnFetched = Callable[[int], None]
 """Gets how many bytes were fetched so far."""
@@ -57,12 +52,6 @@ class FetchPlan:
         """Whether some of it comes as patches."""
         return any(missing.patch is not None for missing in self.missing)
 
-    @property
-    def room_bytes(self) -> int:
-        """The room on disk that fetching and unpacking take, about."""
-        files = self.size_bytes + sum(missing.file.size_bytes for missing in self.missing if missing.patch)
-        return files + UNPACKED_COPIES * sum(missing.file.raw_bytes for missing in self.missing)
-
 
 def plan_fetch(found: FoundRelease, pack: InstalledPack, installed: Manifest | None) -> FetchPlan:
     """Return what has to be fetched for a release, given what is here."""
@@ -78,17 +67,6 @@ def _plan_file(file: PackFile, found: FoundRelease, pack: InstalledPack, install
     if patch is None or patch.size_bytes is None or patch.size_bytes >= file.size_bytes:
         return MissingFile(file=file)
     return MissingFile(file=file, base=base, patch=patch)
-
-
-def require_room(folder: Path, plan: FetchPlan) -> None:
-    """Refuse what the disk has no room for."""
-    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-    free = shutil.disk_usage(there).free
-    if free < plan.room_bytes + SPARE_BYTES:
-        raise StorageError(
-            f"{there} has {free / 1e6:,.0f} MB free, and the release needs about "
-            f"{(plan.room_bytes + SPARE_BYTES) / 1e6:,.0f} MB; nothing was changed"
-        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Installing a catalogue from a release: built in a folder of its own, and visible when it is whole.
 
-Stopped at any point, the same command goes on: files that are here are not fetched again. A release takes the place of
-the sample data that came with a package; samples that were edited are kept.
+Stopped at any point, the same command goes on: files that are here are not fetched again.
 """
 
 import shutil
@@ -10,30 +9,27 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
-from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.errors import BusyError, ConflictError, ExpectedError, InputError, StorageError, UnavailableError
-from stackroom.ingest.ledger import Ledger
-from stackroom.library import BUILDING_FILE, LEDGER_FILE, PACK_FOLDER, Installed, require_name
-from stackroom.model.record import RecordId
+from stackroom.library import BUILDING_FILE, PACK_FOLDER, Installed, require_name
 from stackroom.net.addresses import shown_address
 from stackroom.packs.entries import BATCH_RECORDS, PackEntry
-from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch, require_room
+from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch
 from stackroom.packs.held import (
+    SILENT,
     ReleaseHost,
+    ReleaseProgress,
+    ReleaseReport,
     author_of,
     holding_release,
-    require_writable,
     save_release_calibration,
+    shown_size,
     spec_of_release,
 )
 from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
 from stackroom.packs.manifest import SPEC_FILE, Manifest
 from stackroom.packs.places import FoundRelease, ReleasePlace, find_release, open_place, resolved_location
-from stackroom.packs.report import SILENT, ReleaseProgress, ReleaseReport, quality_of, shown_size
-from stackroom.packs.update import ReleaseChanges, records_now
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE, EmbeddedShelf
-from stackroom.shelf.embedded.store import Switch
 
 MOST_SPEC_BYTES = 1_000_000
 SIDE_FILES = ("", "-wal", "-shm")
@@ -52,15 +48,15 @@ def install_release(
     require_name(name)
     source = ReleaseSource(place=resolved_location(location), key=key)
     installed = host.library.find_installed(name)
-    if installed is not None and not _has_samples_only(host, installed):
+    if installed is not None and _has_samples_only(host, installed):
+        raise ConflictError(f"'{name}' has sample data; move {installed.folder} away to install the release")
+    if installed is not None:
         return _installed_already(installed, source, version)
     found = find_release(open_place(source.place, host.settings), key=key, version=version)
     _require_named(found.manifest, name, found.place)
-    if installed is None:
-        _require_resumable(host, name)
+    _require_resumable(host, name)
     pack = InstalledPack(host.library.folder / name / PACK_FOLDER)
     plan = plan_fetch(found, pack, None)
-    require_room(pack.folder, plan)
     progress.say(_describe_plan(name, found, plan))
     return _Installation(
         host=host, name=name, source=source, version=version, found=found, pack=pack, plan=plan, progress=progress
@@ -93,10 +89,6 @@ class _Installation:
             pack=self.pack,
             on_fetched=lambda done: self.progress.on_fetched(done, self.plan.size_bytes),
         )
-        if (installed := self.host.library.find_installed(self.name)) is not None:
-            if _has_samples_only(self.host, installed):
-                return self._replace_samples(installed, loaded, files)
-            return _installed_already(installed, self.source, self.version)
         place = self._reserve(loaded)
         try:
             with holding_release(place.folder, self.name):
@@ -150,57 +142,6 @@ class _Installation:
                     self.progress.on_written(written, self._manifest.records)
                 shelf.publish()
 
-    def _replace_samples(self, samples: Installed, loaded: LoadedSpec, files: ReleaseFetcher) -> ReleaseReport:
-        """Install the release in the place of sample data, beside whatever was edited in it."""
-        spec = self._manifest.spec
-        if not spec.is_package or spec.name != samples.spec_name:
-            raise ConflictError(
-                f"'{self.name}' has sample data of '{samples.spec_name}', and the release follows the spec "
-                f"'{spec.name}'; move {samples.folder} away to install it"
-            )
-        require_writable(samples)
-        report = _report(self.name, self._manifest, fetched=0)
-        report.notes.append("it takes the place of the sample data")
-        with holding_release(samples.folder, self.name):
-            self.pack.save_next(NextRelease(manifest=self._manifest))
-            files.bring(self.plan)
-            report.fetch_bytes = files.fetched_bytes
-            with closing(EmbeddedShelf.open(samples.folder, loaded.spec)) as shelf, shelf.exclusive():
-                with closing(Ledger(samples.folder / LEDGER_FILE)) as ledger:
-                    self._commit_over_samples(samples, loaded, shelf, ledger, report)
-                with report.noting("the release is installed, and the index is brought up when it is opened"):
-                    shelf.publish()
-        return report
-
-    def _commit_over_samples(
-        self, samples: Installed, loaded: LoadedSpec, shelf: EmbeddedShelf, ledger: Ledger, report: ReleaseReport
-    ) -> None:
-        """Write the changes from the samples, as they came, to the release in one transaction."""
-        before = _read_samples(samples, loaded, shelf, ledger)
-        after = {entry.id: entry for entry in self.pack.iter_entries(self._manifest)}
-        changes = ReleaseChanges(before=before, after=after, ids=tuple(sorted({*before, *after})))
-        written = changes.apply_to(shelf, loaded.spec, report)
-        switch = Switch(model=self._manifest.model_id, spec_digest="")
-        shelf.apply_release(written, switch, author=author_of(self._manifest))  # commit point
-        try:
-            self._settle_over_samples(samples, ledger)
-        except (ExpectedError, OSError) as error:
-            raise StorageError(
-                f"the release is in '{self.name}', and its files are not in order yet: {error}; run the same command "
-                "again"
-            ) from error
-
-    def _settle_over_samples(self, samples: Installed, ledger: Ledger) -> None:
-        """Bring the files up to the store. Stopped, the same command does it again."""
-        save_release_calibration(samples.folder, self._manifest)
-        self.pack.save_source(self.source)
-        self.pack.settle(self._manifest)
-        self.host.library.drop_sources(samples)
-        for source in samples.sources:
-            ids = list(ledger.origins(source))
-            ledger.forget_origins(source, ids)
-            ledger.forget_identities(ids)
-
 
 def _iter_batches(entries: Iterator[PackEntry]) -> Iterator[list[PackEntry]]:
     while batch := list(islice(entries, BATCH_RECORDS)):
@@ -213,21 +154,6 @@ def _has_samples_only(host: ReleaseHost, installed: Installed) -> bool:
         return False
     package = host.packages.get(installed.spec_name)
     return bool(installed.sources) and all(package.is_sample(source) for source in installed.sources)
-
-
-def _read_samples(
-    samples: Installed, loaded: LoadedSpec, shelf: EmbeddedShelf, ledger: Ledger
-) -> dict[RecordId, bytes]:
-    """Return the records as the samples gave them; without an edit, as they are now."""
-    bodies: dict[RecordId, bytes] = {}
-    for source in samples.sources:
-        ids = list(ledger.origins(source))
-        given = ledger.last_source_records(source, ids)
-        bodies |= records_now(shelf, ids)
-        bodies |= {
-            record_id: encode_record(decode_record(record_id, body, loaded.spec)) for record_id, body in given.items()
-        }
-    return bodies
 
 
 def _remove_unfinished(place: Installed) -> None:
@@ -249,7 +175,7 @@ def _installed_already(installed: Installed, source: ReleaseSource, version: str
         raise ConflictError(
             f"'{installed.name}' is installed already, from {shown_address(known.place)} "
             f"{'with a key' if known.key else 'without a key'}; to take its updates from another place or by another "
-            f"key: stackroom update {installed.name} --from PLACE --key KEY"
+            f"key: stackroom remove {installed.name}, then install it again"
         )
     if version not in (None, manifest.version):
         raise ConflictError(
@@ -291,7 +217,6 @@ def _report(name: str, manifest: Manifest, *, fetched: int) -> ReleaseReport:
         written=manifest.records,
         records=manifest.records,
         model=manifest.model,
-        quality=quality_of(manifest),
     )
 
 

@@ -9,11 +9,10 @@
 
 The records of a catalogue are in its store, and its change log and the mark of its spec tell whether `next.json` is
 among them: the transaction of the store is the commit point. Everything here is brought up to it afterwards, by whoever
-comes next. A release that was installed in the former format, by blocks, has no files: its next update is a whole one.
+comes next.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from stackroom.errors import StorageError
 from stackroom.library import NEXT_SPEC_FILE
 from stackroom.net.files import sync_file, sync_folder
 from stackroom.packs.entries import PackEntry, PackReader
-from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_installed
+from stackroom.packs.manifest import COMPRESSED_ENDING, MANIFEST_FILE, Manifest, PackFile, parse_manifest
 from stackroom.packs.patches import check_file, compress, read_content
 
 SOURCE_FILE = "source.json"
@@ -34,8 +33,6 @@ FORMER_FILE = "former.json"
 NEXT_FILE = "next.json"
 NEXT_MEMBERS = ("manifest", "since", "mark")
 FILES_FOLDER = "files"
-BLOCKS_FOLDER = "blocks"
-"""The files of a release in the former format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +86,17 @@ class InstalledPack:
             return None
         except OSError as error:
             raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
-        return parse_installed(content, origin=str(path))
+        return parse_manifest(content, origin=str(path))
 
     def find_former(self) -> Manifest | None:
         """Return the release before the installed one, which can be gone back to; None if there is none."""
-        former = self.find_manifest(FORMER_FILE)
-        return former if former is not None and former.files else None
+        return self.find_manifest(FORMER_FILE)
 
     def find_next(self) -> NextRelease | None:
         """Return the release that is being installed; None where there is none, or its file is damaged."""
         try:
             members = load_checked((self.folder / NEXT_FILE).read_bytes(), NEXT_MEMBERS, is_required=True)
-            manifest = parse_installed(str(members["manifest"]).encode(), origin=NEXT_FILE)
+            manifest = parse_manifest(str(members["manifest"]).encode(), origin=NEXT_FILE)
             since, mark = members.get("since"), members.get("mark")
         except (OSError, KeyError, orjson.JSONDecodeError, DamagedChecksumsError, StorageError):
             return None  # it is made again
@@ -180,7 +176,6 @@ class InstalledPack:
         for path in folder.iterdir() if folder.is_dir() else ():
             if path.name not in kept:
                 path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder / BLOCKS_FOLDER, ignore_errors=True)
 
     def _write(self, name: str, content: bytes) -> None:
         """Write a file as a whole, on the disk when this returns."""

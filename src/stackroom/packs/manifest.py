@@ -25,8 +25,6 @@ from stackroom.errors import InputError, StorageError
 from stackroom.model.vectors import ModelId
 
 FORMAT = 3
-BLOCK_FORMAT = 2
-"""The format of releases that were installed before packs had whole files; see `parse_installed`."""
 MANIFEST_FILE = "manifest.json"
 SIGNATURE_FILE = "manifest.json.minisig"
 SPEC_FILE = "catalogue.toml"
@@ -43,7 +41,6 @@ VERSION = "[A-Za-z0-9][A-Za-z0-9._+-]{0,63}"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 FileBytes = Annotated[int, Field(ge=0, le=MAX_FILE_BYTES)]
-Portion = Annotated[float, Field(ge=0, le=1)]
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -92,20 +89,6 @@ class PackCalibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackQuality:
-    """How well the catalogue answered the questions of its last grade."""
-
-    __pydantic_config__ = _STRICT
-
-    questions: Count
-    ndcg_10: Portion
-    ndcg_10_low: Portion
-    ndcg_10_high: Portion
-    recall_50: Portion
-    mrr_10: Portion
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """A pack: a catalogue at one version, as files."""
 
@@ -124,9 +107,7 @@ class Manifest:
     """Whether an index subtracts the mean of the vectors; the pack has them as the model made them."""
     licence: str | None
     calibration: PackCalibration | None
-    quality: PackQuality | None
     files: tuple[PackFile, ...]
-    """Empty for a release that was installed in the former format, whose files are of no use."""
     format: int = FORMAT
 
     @property
@@ -182,17 +163,6 @@ def parse_manifest(content: bytes, *, origin: str = MANIFEST_FILE) -> Manifest:
     if (problem := _find_contradiction(manifest)) is not None:
         raise StorageError(f"{origin} contradicts itself: {problem}")
     return manifest
-
-
-def parse_installed(content: bytes, *, origin: str) -> Manifest:
-    """Return the manifest of an installed release, also of one in the former format: without files then."""
-    members = _load(content, origin)
-    if members.get("format") != BLOCK_FORMAT:
-        return parse_manifest(content, origin=origin)
-    _require_undamaged(content, members, origin)
-    kept = {name: members.get(name) for name in Manifest.__dataclass_fields__}
-    spec = {name: members.get("spec", {}).get(name) for name in PackSpec.__dataclass_fields__}
-    return _validated({**kept, "spec": spec, "files": []}, origin)
 
 
 def load_manifest(folder: Path) -> Manifest:

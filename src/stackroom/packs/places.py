@@ -1,15 +1,15 @@
 """Places that have releases, in a folder or on a server, and the choice of a release of one.
 
-A place is given as `github:OWNER/REPO`, as the address or the folder of an index (`releases.json`), or as those of a
-single pack (`manifest.json`). Nothing that a place says is trusted: paths stay inside a folder, addresses pass the
-guard of every download, sizes are bounded, and a manifest is checked before anything else is fetched.
+A place is given as `github:OWNER/REPO`, or as the address or the folder of an index (`releases.json`). Nothing that a
+place says is trusted: paths stay inside a folder, addresses pass the guard of every download, sizes are bounded, and a
+manifest is checked before anything else is fetched.
 """
 
 import hashlib
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -22,14 +22,13 @@ from stackroom.packs.index import INDEX_FILE, MOST_INDEX_BYTES, Asset, Release, 
 from stackroom.packs.manifest import (
     MANIFEST_FILE,
     MAX_MANIFEST_BYTES,
-    SHORT,
     SIGNATURE_FILE,
     Manifest,
     PackFile,
     parse_manifest,
 )
 from stackroom.packs.signing import PublicKey, verify_signature
-from stackroom.packs.versions import has_place, is_older
+from stackroom.packs.status import has_place, is_older
 from stackroom.settings import Settings
 
 GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
@@ -60,7 +59,7 @@ class ReleasePlace(Protocol):
         """The place as it may be shown: without secrets."""
 
     def list_releases(self) -> Sequence[Release]:
-        """Return the releases, newest first; a single pack is one release."""
+        """Return the releases, newest first."""
 
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Return a small file; refuse one above the limit."""
@@ -77,7 +76,7 @@ class ReleasePlace(Protocol):
 
 
 class FolderPlace:
-    """Releases in a folder: its own index, or a single pack."""
+    """Releases in a folder with an index."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -88,15 +87,11 @@ class FolderPlace:
         return str(self._folder)
 
     def list_releases(self) -> Sequence[Release]:
-        """Return the releases of the folder's index; without one, the pack that the folder is."""
-        if (self._folder / INDEX_FILE).is_file():
-            index = Asset(name=INDEX_FILE, url=INDEX_FILE)
-            return parse_index(self.read(index, max_bytes=MOST_INDEX_BYTES))
-        names = [MANIFEST_FILE, SIGNATURE_FILE]
-        there = [name for name in names if (self._folder / name).is_file()]
-        if not there:
-            raise NotFoundError(f"{self._folder}: neither {INDEX_FILE} nor {MANIFEST_FILE} is in it")
-        return [_single_pack(there)]
+        """Return the releases of the folder's index."""
+        if not (self._folder / INDEX_FILE).is_file():
+            raise NotFoundError(f"{self._folder}: there is no {INDEX_FILE} in it; stackroom pack publish makes one")
+        index = Asset(name=INDEX_FILE, browser_download_url=INDEX_FILE)
+        return parse_index(self.read(index, max_bytes=MOST_INDEX_BYTES))
 
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Return a small file of the folder."""
@@ -144,7 +139,7 @@ class FolderPlace:
 
 
 class WebPlace:
-    """Releases on a server: an index, or a single pack."""
+    """Releases on a server with an index."""
 
     def __init__(self, url: str, fetcher: Fetcher) -> None:
         self._url = url
@@ -158,28 +153,22 @@ class WebPlace:
         return shown_address(self._url)
 
     def list_releases(self) -> Sequence[Release]:
-        """Return the releases of the index at the address, or in its folder, or the pack that is there."""
+        """Return the releases of the index at the address, or in its folder."""
         for url in self._candidates():
             content = self._find_text(url)
             if content is not None:
                 self._index_url = url
-                return self._parse(url, content)
-        raise NotFoundError(f"{self.shown}: neither {INDEX_FILE} nor {MANIFEST_FILE} is there")
+                return parse_index(content)
+        raise NotFoundError(f"{self.shown}: there is no {INDEX_FILE}; stackroom pack publish makes one")
 
     def _candidates(self) -> list[str]:
-        """Return the addresses at which an index or a manifest may be."""
+        """Return the addresses at which an index may be."""
         path = urlsplit(self._url).path
         if urlsplit(self._url).query or path.endswith(".json"):
             return [self._url]
         folder = self._url if self._url.endswith("/") else f"{self._url}/"
-        beside = [f"{folder}{INDEX_FILE}", f"{folder}{MANIFEST_FILE}"]
+        beside = [f"{folder}{INDEX_FILE}"]
         return [*beside, self._url] if path.endswith("releases") else beside
-
-    def _parse(self, url: str, content: bytes) -> Sequence[Release]:
-        if not urlsplit(url).path.endswith(f"/{MANIFEST_FILE}"):
-            return parse_index(content)
-        signature = self._find_text(join_url(url, SIGNATURE_FILE))
-        return [_single_pack([MANIFEST_FILE, *([] if signature is None else [SIGNATURE_FILE])])]
 
     def _find_text(self, url: str) -> bytes | None:
         """Return a body; None where the server has none at this address."""
@@ -234,10 +223,6 @@ def _named(url: str, error: ExpectedError) -> ExpectedError:
 
 def _is_limited(error: ExpectedError) -> bool:
     return isinstance(error, TransferError) and error.status in LIMITED
-
-
-def _single_pack(names: Sequence[str]) -> Release:
-    return Release(tag="", assets={name: Asset(name=name, url=name) for name in names}, is_single_pack=True)
 
 
 def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:
@@ -303,7 +288,7 @@ def _folder_of(location: str) -> Path:
         path = Path(location.removeprefix("file://")).expanduser().absolute()
     except RuntimeError as error:
         raise InputError(f"'{location:.80}': there is no such user; write the folder without '~'") from error
-    if path.name in (INDEX_FILE, MANIFEST_FILE):
+    if path.name == INDEX_FILE:
         path = path.parent
     if not path.is_dir():
         raise NotFoundError(f"{path}: no such folder; a place is a folder, https://HOST/FOLDER, or github:OWNER/REPO")
@@ -327,10 +312,10 @@ class FoundRelease:
 
     def get_asset(self, file: PackFile) -> Asset:
         """Return where a file of the release is, with the size and the checksum that the manifest names."""
-        asset = self.release.find_asset(file.name, content=self.manifest.content[:SHORT])
+        asset = self.release.find_asset(file.name)
         if asset is None:
             raise NotFoundError(f"{self.place.shown} does not have {file.name}; nothing was changed")
-        return replace(asset, size_bytes=file.size_bytes, sha256=file.sha256)
+        return asset.model_copy(update={"size_bytes": file.size_bytes, "digest": f"sha256:{file.sha256}"})
 
     def read_small(self, file: PackFile) -> bytes:
         """Return a small file that is not compressed, without keeping it."""
@@ -343,7 +328,9 @@ class FoundRelease:
 def find_release(place: ReleasePlace, *, key: str = "", version: str | None = None) -> FoundRelease:
     """Return the newest release of a place, or the one of a version; refuse one that is not signed by the key."""
     release = _choose(place, version)
-    content = place.read(release.assets[MANIFEST_FILE], max_bytes=MAX_MANIFEST_BYTES)
+    asset = release.find_asset(MANIFEST_FILE)
+    assert asset is not None, "an installable release has a manifest"
+    content = place.read(asset, max_bytes=MAX_MANIFEST_BYTES)
     if key:
         _require_signed(place, release, content, key)
     manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {_name_of(release, place)}")
@@ -365,7 +352,7 @@ def _choose(place: ReleasePlace, version: str | None) -> Release:
 
 
 def _is_wanted(release: Release, version: str | None) -> bool:
-    return version is None or not release.tag or _is_tag_of(release.tag, version.removeprefix("v"))
+    return version is None or _is_tag_of(release.tag, version.removeprefix("v"))
 
 
 def _is_tag_of(tag: str, version: str) -> bool:
@@ -383,7 +370,7 @@ def _require_signed(place: ReleasePlace, release: Release, content: bytes, key: 
 
 
 def _name_of(release: Release, place: ReleasePlace) -> str:
-    return f"release '{release.tag:.80}' of {place.shown}" if release.tag else place.shown
+    return f"release '{release.tag:.80}' of {place.shown}"
 
 
 def require_successor(found: Manifest, installed: Manifest) -> bool:

@@ -25,7 +25,7 @@ from stackroom.packs.build import files_folder, write_synced
 from stackroom.packs.index import INDEX_FILE
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
 from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
-from stackroom.packs.versions import is_older, version_key
+from stackroom.packs.status import is_older, version_key
 
 RELEASES_FOLDER = "releases"
 LOCK_FILE = "publishing.lock"

@@ -1,11 +1,15 @@
 """The last check of the place of a catalogue: which release was the newest there, and when it was asked.
 
-    pack/latest.json    beside the installed release; a library that cannot be written to has it in memory alone
+    pack/latest.json    beside the installed release
 
 Reading it takes no network, so that every command and `/health` can tell what a server or an update has found out.
 Nothing slow is imported here: `check` has what asks a place.
+
+Versions are ordered by their numbers, and what is marked as preliminary comes before the version itself: `2026.11.9`
+before `2026.11.16`, `1.2.0-rc1` before `1.2.0`. A `+` begins the description of a build, which decides nothing.
 """
 
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -15,11 +19,44 @@ import orjson
 
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.library import PACK_FOLDER, Library, replace_file
-from stackroom.packs.versions import has_place, is_older
 
 LATEST_FILE = "latest.json"
 INSTALLED_MANIFEST = "manifest.json"
 MEMBERS = ("version", "content", "asked_at", "problem")
+PART = re.compile(r"\d+|[a-z]+")
+PRELIMINARY = frozenset({"a", "alpha", "b", "beta", "c", "rc", "pre", "preview", "dev"})
+END = (1, 0, "")
+CONTENT_LETTERS = 12
+"""`SHORT` of the manifest, which is slow to import: how many letters of a content are a version."""
+
+PartKey = tuple[int, int, str]
+VersionKey = tuple[tuple[int, ...], tuple[PartKey, ...]]
+
+
+def version_key(version: str) -> VersionKey:
+    """Return a key by which versions are compared: the numbers that it begins with, and the rest."""
+    parts = PART.findall(version.lower().removeprefix("v").partition("+")[0])
+    count = next((place for place, part in enumerate(parts) if not part.isdigit()), len(parts))
+    numbers = [int(part) for part in parts[:count]]
+    while numbers and numbers[-1] == 0:  # 1.0 is 1
+        numbers.pop()
+    return tuple(numbers), (*map(_part_key, parts[count:]), END)
+
+
+def _part_key(part: str) -> PartKey:
+    if part.isdigit():
+        return (2, int(part), "")
+    return (0 if part in PRELIMINARY else 1, 1, part)
+
+
+def is_older(version: str, than: str) -> bool:
+    """Tell whether a version comes before another."""
+    return version_key(version) < version_key(than)
+
+
+def has_place(version: str, content: str) -> bool:
+    """Tell whether a version has a place among others: one that was made of the content has none."""
+    return version != content[:CONTENT_LETTERS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +96,16 @@ class ReleaseStatus:
     def __init__(self, library: Library) -> None:
         self._library = library
         self._unsaved: dict[str, ReleaseCheck] = {}
+        """Checks of a library that cannot be written to."""
 
     def find_check(self, name: str) -> ReleaseCheck | None:
         """Return the last check of the place of a catalogue."""
-        unsaved = self._unsaved.get(name)
         try:
             members = load_checked((self._folder_of(name) / LATEST_FILE).read_bytes(), MEMBERS, is_required=True)
             asked_at = datetime.fromisoformat(str(members.pop("asked_at")))
-            saved = ReleaseCheck(asked_at=asked_at, **{key: str(value) for key, value in members.items()})
+            return ReleaseCheck(asked_at=asked_at, **{key: str(value) for key, value in members.items()})
         except (OSError, ValueError, KeyError):
-            return unsaved
-        return unsaved if unsaved is not None and unsaved.asked_at > saved.asked_at else saved
+            return self._unsaved.get(name)
 
     def save_check(self, name: str, check: ReleaseCheck) -> None:
         """Keep a check, in the library if it can be written to; one that failed keeps what the one before found."""

@@ -17,19 +17,22 @@ from stackroom.ingest.embedding import LateEmbedding
 from stackroom.library import PACK_FOLDER, Installed
 from stackroom.model.record import RecordId
 from stackroom.packs.entries import PackEntry, iter_differences
-from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch, require_room
+from stackroom.packs.fetch import FetchPlan, ReleaseFetcher, plan_fetch
 from stackroom.packs.held import (
     AUTHOR_PREFIX,
+    SILENT,
     HeldCatalogue,
     ReleaseHost,
+    ReleaseProgress,
+    ReleaseReport,
     author_of,
     held_catalogue,
+    shown_size,
     spec_of_release,
 )
-from stackroom.packs.installed import InstalledPack, NextRelease, ReleaseSource
+from stackroom.packs.installed import InstalledPack, NextRelease
 from stackroom.packs.manifest import SPEC_FILE, Manifest
-from stackroom.packs.places import FoundRelease, find_release, open_place, require_successor, resolved_location
-from stackroom.packs.report import SILENT, ReleaseProgress, ReleaseReport, quality_of, shown_size
+from stackroom.packs.places import FoundRelease, find_release, open_place, require_successor
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Switch
 from stackroom.shelf.port import Change, Delete, ShelfWriter, iter_key_batches
@@ -61,24 +64,14 @@ def update_catalogue(
     name: str,
     *,
     takes_theirs: bool = False,
-    moved_to: ReleaseSource | None = None,
     progress: ReleaseProgress = SILENT,
 ) -> ReleaseReport:
-    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict.
-
-    With `moved_to`, updates come from another place from now on, or have another key; without a key there, the present
-    one stays.
-    """
+    """Bring a catalogue to the newest release of its place; what was edited by hand is kept, or named as a conflict."""
     with held_catalogue(host, name) as held:
-        source = _chosen_source(held, moved_to)
-        found = find_release(open_place(source.place, host.settings), key=source.key)
-        is_newer = require_successor(found.manifest, held.manifest)
-        if source != held.source:
-            held.pack.save_source(source)
-        if not is_newer:
+        found = find_release(open_place(held.source.place, host.settings), key=held.source.key)
+        if not require_successor(found.manifest, held.manifest):
             return _mended(held, found)
         plan = plan_fetch(found, held.pack, held.manifest)
-        require_room(held.pack.folder, plan)
         progress.say(_describe_plan(held, found.manifest, plan))
         held.pack.save_next(NextRelease(manifest=found.manifest))
         files = ReleaseFetcher(
@@ -89,16 +82,10 @@ def update_catalogue(
         return change.run(fetched=files.fetched_bytes)
 
 
-def _chosen_source(held: HeldCatalogue, moved_to: ReleaseSource | None) -> ReleaseSource:
-    if moved_to is None:
-        return held.source
-    return ReleaseSource(place=resolved_location(moved_to.place), key=moved_to.key or held.source.key)
-
-
 def _mended(held: HeldCatalogue, found: FoundRelease) -> ReleaseReport:
     """Fetch the files of the installed release that are damaged or gone, and report that nothing else changed."""
     report = _report(held.name, held.manifest, former=held.manifest.version)
-    if held.manifest.files and held.manifest.content == found.manifest.content:
+    if held.manifest.content == found.manifest.content:
         files = ReleaseFetcher(found=found, pack=held.pack)
         files.bring(plan_fetch(found, held.pack, None))
         report.fetch_bytes = files.fetched_bytes
@@ -176,7 +163,7 @@ class _ReleaseChange:
         """Return what differs from the installed release; everything, if its files are of no use."""
         base, pack = self.held.manifest, self.held.pack
         entries = pack.iter_entries(self.manifest)
-        is_whole = bool(base.files) and not any(pack.check_file(file) for file in base.files)
+        is_whole = not any(pack.check_file(file) for file in base.files)
         if not is_whole:
             return ReleaseChanges.of_everything(_ids_of(shelf), entries)
         old = pack.iter_entries(base)
@@ -202,7 +189,6 @@ def _report(name: str, manifest: Manifest, *, former: str) -> ReleaseReport:
         former=former,
         records=manifest.records,
         model=manifest.model,
-        quality=quality_of(manifest),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 from stackroom.api import fold_name
+from stackroom_catalogues.music.audio.tags import meant
 
 GUESTS = re.compile(r"\s*[(\[]?\b(?:feat\.?|ft\.?|featuring)\s+[^)\]]+[)\]]?", re.IGNORECASE)
 EDITION = re.compile(
@@ -21,33 +22,8 @@ ALIKE = 0.87
 LEADING_NUMBER = re.compile(r"(\d{1,3})\s*[-._)]\s*(\S.*)|(0\d)\s+(\S.*)")
 FEATURING = re.compile(r"\b(?:featuring|feat|ft)\b\.?\s+(?=\S)", re.IGNORECASE)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-SMALL_WORDS = frozenset(
-    {
-        "a",
-        "an",
-        "and",
-        "as",
-        "at",
-        "but",
-        "by",
-        "de",
-        "en",
-        "et",
-        "for",
-        "from",
-        "in",
-        "la",
-        "le",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-    }
-)
+SMALL_WORDS = frozenset(re.findall(r"\w+", "a an and as at but by de en et for from in la le of on or the to"))
 LONG_WORD = 4
-UTF8_AS_LATIN = re.compile(r"[\u00c2\u00c3\u00d0\u00d1][\u0080-\u00bf\u0152-\u017e\u2013-\u203a]")
-"""The first two bytes of a UTF-8 letter, each decoded as a letter of its own."""
 
 
 def work_key(name: str) -> str:
@@ -91,7 +67,7 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
     """Return the corrected name, and the corrections made."""
     done = []
     for what, mend in (
-        ("letters decoded as they were meant", _decoded),
+        ("letters decoded as they were meant", meant),
         ("blanks put right", _spaced),
         ("the track's number taken off", lambda text: _unnumbered(text, position)),
         ("'feat.' written as usual", _with_usual_guests),
@@ -102,18 +78,6 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
             name = better
             done.append(what)
     return name, done
-
-
-def _decoded(text: str) -> str:
-    """Repair UTF-8 that was decoded as Latin-1."""
-    if not UTF8_AS_LATIN.search(text):
-        return text
-    for encoding in ("latin-1", "cp1252"):
-        try:
-            return text.encode(encoding).decode("utf-8")
-        except UnicodeError:
-            continue
-    return text
 
 
 def _spaced(text: str) -> str:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import NamedTuple
 
 from stackroom.api import Record
 
@@ -16,7 +15,6 @@ AGAIN_OF_ALBUM = 0.8
 """Factors on a track's score for each chosen one by the same artist, and of the same album."""
 DEFAULT_MINUTES = 60.0
 MOST_MINUTES = 24 * 60
-MOST_EXCHANGES = 60
 TIE_BREAK = 0.01
 """Part of the score by which tracks of one round are in the order that they were found in."""
 LENGTH = re.compile(
@@ -72,8 +70,7 @@ def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidat
     """Return tracks of the wanted total length, or as near as possible, in playing order."""
     known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
     ranked = sorted(known.values(), key=lambda one: (-one.score, one.record.id))
-    chosen = _fitted(_pick(ranked, target_s), ranked, target_s)
-    return arranged(_balanced(chosen, ranked, target_s))
+    return arranged(_pick(ranked, target_s))
 
 
 def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -87,36 +84,6 @@ def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [
         replace(one, score=(1 - TIE_BREAK * place / last) / (1 + number)) for place, (number, one) in enumerate(ordered)
     ]
-
-
-def _balanced(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
-    """Exchange tracks of an artist who has more than half of them, while the length allows it."""
-    chosen = list(chosen)
-    while len(chosen) > 1:
-        artist, count = Counter(one.artist for one in chosen).most_common(1)[0]
-        if 2 * count <= len(chosen) + 1:
-            break
-        taken, off_s = {one.record.id for one in chosen}, _length(chosen) - target_s
-        most_s = TOLERANCE * target_s
-        least_s = min(off_s, -most_s)
-        exchange = next(
-            (
-                (place, other)
-                for other in candidates
-                if other.artist != artist and other.record.id not in taken
-                for place, out in reversed(list(enumerate(chosen)))
-                if out.artist == artist and least_s <= off_s - out.seconds + other.seconds <= most_s
-            ),
-            None,
-        )
-        if exchange is None:
-            break
-        chosen[exchange[0]] = exchange[1]
-    return chosen
-
-
-def _length(chosen: Sequence[Candidate]) -> float:
-    return sum(one.seconds for one in chosen)
 
 
 def _pick(candidates: list[Candidate], target_s: float) -> list[Candidate]:
@@ -145,45 +112,6 @@ class _Worth:
     def __call__(self, one: Candidate) -> float:
         again: float = AGAIN_BY_ARTIST ** self._artists[one.artist] * AGAIN_OF_ALBUM ** self._albums[one.album]
         return max(one.score, 1e-6) * again
-
-
-def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
-    """Exchange one track at a time until the length is right, or no exchange brings it nearer."""
-    chosen = list(chosen)
-    for _ in range(MOST_EXCHANGES):
-        off_s = _length(chosen) - target_s
-        if not _excess(off_s, target_s):
-            break
-        taken = {one.record.id for one in chosen}
-        spare = [one for one in candidates if one.record.id not in taken]
-        best = min(
-            (
-                _Exchange(place, other, _excess(off_s - out.seconds + other.seconds, target_s), out.score - other.score)
-                for place, out in enumerate(chosen)
-                for other in spare
-                if off_s - out.seconds + other.seconds <= TOLERANCE * target_s
-            ),
-            key=lambda one: (round(one.excess_s, 3), one.loss, one.place, one.other.record.id),
-            default=None,
-        )
-        if best is None or best.excess_s >= _excess(off_s, target_s):
-            break
-        chosen[best.place] = best.other
-    return chosen
-
-
-class _Exchange(NamedTuple):
-    """An exchange of one track: the remaining deviation of the length, and the loss of score."""
-
-    place: int
-    other: Candidate
-    excess_s: float
-    loss: float
-
-
-def _excess(off_s: float, target_s: float) -> float:
-    """Return how far a length is outside the accepted deviation."""
-    return max(abs(off_s) - TOLERANCE * target_s, 0.0)
 
 
 def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:

@@ -2,7 +2,6 @@
 
     a folder of audio files    artists, albums and tracks by their tags (`grouping`)
     an SQLite file             with tables of artists, albums and tracks, such as Chinook (`database`)
-    a table of tracks          CSV or JSON without the column `kind`: grouped like files
     rows in this layout        CSV, JSON or any other source: one record for each row, with `id`, `kind` and `name`
 
 Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
@@ -24,7 +23,6 @@ from stackroom.api import (
     ExpectedError,
     InputError,
     Readings,
-    RecallingSource,
     Record,
     RecordId,
     RowMapping,
@@ -65,32 +63,12 @@ CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,3}):(\d{2}(?:\.\d+)?)")
 YEAR = re.compile(r"(?<!\d)\d{4}(?!\d{1,3}(?!\d))")
 DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?")
 
-COLUMNS = {
-    "title": ("title", "name", "song", "track_name", "track"),
-    "artists": ("artists", "artist", "artist_name", "performer"),
-    "album": ("album", "album_name", "album_title", "release"),
-    "album_artists": ("album_artists", "album_artist", "albumartist"),
-    "genres": ("genres", "genre", "style"),
-    "composers": ("composers", "composer"),
-    "year": ("year", "date", "release_date", "released"),
-    "disc": ("disc", "disc_number", "discnumber"),
-    "position": ("position", "track_number", "tracknumber", "number", "no", "track"),
-    "seconds": ("seconds", "duration", "length", "time"),
-    "milliseconds": ("milliseconds", "duration_ms", "ms"),
-    "plays": ("plays", "play_count", "playcount", "listens"),
-    "added": ("added", "date_added", "added_at"),
-    "path": ("file", "path", "location", "filename"),
-    "id": ("id", "track_id"),
-}
-"""Names of the columns of a table of tracks, the likeliest first."""
-
 
 class GroupedRows:
-    """Implements `RecallingSource` over a source of tracks: its rows are artists, albums and tracks."""
+    """Implements `RecallingSource` over audio files: its rows are artists, albums and tracks."""
 
-    def __init__(self, inner: RowSource, *, of_files: bool) -> None:
+    def __init__(self, inner: AudioRows) -> None:
         self._inner = inner
-        self._of_files = of_files
 
     @property
     def name(self) -> str:
@@ -108,11 +86,11 @@ class GroupedRows:
 
     def recall(self, readings: Readings) -> str:
         """Pass earlier readings to the source of tracks, and return its stamp."""
-        return self._inner.recall(readings) if isinstance(self._inner, RecallingSource) else ""
+        return self._inner.recall(readings)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield unreadable rows, then artists, albums and tracks, once every track has been read."""
-        rows = [row if self._of_files else _as_tagged(row) for row in self._inner.iter_rows()]
+        rows = list(self._inner.iter_rows())
         refused = [row for row in rows if row.problem]
         tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
         yield from islice([*refused, *group_rows(tracks)], start, None)
@@ -124,14 +102,11 @@ def open_rows(location: str) -> RowSource | None:
     if path is None:
         return None
     if path.is_dir() or AudioRows.reads(path):
-        return GroupedRows(AudioRows(path), of_files=True)
+        return GroupedRows(AudioRows(path))
     ending = without_compression(path).suffix.lower()
     if ending in DATABASES:
         return find_rows(path)
-    if ending not in TABLES:
-        return None
-    table = TABLES[ending](path)
-    return table if _has_own_layout(table) else GroupedRows(table, of_files=False)
+    return TABLES[ending](path) if ending in TABLES else None
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -214,53 +189,12 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(fresh, path)
 
 
-def _has_own_layout(table: RowSource) -> bool:
-    first = next((row.values for row in table.iter_rows() if not row.problem), {})
-    return "kind" in first and "name" in first
-
-
-def _as_tagged(row: SourceRow) -> SourceRow:
-    """Return a row of a table of tracks in the form of a file's tags: lists, numbers, a path."""
-    if row.problem:
-        return row
-    columns = {str(name).strip().lower().replace(" ", "_"): value for name, value in row.values.items()}
-    said: dict[str, Any] = {}
-    for meaning, names in COLUMNS.items():
-        named = next((name for name in names if _is_said(columns.get(name))), None)
-        said[meaning] = columns.pop(named) if named else None  # "track" is the title only where nothing else is
-    try:
-        values = _tag_values(said)
-    except InputError as error:
-        return SourceRow(place=row.place, values={}, problem=error.message)
-    if not values.get("title"):
-        return SourceRow(place=row.place, values={}, problem="it has no title; a column 'title' or 'name' is wanted")
-    return SourceRow(place=row.place, values={name: value for name, value in values.items() if value})
-
-
-def _tag_values(said: Mapping[str, Any]) -> dict[str, Any]:
-    milliseconds = _number(said["milliseconds"], "milliseconds")
-    return {
-        **{key: _text(said[key]) for key in ("title", "album", "id")},
-        "path": _path(said["path"]).strip(),
-        **{key: list(_texts(said[key])) for key in ("artists", "album_artists", "composers")},
-        **{key: _whole_number(said, key) for key in WHOLE_NUMBERS},
-        "year": _year(said),
-        "genres": [tag.value for tag in _tags(said["genres"])],
-        "seconds": _seconds(said["seconds"]) or _seconds(milliseconds / 1000 if milliseconds else None),
-        "added": _day(said["added"]),
-    }
-
-
 def _fits(field: str, kind: str) -> bool:
     """Tell whether a kind has a field; a table of all kinds has columns for every one."""
     only_tracks = ("album_id", "album", "composers", "disc", "position", "file")
     if kind == ARTIST:
         return field not in (*only_tracks, "artist_ids", "artists", "seconds", "cover")
     return field not in only_tracks if kind == ALBUM else field != "cover"
-
-
-def _is_said(value: Any) -> bool:
-    return value not in (None, "", [])
 
 
 def _text(value: Any) -> str:

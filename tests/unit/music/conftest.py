@@ -138,7 +138,7 @@ class AudioFolder:
 
     def rows(self, *, read: Callable[[Path], dict[str, Any]] = read_tags) -> GroupedRows:
         """Return the rows of the folder."""
-        return GroupedRows(AudioRows(self.path, read=read), of_files=True)
+        return GroupedRows(AudioRows(self.path, read=read))
 
 
 def write_tags(path: Path, tags: Mapping[str, Any], cover: bytes | None) -> None:

@@ -169,67 +169,6 @@ def test_another_database_is_left_to_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("Z4")
-def test_a_table_of_tracks_is_grouped_like_files(tmp_path: Path) -> None:
-    path = tmp_path / "tracks.csv"
-    path.write_text(
-        "Title,Artist,Album,Track Number,Length,Genre,Date\n"
-        "One,Ann,Songs,1/2,1:30,Folk; Country,2001-05-06\n"
-        "Two,Ann,Songs,2/2,100.5,Folk,2001\n"
-        ",Ann,Songs,3,10,,\n"
-        "Bad,Ann,Songs,4,long,,\n"
-    )
-    records = read(path)
-    assert kinds(records) == {"artist": 1, "album": 1, "track": 2}
-    one = named(records, "One")
-    assert (one.get("seconds"), one.get("year"), one.get("position")) == (90.0, 2001, 1)
-    assert one.get("genres") == (Tag("genre", "Country"), Tag("genre", "Folk"))
-    source = open_rows(str(path))
-    assert source is not None
-    problems = [row.problem for row in source.iter_rows() if row.problem]
-    assert len(problems) == 2
-    assert any("'seconds' is 'long'" in str(problem) for problem in problems)
-
-
-@pytest.mark.row("Z4")
-@pytest.mark.parametrize(
-    ("column", "cell", "says"),
-    [
-        ("plays", "9" * 400, "'plays' is '9999"),
-        ("length", "9999:00:00", "'seconds' is '9999:00:00', not a length; write seconds or 4:05"),
-        ("length", f"{'9' * 400}:00:00", "'seconds' is '9999"),
-        ("length", f"{'9' * 5_000}:00:00", "'seconds' is '9999"),
-        ("ms", "9" * 400, "'milliseconds' is '9999"),
-        ("ms", "9" * 20, "'seconds' is"),
-        ("year", "99", "'year' is 99; it must be 1000 to 2999"),
-        ("date", "9999-12-31", "'year' is 9999; it must be 1000 to 2999"),
-        ("added", "2015-99-99", "'added' is '2015-99-99', not a date; write it as 2015-04-30"),
-    ],
-)
-def test_a_cell_beyond_all_bounds_costs_its_row_and_no_other(tmp_path: Path, column: str, cell: str, says: str) -> None:
-    path = tmp_path / "tracks.csv"
-    path.write_text(f"title,artist,album,{column}\nOne,Ann,Songs,{cell}\nTwo,Ann,Songs,\n")
-    assert kinds(read(path)) == {"artist": 1, "album": 1, "track": 1}
-    source = open_rows(str(path))
-    assert source is not None
-    (problem,) = [row.problem for row in source.iter_rows() if row.problem]
-    assert says in str(problem)
-
-
-@pytest.mark.row("Z4")
-@pytest.mark.parametrize(
-    ("header", "name", "position"),
-    [("title,track", "One", 1), ("name,no", "One", 1), ("track,number", "One", 1), ("song,Track Number", "One", 1)],
-)
-def test_a_column_called_track_is_the_title_only_where_no_other_is(
-    tmp_path: Path, header: str, name: str, position: int
-) -> None:
-    path = tmp_path / "tracks.csv"
-    path.write_text(f"{header},artist\nOne,1/2,Ann\nTwo,2/2,Ann\n")
-    one = named(read(path), name)
-    assert (one.kind, one.get("position")) == ("track", position)
-
-
-@pytest.mark.row("Z4")
 def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {

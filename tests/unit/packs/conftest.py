@@ -15,18 +15,16 @@ from stackroom.packages import PACKAGES
 from stackroom.packs.build import PackLabel, build_pack
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack, ReleaseSource
-from stackroom.packs.manifest import Manifest, PackCalibration, PackQuality
+from stackroom.packs.manifest import Manifest, PackCalibration
 from stackroom.settings import Settings
 from support.publisher import NAME, Publisher, make_stars, new_publisher
 
-QUALITY = PackQuality(questions=200, ndcg_10=0.8, ndcg_10_low=0.75, ndcg_10_high=0.85, recall_50=0.95, mrr_10=0.8)
 LABEL = PackLabel(
     catalogue="anime",
     loaded=PACKAGES.get("anime").loaded,
     is_package=True,
     licence="CC0-1.0",
     calibration=PackCalibration(middle=0.2, spread=0.05),
-    quality=QUALITY,
 )
 
 

@@ -55,7 +55,6 @@ def test_the_manifest_says_what_the_catalogue_is(stories: Any, build: Build) -> 
     assert (manifest.model, manifest.dimension) == ("word-hash", 64)
     assert (manifest.spec.name, manifest.spec.is_package) == ("anime", True)
     assert manifest.calibration is not None
-    assert manifest.quality is not None
     assert list(check_pack(folder)) == []
 
 

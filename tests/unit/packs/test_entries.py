@@ -42,7 +42,6 @@ MANIFEST = Manifest(
     is_centred=False,
     licence=None,
     calibration=None,
-    quality=None,
     files=(FILE,),
 )
 

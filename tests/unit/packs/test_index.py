@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.errors import InputError
 from stackroom.packs.index import MOST_RELEASES, parse_index
-from stackroom.packs.versions import is_older
+from stackroom.packs.status import is_older
 
 pytestmark = pytest.mark.row("A11")
 
@@ -40,11 +40,11 @@ def test_drafts_and_preliminary_releases_are_not_installed(member: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "not JSON"),
-        (b"<html></html>", "not JSON"),
-        (b"{}", "a JSON object; expected a list"),
-        (b"[1]", "release 0 of the index is a JSON number"),
-        (json.dumps([RELEASE] * (MOST_RELEASES + 1)).encode(), "at most 2,000 are read"),
+        (b"{", "'the whole' is .* Invalid JSON"),
+        (b"<html></html>", "'the whole' is .* Invalid JSON"),
+        (b"{}", "'the whole' is .* valid array"),
+        (b"[1]", "'0' is 1"),
+        (json.dumps([RELEASE] * (MOST_RELEASES + 1)).encode(), "at most 2000 items"),
     ],
 )
 def test_a_malformed_index_is_refused(content: bytes, message: str) -> None:
@@ -55,15 +55,15 @@ def test_a_malformed_index_is_refused(content: bytes, message: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"tag_name": None}, "release 0 of the index: 'tag_name' is None"),
-        ({"assets": {}}, "'assets' is not a list"),
-        ({"assets": [{}] * 2_001}, "'assets' is not a list of at most 2,000"),
-        ({"assets": [7]}, "asset 0 of release 0 of the index is a JSON number"),
-        ({"assets": [{**ASSET, "size": -1}]}, "'size' is -1"),
-        ({"assets": [{**ASSET, "size": 10**15}]}, "'size' is 1000"),
-        ({"assets": [{**ASSET, "size": True}]}, "'size' is True"),
-        ({"assets": [{**ASSET, "digest": "md5:1"}]}, "'digest' is 'md5:1'"),
-        ({"assets": [{**ASSET, "browser_download_url": ""}]}, "'browser_download_url' is ''"),
+        ({"tag_name": None}, "'0.tag_name' is None"),
+        ({"assets": {}}, "'0.assets' is {}"),
+        ({"assets": [ASSET] * 2_001}, "at most 2000 items"),
+        ({"assets": [7]}, "'0.assets.0' is 7"),
+        ({"assets": [{**ASSET, "size": -1}]}, "'0.assets.0.size' is -1"),
+        ({"assets": [{**ASSET, "size": 10**15}]}, "'0.assets.0.size' is 1000"),
+        ({"assets": [{**ASSET, "size": True}]}, "'0.assets.0.size' is True"),
+        ({"assets": [{**ASSET, "digest": "md5:1"}]}, "'0.assets.0.digest' is 'md5:1'"),
+        ({"assets": [{**ASSET, "browser_download_url": ""}]}, "'0.assets.0.browser_download_url' is ''"),
     ],
 )
 def test_a_malformed_member_is_named(changed: dict[str, Any], message: str) -> None:

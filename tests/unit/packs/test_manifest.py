@@ -1,7 +1,7 @@
 """The manifest of a pack: the same value is the same bytes, and no damaged or contradictory one is read."""
 
 import hashlib
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -12,10 +12,8 @@ from stackroom.packs.manifest import (
     CHECKSUM,
     Manifest,
     PackFile,
-    PackQuality,
     PackSpec,
     content_of,
-    parse_installed,
     parse_manifest,
 )
 
@@ -24,7 +22,6 @@ pytestmark = pytest.mark.row("N4")
 SPEC = PackFile(name="catalogue.toml", sha256="1" * 64, size_bytes=10, content="1" * 64, raw_bytes=10)
 RECORDS = PackFile(name="records.jsonl.zst", sha256="2" * 64, size_bytes=20, content="3" * 64, raw_bytes=30)
 VECTORS = PackFile(name="embeddings.parquet", sha256="4" * 64, size_bytes=40, content="4" * 64, raw_bytes=40)
-QUALITY = PackQuality(questions=200, ndcg_10=0.8, ndcg_10_low=0.7, ndcg_10_high=0.9, recall_50=0.95, mrr_10=0.8)
 FILMS = Manifest(
     catalogue="films",
     version="1",
@@ -37,7 +34,6 @@ FILMS = Manifest(
     is_centred=False,
     licence="CC0-1.0",
     calibration=None,
-    quality=QUALITY,
     files=(SPEC, RECORDS),
 )
 
@@ -116,24 +112,3 @@ def test_members_that_contradict_each_other_are_refused(members: dict[str, Any],
     with pytest.raises(StorageError) as error:
         parse_manifest(changed(**members))
     assert message in error.value.message
-
-
-def test_the_files_of_a_release_of_the_former_format_are_left_aside() -> None:
-    block = {"content": "5" * 64, "kind": "spec"}
-    former = changed(
-        format=2, spec={"name": "films", "is_package": False, "block": block}, cut=512, blocks=[], index=[]
-    )
-
-    installed = parse_installed(former, origin="a test")
-
-    assert installed == replace(FILMS, files=(), format=2)
-    assert parse_installed(installed_again(installed), origin="a test") == installed
-    with pytest.raises(StorageError, match="'format' is 2; this version reads 3"):
-        parse_manifest(former)
-    with pytest.raises(StorageError, match="damaged"):
-        parse_installed(former.replace(b"CC0", b"CC1"), origin="a test")
-
-
-def installed_again(manifest: Manifest) -> bytes:
-    """Return such a release as it is noted when it is followed by another."""
-    return manifest.dump()

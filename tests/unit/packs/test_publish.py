@@ -94,7 +94,7 @@ def test_the_index_names_the_files_of_every_release_and_the_patches_of_the_newes
     entries = parse_index((folder / "releases.json").read_bytes())
 
     assert [len(entry.assets) for entry in entries] == [8, 4, 4]
-    paths = [asset for entry in entries for asset in entry.assets.values()]
+    paths = [asset for entry in entries for asset in entry.assets]
     assert all((folder / asset.url).stat().st_size == asset.size_bytes for asset in paths)
 
 

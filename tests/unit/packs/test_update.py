@@ -1,14 +1,12 @@
 """Updating a catalogue to a newer release: what was edited by hand stays, and what is refused changes nothing."""
 
 import errno
-import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pytest
 
 from stackroom.assembly.app import App
@@ -16,9 +14,9 @@ from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundE
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
+from stackroom.packs.held import ReleaseProgress, ReleaseReport
 from stackroom.packs.install import install_release
-from stackroom.packs.installed import NextRelease, ReleaseSource
-from stackroom.packs.report import ReleaseProgress, ReleaseReport
+from stackroom.packs.installed import NextRelease
 from stackroom.packs.update import check_update, list_released, roll_back, update_catalogue
 from stackroom.settings import Settings
 from stackroom.tools.health import VECTORS_PART, check_catalogue
@@ -118,44 +116,6 @@ def test_a_damaged_file_of_the_installed_release_is_made_up_for_and_edits_stay(
     assert "s00002" not in found
 
 
-def _make_former_format(app: App) -> None:
-    """Make the installed release one of the former format: a manifest of blocks, and their files."""
-    pack = pack_of(app)
-    manifest = pack.find_manifest()
-    assert manifest is not None
-    members = asdict(manifest) | {"format": 2, "blocks": [], "cut": 512, "deltas": [], "index": []}
-    del members["files"]
-    members["spec"]["block"] = {"kind": "spec"}
-    members["checksum"] = hashlib.sha256(orjson.dumps(members, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    how = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    (pack.folder / "manifest.json").write_bytes(orjson.dumps(members, option=how))
-    (pack.folder / "files").rename(pack.folder / "blocks")
-
-
-def test_a_release_that_was_installed_as_blocks_answers_and_is_updated_whole_with_edits_kept(
-    installed: App, publisher: Publisher, open_library: Callable[..., App]
-) -> None:
-    _make_former_format(installed)
-    edit(installed, make_star(3, "mine"))
-    app = open_library()
-    assert versions_of(app) == {"1.0", "mine"}
-    assert [problem for problem in check_catalogue(app.open_catalogue(NAME)) if problem.part != VECTORS_PART] == []
-    records = make_stars(COUNT, "1.1")
-    del records[RecordId("s00002")]
-    manifest = publisher.publish("1.1", records.values())
-    assert check_update(app, NAME).available == "1.1"
-
-    report = _update(app)
-
-    assert report.fetch_bytes == manifest.size_bytes
-    assert report.conflicts == ["s00003"]
-    assert versions_of(app) == {"1.1", "mine"}
-    assert len(records_of(app)) == COUNT - 1
-    assert not (pack_of(app).folder / "blocks").exists()
-    with pytest.raises(NotFoundError, match=r"has no release before 1\.1 to go back to"):
-        roll_back(app, NAME)
-
-
 def test_new_records_are_found_by_words_and_by_vectors(installed: App, publisher: Publisher) -> None:
     publisher.publish("1.1", [*make_stars(COUNT, "1.0").values(), make_star(77, "1.1", story="zebra crossing")])
     _update(installed)
@@ -248,22 +208,6 @@ def test_an_update_with_nothing_newer_changes_nothing(installed: App, tmp_path: 
 
     assert not report.is_changed
     assert state_of(tmp_path / "home") == before
-
-
-def test_updates_come_from_another_place_on_request(installed: App, publisher: Publisher, tmp_path: Path) -> None:
-    shutil.copytree(publisher.folder, tmp_path / "mirror")
-    key = Signer.new()
-    mirror = replace(publisher, folder=tmp_path / "mirror", key=key)
-    mirror.publish("1.1", make_stars(COUNT, "1.1").values())
-    source = ReleaseSource(place=str(mirror.folder), key=str(key.public))
-
-    report = update_catalogue(installed, NAME, moved_to=source)
-
-    assert report.version == "1.1"
-    assert pack_of(installed).find_source() == source
-    with pytest.raises(StorageError, match="signed by another key"):
-        update_catalogue(installed, NAME, moved_to=replace(source, key=str(Signer.new().public)))
-    assert pack_of(installed).find_source() == source
 
 
 def test_an_update_fetches_what_is_damaged_of_the_installed_release(installed: App) -> None:
@@ -372,14 +316,6 @@ class TestRefused:
 
         with pytest.raises(InputError, match="was not installed from a place"):
             _update(installed)
-
-    def test_a_disk_without_room(
-        self, installed: App, publisher: Publisher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        publisher.publish("1.1", make_stars(COUNT, "1.1").values())
-        monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
-
-        self._refuse(installed, tmp_path, StorageError, "0 MB free, and the release needs about 50 MB")
 
 
 class TestRollback:

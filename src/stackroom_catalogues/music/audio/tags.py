@@ -22,22 +22,12 @@ MOST_PICTURE_BYTES = 10_000_000
 MOST_READS = 300_000
 """Bound on the reads of one file, so that a large file without a single audio frame is not scanned to its end."""
 ID3V1_BYTES = 128
-ID3V2_BYTES = 10
-"""Size of the header of an ID3v2 tag."""
-UNSYNCHRONISED = 0x80
-SYNCHSAFE = (21, 14, 7, 0)
-"""Shifts of the four bytes of a size in an ID3v2 header."""
-LAME = re.compile(rb"(?:Xing|Info).{116}(?:LAME|Lav[cf]).{17}(...)", re.DOTALL)
-LAME_WITHIN_BYTES = 512
 YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d{1,3}(?!\d))")
 """Four digits that are a year, alone or at the start of an eight-digit date."""
 WHOLE = re.compile(r"\s*(\d{1,4})\b")
 MBID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TRUE = frozenset({"1", "true", "yes"})
 NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-HIGH_LATIN = re.compile(r"[\u00a8\u00b8\u00c0-\u00ff]")
-LETTER = re.compile(r"[^\W\d_]")
-FEWEST_CYRILLIC = 4
 INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
 
 ATTEMPTS = ({"image": True}, {"image": False}, {"tags": False})
@@ -139,28 +129,18 @@ def _read(path: Path) -> TinyTag:
 
 
 def _parsed(file: BinaryIO, path: Path) -> TinyTag:
-    """Parse an open file, with the parts of ID3 and MP3 handled that `tinytag` leaves out."""
+    """Parse an open file; an ID3v2 tag at its beginning replaces the ID3v1 tag at its end."""
     size = file.seek(0, io.SEEK_END)
-    header = _at(file, 0, ID3V2_BYTES)
-    tag_bytes = _id3v2_size(header)
-    if tag_bytes and size > 2 * ID3V1_BYTES and _at(file, size - ID3V1_BYTES, 3) == b"TAG":
-        size -= ID3V1_BYTES  # an ID3v2 tag replaces the ID3v1 tag at the end
-    audio = _attempted(lambda: _BoundedFile(file, size), path)
-    if audio.duration and audio.samplerate and audio.mime_type == "audio/mpeg":
-        audio.duration -= _padded_samples(_at(file, tag_bytes, LAME_WITHIN_BYTES)) / audio.samplerate
-    if tag_bytes and header[3] < 4 and header[5] & UNSYNCHRONISED:
-        plain = _synchronised(header, _at(file, ID3V2_BYTES, tag_bytes - ID3V2_BYTES))
-        tags = _attempted(lambda: io.BytesIO(plain), path, duration=False)
-        tags.duration = audio.duration
-        return tags
-    return audio
+    if _at(file, 0, 3) == b"ID3" and size > 2 * ID3V1_BYTES and _at(file, size - ID3V1_BYTES, 3) == b"TAG":
+        size -= ID3V1_BYTES
+    return _attempted(lambda: _BoundedFile(file, size), path)
 
 
-def _attempted(open_: Callable[[], Any], path: Path, *, duration: bool = True) -> TinyTag:
+def _attempted(open_: Callable[[], Any], path: Path) -> TinyTag:
     failure: Exception | None = None
     for wanted in ATTEMPTS:
         try:
-            return _parse(open_(), path, duration=duration, **wanted)
+            return _parse(open_(), path, **wanted)
         except UnsupportedFormatError:
             raise
         except TinyTagException as error:
@@ -181,29 +161,6 @@ def _parse(file: Any, path: Path, **wanted: Any) -> TinyTag:
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     file.seek(offset)
     return file.read(size)
-
-
-def _id3v2_size(header: bytes) -> int:
-    """Return the bytes of the ID3v2 tag that a file begins with, header included; 0 without one."""
-    if len(header) < ID3V2_BYTES or not header.startswith(b"ID3"):
-        return 0
-    return ID3V2_BYTES + sum((byte & 0x7F) << shift for byte, shift in zip(header[6:], SYNCHSAFE, strict=True))
-
-
-def _synchronised(header: bytes, body: bytes) -> bytes:
-    """Return an ID3v2.2 or 2.3 tag without the zero bytes that unsynchronisation inserted."""
-    plain = body.replace(b"\xff\x00", b"\xff")
-    sizes = bytes(len(plain) >> shift & 0x7F for shift in SYNCHSAFE)
-    return header[:5] + bytes([header[5] & ~UNSYNCHRONISED]) + sizes + plain
-
-
-def _padded_samples(start: bytes) -> int:
-    """Return the samples of silence that an MP3 encoder added at both ends, by the LAME header of the first frame."""
-    found = LAME.search(start)
-    if found is None:
-        return 0
-    first, middle, last = found[1]
-    return (first << 4 | middle >> 4) + ((middle & 15) << 8 | last)
 
 
 def _seconds(audio: TinyTag) -> float:
@@ -267,26 +224,13 @@ def tidy(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """Repair a text that was decoded as Latin-1 although it is UTF-8 or Cyrillic (Windows-1251)."""
-    written = _bytes_behind(text) if NOT_ASCII.search(text) else None
-    if written is None:
-        return text
-    try:
-        return written.decode("utf-8")
-    except UnicodeDecodeError:
-        high = len(HIGH_LATIN.findall(text))
-        is_cyrillic = high >= FEWEST_CYRILLIC and 5 * high >= 3 * len(LETTER.findall(text))
-        return written.decode("cp1251", errors="replace") if is_cyrillic else text
-
-
-def _bytes_behind(text: str) -> bytes | None:
-    """Return the bytes that a single-byte text was decoded from; None where it has other letters too."""
-    for encoding in ("latin-1", "cp1252"):
+    """Repair a text that was decoded as Latin-1 although it is UTF-8."""
+    for encoding in ("latin-1", "cp1252") if NOT_ASCII.search(text) else ():
         try:
-            return text.encode(encoding)
-        except UnicodeEncodeError:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
             continue
-    return None
+    return text
 
 
 def year_of(dates: Iterable[str]) -> int | None:
