@@ -167,7 +167,7 @@ def surfaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Su
 
 
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("account/list_users", {"role": "editor"}),
+    ("account/list_users", {}),
     ("account/get_user", {"name": "ADA"}),
     ("account/create_user", {"name": "bob", "role": ["agent"], "permissions": ["ViewAnalytics"]}),
     ("account/set_roles", {"name": "ada", "role": ["user"]}),

@@ -1,6 +1,6 @@
 """Questions asked of one view of a catalogue: candidates are found once, and ranked by any weights afterwards."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,6 @@ from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
 from stackroom.grading.golden_set import default_scope
 from stackroom.grading.questions import Question
-from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.search.fuse import FUSIONS, Candidates, Floats, discount_little_known
@@ -30,33 +29,25 @@ class AskedQuestion:
 
     question: Question
     answers: frozenset[int]
-    candidates: Candidates | None = None
-    """None for a question about the neighbours of a record."""
+    candidates: Candidates
     vector: Vector | None = None
-    neighbours: tuple[int, ...] = ()
     depth: int = DEPTH
 
     def rank(self, search: SearchSpec) -> list[int]:
         """Return the keys of the best hits with these weights."""
-        if self.candidates is None:
-            return list(self.neighbours)
         found = discount_little_known(self.candidates, self.vector, search.little_known_discount)
         return self._best(FUSIONS[search.fusion](found, self.vector, search))
 
     def rank_by_words(self) -> list[int]:
         """Return the keys of the best hits by words alone."""
-        return [] if self.candidates is None else self._best(self.candidates.bm25, above=0.0)
+        return self._best(self.candidates.bm25, above=0.0)
 
     def rank_by_vectors(self) -> list[int]:
         """Return the keys of the best hits by vectors alone."""
-        if self.candidates is None:
-            return list(self.neighbours)
         is_near = np.where(self.candidates.in_vector_arm, self.candidates.cosine, -np.inf)
         return self._best(is_near, above=-np.inf)
 
     def _best(self, scores: Floats, *, above: float = -np.inf) -> list[int]:
-        if self.candidates is None:
-            return []
         order = np.argsort(-scores, kind="stable")[: self.depth]
         keys: list[int] = self.candidates.keys[order[scores[order] > above]].tolist()
         return keys
@@ -83,9 +74,6 @@ class Asker:
                 yield self._ask(question, frozenset(map(int, answers)), searcher)
 
     def _ask(self, question: Question, answers: frozenset[int], searcher: Searcher) -> AskedQuestion:
-        if question.like is not None:
-            near = self._neighbours(question)
-            return AskedQuestion(question=question, answers=answers, neighbours=near, depth=self.depth)
         vector = self.embed(question.query)
         candidates = searcher.find_candidates(
             self.reader,
@@ -97,16 +85,6 @@ class Asker:
         return AskedQuestion(
             question=question, answers=answers, candidates=candidates, vector=vector, depth=self.depth
         )  # fmt: skip
-
-    def _neighbours(self, question: Question) -> tuple[int, ...]:
-        """Return the keys nearest to the record of a question, but for itself."""
-        keys: Sequence[Key] = list(self.reader.find([question.like], scope=WHOLE).values()) if question.like else []
-        vectors = self.reader.vectors(keys)
-        if not keys or not vectors.any():
-            return ()
-        scope = default_scope(self.spec)
-        near: list[int] = self.reader.nearest(vectors, scope=scope, limit=self.depth + 1)[0].keys.tolist()
-        return tuple(key for key in near if key != keys[0])[: self.depth]
 
 
 def embed_for(reader: ShelfReader, get_embedder: Callable[[ModelId | None], Embedder]) -> EmbedQuery:

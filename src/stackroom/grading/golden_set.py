@@ -15,7 +15,6 @@ from itertools import chain
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role, texts_of
 from stackroom.grading.questions import Question, QuestionKind
-from stackroom.grading.relatives import Relatives
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.search.values import adult_conditions
@@ -202,7 +201,6 @@ class _Writer:
             key: max(one, LEAST_KNOWN) for key, one in zip(self._keys, known, strict=bool(known))
         }
         self._body = spec.field_with_role(Role.BODY)
-        self._relatives = Relatives(reader=reader, spec=spec)
 
     def rules(self) -> dict[QuestionKind, Rule]:
         """Return the rules that this catalogue has fields for."""
@@ -215,8 +213,6 @@ class _Writer:
                 rules[QuestionKind.TOPIC] = self._topic
         if self._value_fields():
             rules[QuestionKind.FIELDS] = self._fields
-        if self._reader.model is not None and self._relatives.are_declared:
-            rules[QuestionKind.SIMILAR] = self._similar
         return rules
 
     def iter_questions(self, kind: QuestionKind, rule: Rule, checkpoint: Checkpoint) -> Iterator[Question]:
@@ -353,20 +349,6 @@ class _Writer:
             and field.facet
             and (field.searched or field.name in self._spec.search.named)
         ]
-
-    def _similar(self, record: Record, _generator: random.Random) -> Question | None:
-        relatives, fields = self._relatives.find(record)
-        if not relatives:
-            return None
-        title = self._spec.title_of(record)
-        embedded = [part.field for part in self._spec.embed.parts] if self._spec.embed else []
-        return Question(
-            kind=QuestionKind.SIMILAR,
-            query=title,
-            expected=relatives,
-            made_from=tuple(dict.fromkeys((*fields, *embedded))),
-            like=record.id,
-        )
 
 
 def _spread(keys: list[Key], most: int) -> list[Key]:

@@ -35,7 +35,6 @@ class QuestionKind(StrEnum):
     DESCRIPTION = "descriptions"
     TOPIC = "topics"
     FIELDS = "fields"
-    SIMILAR = "similar"
     OWN = "own"
 
 
@@ -48,8 +47,6 @@ class Question:
     expected: tuple[RecordId, ...]
     made_from: tuple[str, ...] = ()
     """The fields that the query was made from: when they change in a record, the question is no longer about it."""
-    like: RecordId | None = None
-    """The record whose neighbours are asked for, instead of an answer to `query`."""
 
 
 STORED = TypeAdapter(Question)

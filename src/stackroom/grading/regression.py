@@ -76,7 +76,7 @@ def _bounded(questions: Sequence[Question]) -> list[Question]:
 def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) -> Iterator[Question]:
     """Yield the questions about records that both have, as far as the fields they were made from are the same."""
     for question in questions:
-        wanted = [*question.expected, *([question.like] if question.like else [])]
+        wanted = question.expected
         old, new = _records(before, wanted), _records(after, wanted)
         same = [
             one
@@ -84,7 +84,7 @@ def _fair_questions(before: Asker, after: Asker, questions: Iterable[Question]) 
             if one in old and one in new and _fields(old[one], question) == _fields(new[one], question)
         ]
         expected = tuple(one for one in question.expected if one in same)
-        if expected and (question.like is None or question.like in same):
+        if expected:
             yield replace(question, expected=expected)
 
 

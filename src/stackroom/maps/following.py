@@ -1,4 +1,4 @@
-"""A map as it follows its catalogue: records that are new or changed are placed beside their neighbours.
+"""A map as it follows its catalogue: records that are new are placed beside their neighbours.
 
 When more than `MOST_CHANGED` of the records are, the map is due to be made anew. A few finished maps are kept: labels,
 colours and lists of ids take half a second of a core for 20,000 records.
@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stackroom.errors import StorageError
 from stackroom.maps.making import BESIDE, all_keys, find_present, find_rows, iter_vectors, make_map, place_beside
-from stackroom.maps.map_file import Keys, Places, StoredMap, find_map, marks_of
+from stackroom.maps.map_file import Keys, Places, StoredMap, find_map
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import ShelfReader
@@ -29,8 +28,6 @@ logger = logging.getLogger(__name__)
 MOST_CHANGED = 0.05
 MOST_PLACED = 1_000
 """So many new records are placed at once; more wait until the map is made anew."""
-MOST_COMPARED = 100_000
-"""In a larger catalogue, a record whose vector has changed stays at its place until the map is made anew."""
 SMALL = 1_500
 """The map of so many records is made when it is first asked for, where there is none: it takes less than a second."""
 ASKED = 3 * BESIDE
@@ -65,7 +62,7 @@ class PlacedMap:
     keys: Keys
     places: Places
     changed: int
-    """How many records are new, changed or gone since it was laid out."""
+    """How many records are new or gone since it was laid out."""
     laid_out: int
     """How many records were laid out."""
     finished: FinishedMaps = field(default_factory=FinishedMaps)
@@ -81,9 +78,8 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
     """Return a map that has the records of now."""
     keys = all_keys(reader)
     rows, is_known = find_rows(stored.keys, keys)
-    is_new = _find_new(stored, reader, keys, rows, is_known)
-    known_keys, known_places = keys[is_known & ~is_new], stored.places[rows[is_known & ~is_new]]
-    new_keys = keys[is_new]
+    known_keys, known_places = keys[is_known], stored.places[rows[is_known]]
+    new_keys = _with_vectors(reader, keys[~is_known])
     gone = len(stored.keys) - int(np.count_nonzero(is_known))
     placed_keys, placed = _placed(reader, new_keys[:MOST_PLACED], known_keys, known_places)
     joined = np.concatenate([known_keys, placed_keys])
@@ -96,19 +92,10 @@ def follow(stored: StoredMap, reader: ShelfReader) -> PlacedMap:
     )
 
 
-def _find_new(
-    stored: StoredMap, reader: ShelfReader, keys: Keys, rows: NDArray[np.int64], is_known: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Tell which records have a vector that the map was not laid out by."""
-    is_new = np.zeros(len(keys), dtype=bool)
-    looked_at = np.arange(len(keys)) if len(keys) <= MOST_COMPARED else np.flatnonzero(~is_known)
-    start = 0
-    for vectors in iter_vectors(reader, keys[looked_at]):
-        some = looked_at[start : start + len(vectors)]
-        is_same = is_known[some] & (stored.marks[rows[some]] == marks_of(vectors)) if len(stored.keys) else False
-        is_new[some] = find_present(vectors) & ~is_same
-        start += len(vectors)
-    return is_new
+def _with_vectors(reader: ShelfReader, keys: Keys) -> Keys:
+    """Return the keys of those records that have a vector."""
+    present = [find_present(vectors) for vectors in iter_vectors(reader, keys)]
+    return keys[np.concatenate(present)] if present else keys
 
 
 def _placed(reader: ShelfReader, keys: Keys, known_keys: Keys, known_places: Places) -> tuple[Keys, Places]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.maps.layout import SEED, Points, Projection, build_projection, lay_out, nearest_among
-from stackroom.maps.map_file import REACH, Keys, Marks, Places, StoredMap, marks_of
+from stackroom.maps.map_file import REACH, Keys, Places, StoredMap
 from stackroom.model.record import Key
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import Vector
@@ -32,7 +32,6 @@ class _Embedded:
     """The records with a vector, in key order."""
 
     keys: Keys
-    marks: Marks
     points: Points
 
 
@@ -47,7 +46,7 @@ def make_map(
         return None
     start = _find_start(embedded, former) if former is not None and former.model == reader.model else None
     places = _laid_out(embedded.points, start, checkpoint)
-    return StoredMap(model=reader.model, keys=embedded.keys, places=to_places(places), marks=embedded.marks)
+    return StoredMap(model=reader.model, keys=embedded.keys, places=to_places(places))
 
 
 def to_places(layout: Points) -> Places:
@@ -83,15 +82,14 @@ def iter_vectors(reader: ShelfReader, keys: Keys) -> Iterator[Vector]:
 def _read_embedded(reader: ShelfReader) -> _Embedded:
     keys = all_keys(reader)
     if not len(keys):
-        return _Embedded(keys=keys, marks=np.empty(0, np.uint32), points=np.empty((0, 2), np.float32))
+        return _Embedded(keys=keys, points=np.empty((0, 2), np.float32))
     projection = _measure(reader, keys)
-    points, marks, present = [], [], []
+    points, present = [], []
     for vectors in iter_vectors(reader, keys):
         has_vector = find_present(vectors)
         present.append(has_vector)
-        marks.append(marks_of(vectors[has_vector]))
         points.append(projection.of(vectors[has_vector]))
-    return _Embedded(keys=keys[np.concatenate(present)], marks=np.concatenate(marks), points=np.concatenate(points))
+    return _Embedded(keys=keys[np.concatenate(present)], points=np.concatenate(points))
 
 
 def _measure(reader: ShelfReader, keys: Keys) -> Projection:

@@ -1,11 +1,10 @@
-"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums, then three arrays.
+"""The file of a map, `map.bin` in the catalogue's folder: a line of JSON with checksums, then two arrays.
 
-The arrays are the keys of the records (int64), their places (two int16 each) and marks of their vectors (uint32),
-little-endian. It is written anew as a whole, and can always be made again from the vectors.
+The arrays are the keys of the records (int64) and their places (two int16 each), little-endian.
+It is written anew as a whole, and can always be made again from the vectors.
 """
 
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,53 +14,31 @@ from numpy.typing import NDArray
 from stackroom.checksums import dump_checked, load_checked, sum_of
 from stackroom.errors import StorageError
 from stackroom.library import replace_file
-from stackroom.model.vectors import ModelId, Vector
+from stackroom.model.vectors import ModelId
 
 MAP_FILE = "map.bin"
-FORMAT = 1
+FORMAT = 2
 MEMBERS = ("format", "model", "count", "sum")
 REACH = 32_767
 """Places are from −REACH to REACH in both directions."""
-BYTES_EACH = 16
-SEED = 20260131
+BYTES_EACH = 12
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.int16]
-Marks = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredMap:
-    """The places of records, in key order, and marks of the vectors that they were laid out by."""
+    """The places of records, in key order."""
 
     model: ModelId
     keys: Keys
     places: Places
-    marks: Marks
-
-
-def marks_of(vectors: Vector) -> Marks:
-    """Return a number of each vector that is another for another vector, but for one in four thousand million."""
-    bits = np.ascontiguousarray(vectors, dtype="<f4").view(np.uint32)
-    marks: Marks = (bits * _weights(bits.shape[1])).sum(axis=1, dtype=np.uint32)
-    return marks
-
-
-@cache
-def _weights(count: int) -> Marks:
-    """Return odd numbers at random, always the same."""
-    return np.random.default_rng(SEED).integers(1, 1 << 32, size=count, dtype=np.uint32) | np.uint32(1)
 
 
 def save_map(made: StoredMap, path: Path) -> None:
     """Write a map, which readers find as it was or whole; raise StorageError where it cannot be written."""
-    body = b"".join(
-        (
-            made.keys.astype("<i8").tobytes(),
-            made.places.astype("<i2").tobytes(),
-            made.marks.astype("<u4").tobytes(),
-        )
-    )
+    body = made.keys.astype("<i8").tobytes() + made.places.astype("<i2").tobytes()
     known = {"format": FORMAT, "model": asdict(made.model), "count": len(made.keys), "sum": sum_of(body)}
     try:
         replace_file(path, dump_checked(known) + b"\n" + body)  # commit point
@@ -95,7 +72,6 @@ def _parse(known: dict[str, Any], body: bytes) -> StoredMap:
         model=ModelId(**known["model"]),
         keys=np.frombuffer(body, "<i8", count),
         places=np.frombuffer(body, "<i2", 2 * count, offset=8 * count).reshape(count, 2),
-        marks=np.frombuffer(body, "<u4", count, offset=12 * count),
     )
 
 

@@ -128,32 +128,6 @@ def test_a_manager_reaches_no_hidden_catalogue_and_each_try_is_audited(
     assert people.accounts.check_login("bob", PASSWORD) is not None
 
 
-def test_users_are_found_by_role_permission_state_and_whether_they_ever_came(
-    people: Any, gate: Gate, mutate: Mutate
-) -> None:
-    people.add("ann", roles=["editor"], password=PASSWORD)
-    people.add("bob", Action.EDIT_CATALOG)
-    people.add("cat", roles=["user"])
-    mutate("disable", "cat")
-    people.session("ann")
-    people.credentials.find(people.token("bob"))
-    people.token("cat")
-
-    def found(**filters: Any) -> list[str]:
-        answer = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", **filters}))
-        assert answer["total"] == len(answer["users"])
-        return [user["name"] for user in answer["users"]]
-
-    assert found(role="Editor") == ["ann"]
-    assert found(permission="EditCatalog") == ["ann", "bob"]
-    assert (found(disabled=True), found(disabled=False)) == (["cat"], ["ann", "bob"])
-    assert (found(never_logged_in=True), found(never_logged_in=False)) == (["cat"], ["ann", "bob"])
-    assert found(permission="EditCatalog", disabled=True) == []
-    assert gate.call(LOCAL_USER, "users.query", {"query_type": "list", "role": "editr"}).error_code == "not_found"
-    wrong = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "role": "editor"})
-    assert "'role' is for 'list', not for 'get'" in wrong.text
-
-
 def test_the_sessions_of_a_user_are_ended_all_or_one_of_them(people: Any, mutate: Mutate, audit: AuditLog) -> None:
     people.add("ann", roles=["user"])
     first, second, token = people.session("ann"), people.session("ann"), people.token("ann")

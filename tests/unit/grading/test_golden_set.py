@@ -11,7 +11,6 @@ from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
 from stackroom.grading.questions import Question, QuestionKind, load_questions, save_questions
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import RecordId
-from stackroom.model.scope import WHOLE
 from support.dishes import write_dishes
 
 pytestmark = pytest.mark.row("N6")
@@ -31,7 +30,6 @@ def test_a_catalogue_writes_questions_of_every_kind_that_it_has_fields_for(app: 
         QuestionKind.SHORT,
         QuestionKind.DESCRIPTION,
         QuestionKind.FIELDS,
-        QuestionKind.SIMILAR,
     }
     assert sum(kinds.values()) == 60
     assert min(kinds.values()) >= 10
@@ -54,22 +52,11 @@ def test_most_questions_stay_when_records_are_added(
 
 
 @pytest.mark.usefixtures("dishes")
-def test_a_question_about_relatives_names_the_dishes_of_the_same_cook(app: App) -> None:
-    reader = app.open_catalogue("dishes").shelf.reader()
-    similar = [one for one in questions_of(app, questions=60) if one.kind is QuestionKind.SIMILAR]
-    assert similar
-    for question in similar:
-        assert question.like is not None
-        assert question.like not in question.expected
-        keys = reader.find([question.like, *question.expected], scope=WHOLE)
-        assert len({record.get("cook") for record in reader.fetch(list(keys.values()), scope=WHOLE).values()}) == 1
-
-
 def test_questions_are_kept_in_a_file_and_a_damaged_one_is_named(tmp_path: Path) -> None:
     path = tmp_path / "golden.jsonl"
     questions = [
         Question(kind=QuestionKind.OWN, query="größe", expected=(RecordId("1"), RecordId("2"))),
-        Question(kind=QuestionKind.SIMILAR, query="x", expected=(RecordId("1"),), like=RecordId("3"), made_from=("a",)),
+        Question(kind=QuestionKind.FIELDS, query="x", expected=(RecordId("1"),), made_from=("a",)),
     ]
     save_questions(questions, path)
     assert load_questions(path) == questions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stackroom.errors import StorageError
-from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, marks_of, save_map
+from stackroom.maps.map_file import MAP_FILE, StoredMap, find_map, save_map
 from stackroom.model.vectors import ModelId
 
 MODEL = ModelId(name="word-hash", dimension=4)
@@ -14,8 +14,7 @@ MODEL = ModelId(name="word-hash", dimension=4)
 
 def small_map() -> StoredMap:
     places = np.array([[-32_767, 5], [0, 0], [32_767, -5]], dtype=np.int16)
-    marks = marks_of(np.eye(3, 4, dtype=np.float32))
-    return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places, marks=marks)
+    return StoredMap(model=MODEL, keys=np.array([1, 5, 9]), places=places)
 
 
 def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -24,7 +23,7 @@ def test_a_map_is_read_as_it_was_written(tmp_path: Path) -> None:
     found = find_map(tmp_path / MAP_FILE)
     assert found is not None
     assert found.model == MODEL
-    for one, other in ((found.keys, made.keys), (found.places, made.places), (found.marks, made.marks)):
+    for one, other in ((found.keys, made.keys), (found.places, made.places)):
         assert np.array_equal(one, other)
 
 
@@ -46,11 +45,3 @@ def test_each_flipped_bit_and_each_shorter_file_is_noticed(tmp_path: Path) -> No
         path.write_bytes(whole[:length])
         with pytest.raises(StorageError, match="damaged"):
             find_map(path)
-
-
-def test_a_mark_differs_where_a_vector_does() -> None:
-    vectors = np.random.default_rng(1).normal(size=(500, 64)).astype(np.float32)
-    changed = vectors.copy()
-    changed[:, 7] += 1e-6
-    assert len(set(marks_of(vectors).tolist())) == 500
-    assert not np.any(marks_of(vectors) == marks_of(changed))

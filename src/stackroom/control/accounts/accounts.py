@@ -8,11 +8,10 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select, union, update
+from sqlalchemy import Connection, Row, func, select, union, update
 
 from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
@@ -29,11 +28,9 @@ from stackroom.control.accounts.rules import (
     require_may_set_quotas,
 )
 from stackroom.control.accounts.users import (
-    EVERYBODY,
     NO_ROLE,
     Role,
     User,
-    UserFilter,
     find_user,
     fold_name,
     get_roles,
@@ -124,19 +121,13 @@ class Accounts:
         with self._database.read() as connection:
             return _count_users(connection) == 0
 
-    def list_users(
-        self, *, offset: int = 0, limit: int = 100, matching: UserFilter = EVERYBODY
-    ) -> tuple[list[User], int]:
-        """Return a page of the users that match, by name, and how many there are."""
+    def list_users(self, *, offset: int = 0, limit: int = 100) -> tuple[list[User], int]:
+        """Return a page of the users, by name, and how many there are."""
         if offset < 0 or not 1 <= limit <= MOST_LISTED:
             raise InputError(f"'offset' must be at least 0 and 'limit' 1 to {MOST_LISTED:,}")
         with self._database.read() as connection:
-            if matching.role is not None:
-                (role,) = get_roles(connection, [matching.role])
-                matching = replace(matching, role=role.name)
-            conditions = matching.conditions()
-            wanted = select(users).where(*conditions).order_by(users.c.name).offset(offset).limit(limit)
-            return load_users(connection, connection.execute(wanted).all()), _count_users(connection, *conditions)
+            wanted = select(users).order_by(users.c.name).offset(offset).limit(limit)
+            return load_users(connection, connection.execute(wanted).all()), _count_users(connection)
 
     def get_user(self, name: str) -> User:
         """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
@@ -448,8 +439,8 @@ def _has_admin(connection: Connection) -> bool:
     return connection.execute(holding_all).first() is not None
 
 
-def _count_users(connection: Connection, *conditions: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.count()).select_from(users).where(*conditions)).scalar_one())
+def _count_users(connection: Connection) -> int:
+    return int(connection.execute(select(func.count()).select_from(users)).scalar_one())
 
 
 def _hashed(password: str, user_name: str) -> str:

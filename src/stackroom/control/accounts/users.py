@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, or_, select
+from sqlalchemy import Connection, Row, select
 
 from stackroom.control.database.tables import (
-    credentials,
     restriction_roles,
     restriction_users,
     restrictions,
@@ -108,46 +107,6 @@ class Role:
     actions: frozenset[Action]
     quotas: Quotas | None
     """None: those of the settings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserFilter:
-    """The users that a list is about: those who meet every condition that is not None."""
-
-    role: str | None = None
-    action: Action | None = None
-    disabled: bool | None = None
-    never_logged_in: bool | None = None
-    """Whether they have had no session and used no token."""
-
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on the table of users."""
-        found: list[ColumnElement[bool]] = []
-        if self.role is not None:
-            found.append(users.c.id.in_(select(user_roles.c.user_id).where(user_roles.c.role == self.role)))
-        if self.action is not None:
-            found.append(_has_action(self.action))
-        if self.disabled is not None:
-            found.append(users.c.disabled.is_(self.disabled))
-        if self.never_logged_in is not None:
-            found.append(_has_logged_in().is_(not self.never_logged_in))
-        return found
-
-
-EVERYBODY = UserFilter()
-
-
-def _has_action(action: Action) -> ColumnElement[bool]:
-    giving = select(role_actions.c.role).where(role_actions.c.action == str(action))
-    by_role = select(user_roles.c.user_id).where(user_roles.c.role.in_(giving))
-    granted = select(user_grants.c.user_id).where(user_grants.c.action == str(action))
-    return or_(users.c.id.in_(by_role), users.c.id.in_(granted))
-
-
-def _has_logged_in() -> ColumnElement[bool]:
-    """Return the condition that a user was here: with a session, a token, or a token of an external issuer."""
-    was_used = or_(credentials.c.kind == "session", credentials.c.last_used_at.is_not(None))
-    return or_(users.c.external, users.c.id.in_(select(credentials.c.user_id).where(was_used)))
 
 
 def find_user(connection: Connection, name: str) -> User | None:

@@ -166,10 +166,6 @@ class UsersQueryParams(OffsetParams, GenericParams):
 
     query_type: Literal["list", "get", "roles"]
     name: str | None = Field(default=None, description="For 'get'")
-    role: str | None = Field(default=None, description="Filters 'list', as the next three do")
-    permission: Action | None = Field(default=None, description="Filters 'list'")
-    disabled: bool | None = None
-    never_logged_in: bool | None = None
     limit: int = Field(default=20, ge=1, le=200)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, WithJsonSchema
 
 from stackroom.control.accounts.accounts import USUAL_ROLES, User
-from stackroom.control.accounts.users import NO_ROLE, UserFilter, fold_name, named_roles
+from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
 from stackroom.model.principal import Action, Cost
 from stackroom.tools.admin.row_text import more_text
 from stackroom.tools.budget import PricedResult
@@ -76,15 +76,6 @@ class UserChanged(GenericResult):
     """Logs the user in once; it is shown only here."""
 
 
-class ListUsers(ListParams):
-    """Which users are listed."""
-
-    role: str | None = Field(default=None, description="only users with this role")
-    permission: Permission | None = Field(default=None, description="only users with this permission")
-    disabled: bool | None = Field(default=None, description="only disabled users, or only the others")
-    never_logged_in: bool | None = Field(default=None, description="only users who never logged in, or only the others")
-
-
 class NamedUser(GenericParams):
     """A user by name."""
 
@@ -127,14 +118,8 @@ class EndSessions(NamedUser):
     session: str | None = Field(default=None, description="only the session or token of this id")
 
 
-def _list_users(call: OperationCall, params: ListUsers) -> UsersResult:
-    wanted = UserFilter(
-        role=params.role,
-        action=params.permission,
-        disabled=params.disabled,
-        never_logged_in=params.never_logged_in,
-    )
-    users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit, matching=wanted)
+def _list_users(call: OperationCall, params: ListParams) -> UsersResult:
+    users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit)
     has_more = params.offset + len(users) < total
     return UsersResult(users=[_user_row(user) for user in users], total=total, has_more=has_more)
 
@@ -292,11 +277,11 @@ def declare_change(name: str, **declared: Any) -> Operation:
 LIST_USERS = declare_query(
     "list_users",
     summary="List the accounts.",
-    params=ListUsers,
+    params=ListParams,
     run=_list_users,
     rest="GET /v1/users",
     command="user list",
-    example="--role editor",
+    example="--json",
     table="users",
     columns=COLUMNS,
 )
