@@ -18,14 +18,10 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
     for name, value in _pairs(arguments):
         plain = name.removeprefix(NOT)
         if plain not in known:
-            options = ", ".join(f"--{one}" for one in dict.fromkeys((*_by_use(spec), *known)))
+            by_use = [field.name for field in filters_by_use(spec)]
+            options = ", ".join(f"--{one}" for one in dict.fromkeys((*by_use, *known)))
             raise InputError(f"no filter '--{plain}'{did_you_mean(plain, list(known))}; filters: {options}")
         yield _condition(name, known[plain], value)
-
-
-def _by_use(spec: CatalogueSpec) -> Iterator[str]:
-    """Yield the names of a catalogue's filters, the most useful first."""
-    yield from (field.name for field in filters_by_use(spec))
 
 
 def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
@@ -45,14 +41,9 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return stated, options
 
 
-def filters_in(options: Sequence[str]) -> list[str]:
-    """Return the names of the fields that options filter by."""
-    return [name.removeprefix(NOT) for name, _ in _pairs(options)]
-
-
 def without_filters(options: Sequence[str], specs: Mapping[str, CatalogueSpec]) -> list[str]:
     """Return the catalogues that lack one of these filters; refuse filters that no catalogue has all of."""
-    names = filters_in(options)
+    names = [name.removeprefix(NOT) for name, _ in _pairs(options)]
     known = {catalogue: filters_of(spec) for catalogue, spec in specs.items()}
     every = list(dict.fromkeys(name for filters in known.values() for name in filters))
     for name in names:

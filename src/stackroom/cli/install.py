@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -31,18 +30,11 @@ from stackroom.settings import load_settings
 CHATGPT = "chatgpt"
 CLAUDE_DESKTOP = "claude-desktop"
 
-OPEN_SETTINGS = {
-    CHATGPT: (
-        "Settings → Apps → Advanced settings: turn Developer mode on (on the web, with a paid plan)",
-        "Settings → Apps → Create app: name Stackroom, MCP server URL {url}",
-    ),
-    CLAUDE_DESKTOP: ("Settings → Connectors → Add custom connector: name Stackroom, remote MCP server URL {url}",),
+BY_ADDRESS = {
+    CHATGPT: "Settings → Apps → Advanced settings: Developer mode; then Create app, with the MCP server URL {url}",
+    CLAUDE_DESKTOP: "Settings → Connectors → Add custom connector, with the remote MCP server URL {url}",
 }
-"""The steps in each client up to the address; its configuration file, where there is one, takes none."""
-LOG_IN = (
-    "Authentication: OAuth, where the server trusts an issuer at which the client can register ([auth] in "
-    "stackroom.toml). It takes no bearer tokens, so those of `stackroom token` do not work"
-)
+"""Clients that take an address in their settings only, and where; docs/clients.md has the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +94,8 @@ def install_command(
     if url is not None and catalogues:
         raise InputError("--url takes no catalogues: the shared server chooses them by the caller")
     if client == CHATGPT or (client == CLAUDE_DESKTOP and url is not None):
-        _show_steps(client, url, token, as_json=as_json)
-        return
+        address = remote_server(url, "").url if url else "https://…/mcp of your server"
+        raise InputError(f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}")
     spec = CLIENTS[client]
     request = _Request(client=client, spec=spec, path=config or spec.path(), as_json=as_json)
     if remove:
@@ -204,32 +196,6 @@ def _without_entry(spec: ClientSpec, backup: Path, text: str | None) -> str | No
     former = read_text(backup)
     rest = remove_entry(spec.form, text or "", spec.place, backup=former)
     return rest if rest.strip() or rest == former else None
-
-
-def _show_steps(client: str, url: str | None, token: str | None, *, as_json: bool) -> None:
-    if url is None:
-        raise InputError(
-            f"{client} reaches servers by their address only; share the library with `stackroom serve --http` "
-            "behind HTTPS, then: stackroom install chatgpt --url https://stackroom.example.org"
-        )
-    steps = _steps_for(client, remote_server(url, token or ""))
-    if as_json:
-        print_json({"client": client, "action": "steps", "steps": steps})
-        return
-    for number, step in enumerate(steps, 1):
-        click.echo(f"{number}. {step}")
-
-
-def _steps_for(client: str, server: RemoteServer) -> list[str]:
-    """Return the steps; an address that the client cannot reach is refused."""
-    if urlsplit(server.url).scheme != "https":
-        raise InputError(
-            f"--url: {client} connects from outside this machine, over HTTPS only, not to '{server.url}'; "
-            "give the server's public address, such as https://stackroom.example.org"
-        )
-    if server.token:
-        raise InputError(f"--token: {client} takes no bearer token; it logs in by OAuth, or not at all")
-    return [*(step.format(url=server.url) for step in OPEN_SETTINGS[client]), LOG_IN]
 
 
 def _list_clients(*, as_json: bool) -> None:

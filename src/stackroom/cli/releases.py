@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any
 
 import click
 
@@ -41,52 +40,27 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
     names = [name] if name is not None else [one.name for one in list_released(app)]
     if not names:
         click.echo("no catalogue was installed from a place; install one: stackroom init NAME --from PLACE", err=True)
-    outcomes = [
-        _checked(app, one, is_quiet=as_json) if check else _updated(app, one, take_theirs=take_theirs, is_quiet=as_json)
-        for one in names
-    ]
-    failures = [one for one in outcomes if isinstance(one, ExpectedError)]
+    reports, failures = [], []
+    for one in names:
+        try:
+            report = check_update(app, one) if check else _updated(app, one, take_theirs=take_theirs, is_quiet=as_json)
+        except ExpectedError as error:  # the other catalogues are updated all the same
+            failures.append(error)
+            reports.append({"catalogue": one, "error": error.code, "message": error.message})
+            click.echo(f"{one}: not updated", err=True)
+            continue
+        reports.append(report.as_json())
+        if not as_json:
+            _print_update(report, took_theirs=take_theirs)
     if as_json:
-        reports = [_as_json(one, outcome) for one, outcome in zip(names, outcomes, strict=True)]
         print_json(reports[0] if name is not None else reports)
     if failures:
         raise failures[0]
 
 
-def _checked(app: App, name: str, *, is_quiet: bool) -> ReleaseReport | ExpectedError:
-    """Look for an update of one catalogue, and say what there is."""
-    return _told(name, lambda: check_update(app, name), took_theirs=False, is_quiet=is_quiet)
-
-
-def _updated(app: App, name: str, *, take_theirs: bool, is_quiet: bool) -> ReleaseReport | ExpectedError:
-    """Update one catalogue, and say what came of it."""
-
-    def update() -> ReleaseReport:
-        with _progress(name, is_quiet=is_quiet) as progress:
-            return update_catalogue(app, name, takes_theirs=take_theirs, progress=progress)
-
-    return _told(name, update, took_theirs=take_theirs, is_quiet=is_quiet)
-
-
-def _told(
-    name: str, work: Callable[[], ReleaseReport], *, took_theirs: bool, is_quiet: bool
-) -> ReleaseReport | ExpectedError:
-    """Do the work for one catalogue and print its outcome; a failure is returned, and leaves the others alone."""
-    try:
-        report = work()
-    except ExpectedError as error:
-        if not is_quiet:
-            click.echo(f"{name}: not updated", err=True)
-        return error
-    if not is_quiet:
-        _print_update(report, took_theirs=took_theirs)
-    return report
-
-
-def _as_json(name: str, outcome: ReleaseReport | ExpectedError) -> dict[str, Any]:
-    if isinstance(outcome, ReleaseReport):
-        return outcome.as_json()
-    return {"catalogue": name, "error": outcome.code, "message": outcome.message}
+def _updated(app: App, name: str, *, take_theirs: bool, is_quiet: bool) -> ReleaseReport:
+    with _progress(name, is_quiet=is_quiet) as progress:
+        return update_catalogue(app, name, takes_theirs=take_theirs, progress=progress)
 
 
 def _print_update(report: ReleaseReport, *, took_theirs: bool) -> None:

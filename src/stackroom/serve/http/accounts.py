@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import Field, StringConstraints
 from starlette.responses import Response
@@ -25,7 +25,7 @@ from stackroom.errors import (
     UnauthenticatedError,
 )
 from stackroom.gate.gate import CallContext
-from stackroom.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
+from stackroom.model.principal import ANONYMOUS, Cost, Identity, Principal
 from stackroom.serve.http.authenticate import COOKIE, find_secret
 from stackroom.serve.http.bodies import SMALL_BODY
 from stackroom.serve.http.endpoints import ServerRequest, base_url
@@ -200,7 +200,7 @@ class AccountEndpoints:
     def _describe(self, identity: Identity, kind: str) -> MeResult:
         principal = identity.principal
         if self._service.control is None:
-            return _me(principal, roles=[], credential=None, must_change_password=False)
+            return _me(principal)
         user = self._control.accounts.get_user(principal.name)
         held = self._control.credentials.list_of(principal.name)
         name = next((one.name for one in held if one.id == identity.credential_id), "")
@@ -213,7 +213,7 @@ class AccountEndpoints:
             expires_at=identity.expires_at,
         )
         must_change = kind == "session" and _has_no_password(user)
-        return _me(principal, roles=list(user.roles), credential=credential, must_change_password=must_change)
+        return _me(principal, roles=user.roles, credential=credential, must_change_password=must_change)
 
     def _put_password(self, request: ServerRequest, identity: Identity, wanted: PasswordParams) -> NewSession:
         accounts = self._control.accounts
@@ -264,40 +264,34 @@ def _address_of(request: ServerRequest) -> str:
     return client.host if client else ""
 
 
-def _context(
-    principal: Principal,
-    operation: str,
-    *,
-    target: str = "",
-    parameters: dict[str, Any] | None = None,
-    cost: Cost = Cost.READ,
-) -> CallContext:
+def _context(principal: Principal, operation: str, *, cost: Cost = Cost.READ) -> CallContext:
     return CallContext(
         principal=principal,
         via="rest",
         operation=f"account/{operation}",
-        target=target or principal.name,
-        parameters=parameters or {},
+        target=principal.name,
+        parameters={},
         cost=cost,
     )
 
 
 def _me(
-    principal: Principal, *, roles: list[str], credential: CredentialResult | None, must_change_password: bool
+    principal: Principal,
+    *,
+    roles: Iterable[str] = (),
+    credential: CredentialResult | None = None,
+    must_change_password: bool = False,
 ) -> MeResult:
+    quotas = principal.quotas
     return MeResult(
         name=principal.name,
-        roles=roles,
+        roles=list(roles),
         permissions=sorted(principal.actions),
         credential=credential,
         expires_at=credential.expires_at if credential else None,
-        quotas=_quotas(principal.quotas),
+        quotas=None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost},
         must_change_password=must_change_password,
     )
-
-
-def _quotas(quotas: Quotas | None) -> dict[str, int] | None:
-    return None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost}
 
 
 def _sorted(names: Iterable[str] | None) -> list[str] | None:
