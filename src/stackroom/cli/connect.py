@@ -5,6 +5,7 @@ import importlib
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import click
 
@@ -17,9 +18,8 @@ from stackroom.control.database.url import exists
 from stackroom.control.opening import AuditOnDemand
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, NotFoundError
-from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.gate.gate import Gate
 from stackroom.settings import Settings, load_settings
-from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 UPKEEP_MODULE = "stackroom.assembly.upkeep"
 STDIO_MODULE = "stackroom.serve.stdio"
@@ -84,7 +84,7 @@ def serve_command(
     app = open_app(settings)
     if find_place(settings) is None:  # else catalogues may still come
         _require_catalogues(app, catalogues)
-    build = partial(_build_gate, app, catalogues, ToolChoice(tools))
+    build = partial(app.build_gate, catalogues, tools=ToolChoice(tools))
     if over_http:
         importlib.import_module(HTTP_MODULE).host(app, settings, partial(_load, app, build))
     else:
@@ -104,7 +104,7 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
     # model are needed for calls only, so they are loaded after the first answers.
     with new_pool("loader", 1) as loader:
         audit = AuditOnDemand(settings) if exists(settings) else None
-        gate = loader.submit(build, None, [audit] if audit else [], NO_SERVER_TOOLS)
+        gate = loader.submit(build, observers=[audit] if audit else [])
         importlib.import_module(QUICK_SDK_MODULE).prepare_import()
         stdio = importlib.import_module(STDIO_MODULE)
         naming = stdio.ToolNaming.of(settings.mcp)
@@ -117,27 +117,9 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
     close()
 
 
-def _build_gate(
-    app: App,
-    names: tuple[str, ...],
-    tools: ToolChoice,
-    limiter: Limiter | None,
-    observers: Sequence[Observer],
-    server_tools: ServerTools,
-) -> Gate:
-    """Open the catalogues."""
-    return app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
-
-
-def _load(
-    app: App,
-    build: Callable[..., Gate],
-    limiter: Limiter | None,
-    observers: Sequence[Observer],
-    server_tools: ServerTools,
-) -> Gate:
+def _load(app: App, build: Callable[..., Gate], **parts: Any) -> Gate:
     """Open the catalogues and the model before the first call."""
-    gate = build(limiter, observers, server_tools)
+    gate = build(**parts)
     _load_models(app)
     return gate
 

@@ -15,16 +15,17 @@ from stackroom.assembly.tables.tables import Tables
 from stackroom.assembly.upkeep import MapTask, add_upkeep
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
-from stackroom.gate.gate import Gate, Limiter, Observer
+from stackroom.gate.gate import Gate, Observer
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import require_may_listen, serve_http
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
 from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
-from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
+from stackroom.tools.toolbox import NO_SERVER_TOOLS
 
-Load = Callable[[Limiter | None, list[Observer], ServerTools], Gate]
+Load = Callable[..., Gate]
+"""Builds the gate with a limiter, observers and the tools of the server."""
 
 
 def host(app: App, settings: Settings, load: Load) -> None:
@@ -47,7 +48,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     add_upkeep(app, control.database if control else None)
     app.background.add(MapTask(app).task(), tables.task())
     try:
-        gate = loader.submit(load, limiter, observers, tools)
+        gate = loader.submit(load, limiter=limiter, observers=observers, server_tools=tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         gate.add_done_callback(lambda _gate: app.background.start())
         serve_http(

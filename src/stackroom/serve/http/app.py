@@ -32,7 +32,7 @@ Task = Callable[[], Coroutine[Any, Any, None]]
 
 
 def build_app(
-    server: Server[Any],
+    server: Server[Any] | None,
     *,
     hosts: KnownHosts,
     authenticator: Authenticator,
@@ -43,41 +43,39 @@ def build_app(
     most_sessions: int = 4000,
     web: WebSettings | None = None,
 ) -> ASGIApp:
-    """Return the application that serves an MCP server on every transport, and these routes beside it.
+    """Return the application that serves an MCP server on every transport, if there is one, and these routes beside it.
 
     `web` are the settings of the page for people; without them there is none. `bodies` bounds the memory of request
     bodies together with the routes; `tasks` run as long as the application does.
     """
-    bodies = bodies or Bodies()
-    streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
+    contexts: list[Callable[[], Any]] = []
+    every = list(routes)
+    if server is not None:
+        streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
+        contexts.append(streamable.run)
+        every = [*_mcp_routes(server, streamable, authenticator, streams, bodies or Bodies()), *every]
+    lifespan = _lifespan(contexts, tasks)
+    if web is None:
+        return Guard(build_router(every, lifespan=lifespan), hosts)
+    site = SiteFiles()
+    app = build_router([*every, *page_routes(site, web)], lifespan=lifespan)
+    return Guard(PagePaths(app, site, web), hosts)
+
+
+def _mcp_routes(
+    server: Server[Any], streamable: StreamableHTTP, authenticator: Authenticator, streams: Streams, bodies: Bodies
+) -> list[BaseRoute]:
     sse = SSE(server, streams)
 
     def authenticated(app: ASGIApp, *, via: str) -> ASGIApp:
         return Authenticated(WithToolNames(WithBody(app, bodies, refuse=refuse_message)), authenticator, via=via)
 
-    known = [
+    return [
         Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),
         Route("/sse", authenticated(sse.stream, via="sse"), methods=["GET"]),
         Route(MESSAGES_PATH, authenticated(sse.messages, via="sse"), methods=["POST"]),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
     ]
-    return _build_outside([*known, *routes], _lifespan([streamable.run], tasks), hosts, web)
-
-
-def build_rest_app(
-    hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequence[Task] = (), *, web: WebSettings | None = None
-) -> ASGIApp:
-    """Return the application without MCP."""
-    return _build_outside(routes, _lifespan([], tasks), hosts, web)
-
-
-def _build_outside(routes: Sequence[BaseRoute], lifespan: Any, hosts: KnownHosts, web: WebSettings | None) -> ASGIApp:
-    """Return the application of these routes with what surrounds it: the page and the guard."""
-    if web is None:
-        return Guard(build_router(routes, lifespan=lifespan), hosts)
-    site = SiteFiles()
-    app = build_router([*routes, *page_routes(site, web)], lifespan=lifespan)
-    return Guard(PagePaths(app, site, web), hosts)
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:

@@ -17,8 +17,6 @@ PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED
 """Outcomes that do not prove that the named tool exists: counting its name would let callers add endless labels."""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
-Encode = Callable[[Collector], bytes]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
@@ -45,8 +43,10 @@ class Metrics:
     """Implements `gate.Observer`: counts calls."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry(auto_describe=True)
+        self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
+        self._reader = _Reader()
+        self._registry.register(self._reader)
         self._calls = Counter(
             "stackroom_calls",
             "Calls, by what was asked for, what became of it, and by which way it came.",
@@ -78,9 +78,10 @@ class Metrics:
 
     def render(self, readings: Readings, *, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in an accepted format, and its media type."""
-        encode: Encode
+        encode: Callable[[CollectorRegistry], bytes]
         encode, media_type = choose_encoder(accept)
-        return encode(_Joined(self._registry, _Reader(readings))), media_type
+        self._reader.readings = readings
+        return encode(self._registry), media_type
 
     def _tool(self, entry: AuditEntry) -> str:
         """Return the tool that a call is counted under; empty where it is not about a tool."""
@@ -107,11 +108,11 @@ class Metrics:
 class _Reader(Collector):
     """Exposes readings as gauges and counters."""
 
-    def __init__(self, readings: Readings) -> None:
-        self._readings = readings
+    readings: Readings | None = None
 
     def collect(self) -> Iterable[Metric]:
-        now = self._readings
+        if (now := self.readings) is None:
+            return
         yield GaugeMetricFamily("stackroom_ready", "1 while calls are answered.", value=float(now.is_ready))
         healthy = GaugeMetricFamily("stackroom_part_ok", "1 while a part works as it should.", labels=["part"])
         for part, is_ok in now.parts.items():
@@ -124,14 +125,3 @@ class _Reader(Collector):
         yield GaugeMetricFamily("stackroom_cache_entries", "Answers that are kept.", value=now.cache.entries)
         yield CounterMetricFamily("stackroom_cache_hits", "Calls answered from the cache.", value=now.cache.hits)
         yield CounterMetricFamily("stackroom_cache_misses", "Calls not found in the cache.", value=now.cache.misses)
-
-
-class _Joined(Collector):
-    """Several collectors as one."""
-
-    def __init__(self, *parts: Collector | CollectorRegistry) -> None:
-        self._parts = parts
-
-    def collect(self) -> Iterable[Metric]:
-        for part in self._parts:
-            yield from part.collect()

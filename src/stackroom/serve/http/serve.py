@@ -16,7 +16,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import Identity
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import ToolNaming, caller_of
-from stackroom.serve.http.app import Task, build_app, build_rest_app
+from stackroom.serve.http.app import Task, build_app
 from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import base_url
 from stackroom.serve.http.guard import KnownHosts, is_loopback
@@ -113,16 +113,15 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
     tasks.append(lambda: watch_library(service.gate, lists))
     if control:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
-    routes = build_routes(service)
-    if not service.settings.mcp.enabled:
-        return build_rest_app(hosts, routes, tasks, web=service.settings.web)
+    mcp = service.settings.mcp
+    handlers = Handlers(service.gate, caller_of, naming=ToolNaming.of(mcp), lists=lists)
     return build_app(
-        Handlers(service.gate, caller_of, naming=ToolNaming.of(service.settings.mcp), lists=lists).build_server(),
+        handlers.build_server() if mcp.enabled else None,
         hosts=hosts,
         authenticator=service.authenticator,
         streams=service.streams,
         bodies=service.bodies,
-        routes=routes,
+        routes=build_routes(service),
         tasks=tasks,
         most_sessions=server.streams,
         web=service.settings.web,

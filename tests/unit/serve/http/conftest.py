@@ -20,7 +20,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.audit import AuditEntry
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.http.app import build_rest_app
+from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import TOOL_PATH, base_url
 from stackroom.serve.http.guard import KnownHosts
@@ -244,7 +244,15 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         )
         hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
         routes = build_routes(service)
-        client = TestClient(build_rest_app(hosts, routes, web=configured.web), base_url=BASE)
+        app = build_app(
+            None,
+            hosts=hosts,
+            authenticator=service.authenticator,
+            streams=service.streams,
+            routes=routes,
+            web=configured.web,
+        )
+        client = TestClient(app, base_url=BASE)
         watch_answers(client, lambda: _document(service, gate))
         return Site(
             client=client,

@@ -12,7 +12,7 @@ from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Identity
 from stackroom.serve.caller import caller_of
-from stackroom.serve.http.app import build_rest_app
+from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import Authenticated, Authenticator
 from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.replies import JSONReply
@@ -91,9 +91,8 @@ def client(secrets: Secrets) -> TestClient:
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, Streams(10))),
     ]
     hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
-    return TestClient(
-        build_rest_app(hosts, routes), base_url="http://localhost", headers={"Authorization": "Bearer secret"}
-    )
+    app = build_app(None, hosts=hosts, authenticator=authenticator, streams=Streams(10), routes=routes)
+    return TestClient(app, base_url="http://localhost", headers={"Authorization": "Bearer secret"})
 
 
 def error_of(reply: Any) -> tuple[int, str]:

@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from stackroom.serve.http import serve
-from stackroom.serve.http.app import build_rest_app
-from stackroom.serve.http.authenticate import LOCAL_IDENTITY
+from stackroom.serve.http.app import build_app
+from stackroom.serve.http.authenticate import LOCAL_IDENTITY, Authenticator
 from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.streams import Stream, Streams
 from stackroom.serve.list_changes import ListChanges
@@ -69,6 +69,8 @@ def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCapt
         raise RuntimeError("a bug")
 
     hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
-    with TestClient(build_rest_app(hosts, [], [fail]), base_url="http://localhost") as client:
+    authenticator = Authenticator(None, base_url=lambda _scope: "")
+    app = build_app(None, hosts=hosts, authenticator=authenticator, streams=Streams(1), tasks=[fail])
+    with TestClient(app, base_url="http://localhost") as client:
         assert client.get("/nothing").status_code == 404
     assert "a background task of the server failed" in caplog.text
