@@ -356,8 +356,6 @@ def load_settings(
     own = {name: values.pop(name, {}) for name in SECTIONS}
     own[""] = {key: values.pop(key) for key in TOP_KEYS if key in values}
     _require_known(path, values, find_sections)
-    for name, model in SECTIONS.items():
-        _require_flags(model, name, own[name])
     given = {place: env[variable] for variable, place in ENVIRONMENT.items() if env.get(variable)}
     for (section, key), value in {**given, **(flags or {})}.items():
         own[section] = {**_require_table(section, own[section]), key: value}
@@ -382,7 +380,6 @@ def read_section(settings: Settings, name: str, model: type[SectionT]) -> Sectio
     """Return a package's section; an empty name stands for its keys outside any section."""
     outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
     values = _require_table(name, settings.sections.get(name, {})) if name else outside
-    _require_flags(model, name, values)
     variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
     return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
 
@@ -427,13 +424,6 @@ def _require_table(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError(f"setting '{name}': {value!r} is not a section; write [{name}]")
     return value
-
-
-def _require_flags(model: type[SettingsSection], section: str, values: Any) -> None:
-    """Refuse a text for a flag in the file, where true and false have a form of their own; variables are texts."""
-    for key, value in values.items() if isinstance(values, Mapping) else ():
-        if key in model.model_fields and model.model_fields[key].annotation is bool and not isinstance(value, bool):
-            raise InputError(f"setting '{section}.{key}': {value!r} is not true or false; write one, without quotes")
 
 
 def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:

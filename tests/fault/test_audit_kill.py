@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.control.control import Control
-from stackroom.model.audit import Outcome
+from stackroom.model.principal import Outcome
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
@@ -26,7 +26,7 @@ from stackroom.packages import PACKAGES
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import Outcome
+from stackroom.model.principal import Outcome
 from stackroom.model.principal import LOCAL_USER
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher

@@ -22,7 +22,7 @@ from stackroom.jobs.board import JobBoard
 from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
 from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z9")

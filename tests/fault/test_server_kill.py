@@ -16,8 +16,7 @@ import httpx
 import pytest
 
 from stackroom.control.control import Control
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z13")

@@ -13,8 +13,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect as open_websocket
 
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import LOCAL_USER, Action, Quotas
+from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.serve.workers import PAUSE_S
 
 CALLS_A_CONNECTION = 10

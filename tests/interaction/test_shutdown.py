@@ -17,8 +17,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_websocket
 from websockets.exceptions import ConnectionClosed
 
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import Action
+from stackroom.model.principal import Action, Outcome
 
 pytestmark = [pytest.mark.row("Z1"), pytest.mark.row("T6")]
 

@@ -10,8 +10,7 @@ import pytest
 from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import Action
+from stackroom.model.principal import Action, Outcome
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),

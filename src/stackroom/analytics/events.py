@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import events, to_microseconds, utc_now
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 
 LIMITS = BatchLimits(group_rows=500, group_s=0.5)
 MOST_KEPT = 1_000_000

@@ -4,7 +4,7 @@ import importlib
 import threading
 from typing import Any
 
-from stackroom.model.audit import AuditEntry
+from stackroom.model.principal import AuditEntry
 from stackroom.settings import Settings
 
 CONTROL_MODULE = "stackroom.control.control"

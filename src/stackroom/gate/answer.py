@@ -26,8 +26,8 @@ from stackroom.errors import (
     UnknownResourceError,
     UnknownToolError,
 )
-from stackroom.model.audit import Outcome
-from stackroom.model.flag import Flag
+from stackroom.model.principal import Outcome
+from stackroom.model.record import Flag
 from stackroom.model.scope import Visibility
 from stackroom.text.instructions import safe_message
 from stackroom.tools.spec import ToolSpec

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import outcome_of
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal
 from stackroom.net.addresses import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
 
 LONGEST_TEXT = 500

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.model.flag import Flag
+from stackroom.model.record import Flag
 from stackroom.text.instructions import NO_TOOLS, find_in_texts, has_instructions, safe_message
 from stackroom.text.safe import is_safe_json, safe_json, safe_line, safe_text, safe_value
 from stackroom.tools.budget import Forms

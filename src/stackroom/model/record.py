@@ -1,4 +1,4 @@
-"""A record: one thing in a catalogue, with its id, kind and named values."""
+"""A record: one thing in a catalogue, with its id, kind and named values; and a flag on a text of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,3 +36,17 @@ class Record:
     def get(self, field: str) -> Value:
         """Return the field's value, or None where the record has none."""
         return self.fields.get(field)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """A span of a text in an answer: the path of the text, the span in characters, and its kind."""
+
+    path: str
+    start: int
+    end: int
+    kind: str
+
+    def plain(self) -> dict[str, Any]:
+        """Return the flag as JSON values."""
+        return {"path": self.path, "start": self.start, "end": self.end, "kind": self.kind}

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.text.safe import safe_json, safe_line, safe_text
 from stackroom.tools.admin.logs import FIELDS, SAID_BY_FIELDS
 

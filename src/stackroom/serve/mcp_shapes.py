@@ -22,7 +22,7 @@ from stackroom.errors import (
     UnknownResourceError,
 )
 from stackroom.gate.answer import Answer
-from stackroom.model.flag import Flag
+from stackroom.model.record import Flag
 from stackroom.serve.caller import Context
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text

@@ -16,7 +16,7 @@ from stackroom.control.audit.log import LIMITS, AuditLog
 from stackroom.control.audit.reading import HASHED_COLUMNS, hash_of
 from stackroom.control.database.batch_writer import ROWS_A_STATEMENT
 from stackroom.errors import InputError, StorageError
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 from support.processes import wait_until
 from support.work import count_calls
 
@@ -40,7 +40,7 @@ import sys
 from datetime import UTC, datetime
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 database = ControlDatabase.open(sys.argv[1])
 log = AuditLog(database)
 def note(call_id, durable):

@@ -11,7 +11,7 @@ from sqlalchemy import inspect
 from stackroom.control.audit import reading
 from stackroom.control.audit.log import AuditFilter, AuditLog
 from stackroom.errors import InputError
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 
 pytestmark = pytest.mark.row("Z13")
 

@@ -16,8 +16,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import events
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER
+from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import Visibility
 from stackroom.tools.admin.analytics import analytics_tools
 from stackroom.tools.toolbox import Toolbox

@@ -12,8 +12,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import audit_begun
 from stackroom.errors import StorageError
 from stackroom.gate.gate import CallContext, Gate
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER, Cost
+from stackroom.model.principal import LOCAL_USER, AuditEntry, Cost, Outcome
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]

@@ -29,8 +29,7 @@ from stackroom.jobs.job import JobContext
 from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER
+from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import EmbeddingSettings, Settings

@@ -25,8 +25,7 @@ from stackroom.errors import (
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.auditing import REDACTED
 from stackroom.gate.gate import PAUSES_S, CallContext, Gate, Observer
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.settings import Settings
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec

@@ -11,8 +11,8 @@ from stackroom.errors import InputError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.gate.quarantine import NAME_WITHHELD
-from stackroom.model.flag import Flag
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.record import Flag
 from stackroom.tools.budget import PricedParams, PricedResult
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolResult, ToolSpec

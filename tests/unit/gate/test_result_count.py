@@ -9,8 +9,7 @@ import pytest
 from stackroom.errors import OverloadedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import CallContext, Gate
-from stackroom.model.audit import AuditEntry
-from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 

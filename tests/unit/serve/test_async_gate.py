@@ -12,8 +12,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import Action, Cost, Principal, Quotas
+from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import Caller
 from stackroom.serve.workers import RefusalThrottle, Workers

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import Principal, Quotas
+from stackroom.model.principal import AuditEntry, Outcome, Principal, Quotas
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.caller import Caller
 from stackroom.serve.mcp_server import Handlers

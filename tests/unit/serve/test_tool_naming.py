@@ -9,8 +9,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, AuditEntry, Cost, Principal
 from stackroom.serve.caller import ToolNaming, asked_names, caller_of
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import Authenticator

@@ -53,8 +53,7 @@ from stackroom.control.database.tables import (
     utc_now,
 )
 from stackroom.errors import InputError, StorageError
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER
+from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 
 __all__ = ["AuditFilter", "AuditLog", "AuditPage", "AuditReport", "AuditRow", "PartReport"]
 

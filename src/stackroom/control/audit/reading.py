@@ -27,7 +27,7 @@ from stackroom.control.database.tables import (
     to_microseconds,
 )
 from stackroom.errors import InputError
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 
 HASHED_COLUMNS = (
     "number",

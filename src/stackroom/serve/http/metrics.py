@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from stackroom.gate.answer import CacheStatistics
-from stackroom.model.audit import AuditEntry, Outcome
+from stackroom.model.principal import AuditEntry, Outcome
 
 UNKNOWN = "unknown"
 TOOL_CALL = "tools/call"

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from stackroom.gate.explain import explain
 from stackroom.gate.gate import CallContext
-from stackroom.model.flag import Flag
+from stackroom.model.record import Flag
 from stackroom.serve.http.endpoints import INVALID, TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import Service

@@ -12,8 +12,7 @@ from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
 from stackroom.control.audit.reading import MOST_COUNTED
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ForbiddenError, StorageError
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.principal import Action, Cost, Outcome, Principal
 from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.tools.admin.row_text import FORMS, parse_moment, require_order, rows_text
 from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall

@@ -19,8 +19,7 @@ from stackroom import __version__
 from stackroom.control.accounts.credentials import Credential
 from stackroom.control.audit.log import AuditLog
 from stackroom.errors import InputError, NotFoundError, StorageError
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import Action, Cost, Identity, Principal
+from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections

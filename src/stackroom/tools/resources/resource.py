@@ -11,9 +11,8 @@ from typing import Any
 import orjson
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.model.flag import Flag
 from stackroom.model.principal import Action, Principal
-from stackroom.model.record import Record
+from stackroom.model.record import Flag, Record
 from stackroom.model.scope import Scope
 from stackroom.search.ids import SCHEME
 from stackroom.text.normalise import fold_name

@@ -17,8 +17,7 @@ from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import Authenticator

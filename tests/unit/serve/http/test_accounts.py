@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.settings import RateLimitSettings, ServerSettings
 
 pytestmark = pytest.mark.row("Z2")

@@ -8,8 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from stackroom.gate.answer import CacheStatistics
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import Action
+from stackroom.model.principal import Action, AuditEntry, Outcome
 from stackroom.serve.http.metrics import Metrics, Readings
 from support.work import count_calls
 

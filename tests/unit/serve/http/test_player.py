@@ -14,8 +14,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.control.database.engine import open_local
-from stackroom.model.audit import Outcome
-from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.packages import PACKAGES
 from stackroom.serve.http import routes
 from stackroom.settings import Settings

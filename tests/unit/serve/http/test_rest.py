@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.audit import Outcome
+from stackroom.model.principal import Outcome
 from stackroom.settings import RateLimitSettings
 
 

@@ -13,8 +13,7 @@ import pytest
 from stackroom.control.audit import reading
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Outcome, Principal
 from stackroom.model.scope import Visibility
 from stackroom.settings import Settings
 from stackroom.tools.admin import audit as audit_module

@@ -16,8 +16,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
-from stackroom.model.audit import AuditEntry, Outcome
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
