@@ -231,7 +231,7 @@ def caller(visibility: Visibility) -> Principal:
 
 
 @given(libraries, st.lists(sights, min_size=1, max_size=2))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_a_hidden_catalogue_is_as_if_it_had_never_been_there(
     library: dict[str, list[Record]], sights: list[Visibility]
 ) -> None:
@@ -294,7 +294,7 @@ def comparable(asked: Asked, answer: Any) -> Any:
 
 
 @given(libraries, st.lists(sights, min_size=1, max_size=2))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_a_hidden_record_is_as_if_it_had_never_been_there_but_for_how_rare_words_are(
     library: dict[str, list[Record]], sights: list[Visibility]
 ) -> None:
@@ -317,7 +317,7 @@ def has_no_evidence(answer: Any) -> bool:
 
 
 @given(restrictions, st.fixed_dictionaries({user: st.lists(st.sampled_from(ROLES), unique=True) for user in USERS}))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
     restricted: dict[str, tuple[frozenset[str], frozenset[str]]], roles: dict[str, list[str]]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,7 @@ def is_start(node: ast.Attribute) -> bool:
     return node.attr in NAMES and isinstance(node.value, ast.Name) and node.value.id in PARENTS
 
 
+@cache
 def list_starts() -> set[tuple[str, str]]:
     found = set()
     for root in ROOTS:

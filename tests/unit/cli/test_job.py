@@ -141,7 +141,7 @@ def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> 
 def test_ctrl_c_cancels_what_is_run_here(home: Path, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    for number in range(3000):
+    for number in range(900):
         (notes / f"{number}.md").write_text(f"# Note {number}\n\nText.\n")
     script = f"""
 import os, signal, sys
@@ -152,7 +152,7 @@ main(["add", {str(notes)!r}, "--name", "notes", "--no-embed", "--json"])
 progress = JobContext.progress
 sent = []
 def interrupting(self, done, total=None, message=""):
-    if done >= 500 and total is None and not sent:
+    if done >= 200 and total is None and not sent:
         sent.append(os.kill(os.getpid(), signal.SIGINT))
     progress(self, done, total, message)
 JobContext.progress = interrupting

@@ -34,7 +34,7 @@ BROKEN = SPEC.replace('role = "body"\nsearch = true', 'role = "body"')
 @pytest.fixture
 def graded(app: App, dishes: Path) -> Path:
     """The file of a catalogue of dishes that was graded."""
-    grade_catalogue(app, "dishes", GoldenSetRequest(questions=120))
+    grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
     return dishes
 
 
