@@ -187,9 +187,6 @@ class ToolSpec:
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """The definitions that those schemas refer to."""
 
-    facts: Callable[[], Mapping[str, Mapping[str, Any]]] | None = None
-    """Returns what the records of now add to the schemas of arguments when tools are listed, as their ranges do."""
-
     def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
         """Return the cost of a call with these arguments."""
         return self.costs(arguments) if self.costs else self.cost
@@ -217,14 +214,6 @@ class ToolSpec:
         schema["properties"] |= {name: schema["properties"].pop(name) for name in LAST if name in schema["properties"]}
         whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
         return brief_input(whole) if self.is_brief else whole
-
-    @property
-    def listed_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments as it is listed, with facts about the records of now."""
-        facts = self.facts() if self.facts else {}
-        properties = self.input_schema["properties"]
-        more = {name: {**properties[name], **some} for name, some in facts.items() if name in properties}
-        return {**self.input_schema, "properties": {**properties, **more}} if more else self.input_schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Buckets of numbers and dates: each value apart, equal ranges with round edges, or decades, years and months.
 
 A bucket is an interval, so that a range filter finds exactly its records. Only buckets that have a record are listed.
-Figures of numbers are exact as they are written: decimal fractions are added as whole numbers of their last digit.
+Figures are rounded so that 0.1 three times is 0.3.
 """
 
 import math
@@ -222,11 +222,8 @@ def _last_day(first: date, months: int) -> date:
     return date(end // 12, end % 12 + 1, 1) - timedelta(days=1)
 
 
-MOST_DIGITS = 6
-"""Numbers with at most so many decimal places are added as whole numbers."""
-EXACT = 2**53
-LARGEST_SUM = 2**62
-MEAN_DIGITS = 6
+DIGITS, MEAN_DIGITS = 14, 6
+"""The digits of sums and medians, and the decimal places of means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,47 +266,17 @@ class NumberColumn:
         known = len(values) - int(np.count_nonzero(np.isnan(values)))
         if not known:
             return None
-        total = self._sum(rows[:known])
-        middle = rows[(known - 1) // 2 : known // 2 + 1]
+        total = math.fsum(values[:known].tolist())
+        mean = total / known
         return Figures(
             least=float(values[0]),
             greatest=float(values[known - 1]),
-            mean=_rounded(_quotient(*total, known)),
-            median=_quotient(*self._sum(middle), len(middle)),
-            total=_quotient(*total, 1),
+            mean=round(mean, MEAN_DIGITS) if abs(mean) >= 1 else float(f"{mean:.{MEAN_DIGITS}g}"),
+            median=_rounded(float(np.median(values[:known]))),
+            total=_rounded(total),
         )
 
-    def _sum(self, rows: Integers) -> tuple[int | float, int]:
-        """Return a numerator and a denominator of the sum of these rows, all of them known."""
-        if self._scaled is None:
-            return math.fsum(self.values[rows].tolist()), 1
-        units, scale = self._scaled
-        some = units[rows]
-        is_safe = len(some) * self._greatest_unit < LARGEST_SUM
-        return (int(some.sum()) if is_safe else sum(some.tolist())), scale
 
-    @cached_property
-    def _scaled(self) -> tuple[Integers, int] | None:
-        """The numbers as whole numbers of a decimal place, and how many make one; None where they are not decimal."""
-        known = np.nan_to_num(self.values)
-        for digits in range(MOST_DIGITS + 1):
-            scale = 10**digits
-            units = np.round(known * scale)
-            if np.abs(units).max(initial=0.0) >= EXACT:
-                return None
-            if np.array_equal(units / scale, known):
-                return units.astype(np.int64), scale
-        return None
-
-    @cached_property
-    def _greatest_unit(self) -> int:
-        return int(np.abs(self._scaled[0]).max(initial=0)) if self._scaled else 0
-
-
-def _quotient(numerator: int | float, denominator: int, count: int) -> float:
-    return numerator / (denominator * count)
-
-
-def _rounded(mean: float) -> float:
-    """Return a mean with as many digits as say something."""
-    return round(mean, MEAN_DIGITS) if abs(mean) >= 1 else float(f"{mean:.{MEAN_DIGITS}g}")
+def _rounded(figure: float) -> float:
+    """Return a figure without the last digits, in which sums of decimal fractions differ from what people add up."""
+    return figure if figure.is_integer() else float(f"{figure:.{DIGITS}g}")

@@ -1,13 +1,12 @@
 """The arguments and the answer of `catalog.mutate`."""
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Annotated, Any, ClassVar
 
 import orjson
 from pydantic import BeforeValidator, Field
 
-from stackroom.ingest.edits.draft import EditAction, EditPlan, FieldChange, RecordChange
+from stackroom.ingest.edits.draft import EditAction, EditPlan, RecordChange
 from stackroom.ingest.edits.relations import MOST_CHANGES
 from stackroom.ingest.edits.undo import is_visible
 from stackroom.model.principal import Principal
@@ -98,12 +97,6 @@ class MutateResult(PricedResult, GenericResult):
     notes: list[str]
 
 
-CHANGES_SHOWN = 50
-LONGEST_VALUE = 500
-LONGEST_LIST = 2_000
-"""The most characters shown of a text, and of a list as JSON."""
-
-
 def result_of(
     principal: Principal,
     plan: EditPlan,
@@ -121,39 +114,17 @@ def result_of(
     return MutateResult(
         applied=call_id is not None,
         plan=token,
-        changes=[_changed(change) for change in seen[:CHANGES_SHOWN]],
+        changes=[_changed(change) for change in seen],
         total=len(seen),
-        has_more=len(seen) > CHANGES_SHOWN,
+        has_more=False,
         call_id=call_id,
         notes=[*notes, *said],
     )
 
 
 def _changed(change: RecordChange) -> ChangedRecord:
-    fields = [ChangedField(**_field(one)) for one in change.fields]
+    fields = [ChangedField(field=one.field, before=one.before, after=one.after) for one in change.fields]
     return ChangedRecord(id=change.id, kind=change.kind, op=change.op, fields=fields)
-
-
-def _field(change: FieldChange) -> dict[str, Any]:
-    return {"field": change.field, "before": shown_value(change.before), "after": shown_value(change.after)}
-
-
-def shown_value(value: Any) -> Any:
-    """Return a value for display: a long text or list is truncated, and marked so."""
-    if isinstance(value, str):
-        return _cut(value, LONGEST_VALUE)
-    text = orjson.dumps(value).decode()
-    if len(text) <= LONGEST_LIST:
-        return value
-    if not isinstance(value, list):
-        return _cut(text, LONGEST_LIST)
-    lengths = accumulate(len(orjson.dumps(item)) for item in value)
-    fitting = sum(length <= LONGEST_LIST for length in lengths)
-    return [*value[:fitting], f"… ({len(value)} items)"]
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
 def _counted(number: int) -> str:

@@ -59,7 +59,7 @@ from stackroom.tools.generic.browse import (
     unread_catalogue,
 )
 from stackroom.tools.generic.facets import FacetedSet
-from stackroom.tools.generic.filter_guide import Facts, FilterFacts, advice_over, facts_in_words, filter_guide
+from stackroom.tools.generic.filter_guide import advice_over, filter_guide
 from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
 from stackroom.tools.generic.record import (
     RankedRecord,
@@ -411,7 +411,6 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
     filters, definitions = _filters_over(specs)
     catalogue_tool = partial(declare_catalogue_tool, reads_more=lambda params: has_media and bool(params.include))
-    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     return [
         catalogue_tool(
             name="search",
@@ -425,7 +424,6 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             text=json_text,
             properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,
-            facts=lambda: _facts_of_filters(specs, {name: one.read() for name, one in facts.items()}),
             count_of=attrgetter("total"),
         ),
         catalogue_tool(
@@ -464,15 +462,6 @@ def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], d
     if len(specs) == 1:
         return filter_schema(*specs.values())
     return {"type": "object", "description": filter_guide(specs)}, {}
-
-
-def _facts_of_filters(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts]) -> dict[str, dict[str, Any]]:
-    """Return the description of `filters` with what the records of now have."""
-    if len(specs) > 1:
-        return {"filters": {"description": filter_guide(specs, facts)}}
-    ((name, spec),) = specs.items()
-    words = facts_in_words(spec, facts[name])
-    return {"filters": {"description": words}} if words else {}
 
 
 def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:

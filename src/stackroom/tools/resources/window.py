@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from stackroom.errors import InputError
-from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten
+from stackroom.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, json_text, shorten_value
 from stackroom.tools.resources.resource import ContentList, ContentPage, ResourceContent
 
 JSON = "application/json"
@@ -167,13 +167,5 @@ def _shortened_line(item: Any, room: int) -> str:
     for chars in ITEM_LENGTHS:
         if len(line.encode()) <= room:
             break
-        line = json_text(_shortened(item, chars))
+        line = json_text({name: shorten_value(value, chars) for name, value in item.items()})
     return line
-
-
-def _shortened(value: Any, chars: int) -> Any:
-    if isinstance(value, str):
-        return shorten(value, chars)
-    if isinstance(value, dict):
-        return {name: _shortened(one, chars) for name, one in value.items()}
-    return [_shortened(one, chars) for one in value] if isinstance(value, list) else value
