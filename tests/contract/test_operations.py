@@ -26,8 +26,7 @@ from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import EndpointRequest
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of, operation_endpoints
-from stackroom.tools.problems import validate_fields
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.spec import ToolSpec, validate_fields
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3"), pytest.mark.row("Z6"), pytest.mark.row("Z9")]

@@ -23,7 +23,7 @@ from packaging.utils import canonicalize_name
 from stackroom import __version__
 from stackroom.cli.main import COMMANDS
 from stackroom.settings import ENVIRONMENT
-from stackroom.tools.record_text import FromFile
+from stackroom.tools.spec import FromFile
 
 pytestmark = pytest.mark.row("N17")
 

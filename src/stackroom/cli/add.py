@@ -32,7 +32,7 @@ from stackroom.packages import CataloguePackage
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
-from stackroom.tools.record_text import summary_of, told_fields
+from stackroom.tools.generic.record import summary_of, told_fields
 
 LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 10

@@ -22,12 +22,11 @@ from stackroom.search.names import NameChoice
 from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of
-from stackroom.tools.generic.record import RecordForm, shape_record
+from stackroom.tools.generic.record import RecordForm, has_value, number_text, shape_record, with_unit
 from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.shapes import SearchParams, SearchResult
 from stackroom.tools.generic.tools import GenericTools
 from stackroom.tools.merge import Asked
-from stackroom.tools.record_text import has_value, number_text, with_unit
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}

@@ -33,7 +33,7 @@ from stackroom.tools.admin.audit import AUDIT_OPERATIONS
 from stackroom.tools.admin.roles import ROLE_OPERATIONS
 from stackroom.tools.admin.users import NO_ACCOUNTS, USER_OPERATIONS
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
-from stackroom.tools.problems import validate_fields
+from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox
 
 ResultT = TypeVar("ResultT")

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from stackroom.cli.safe_streams import terminal_stream
 from stackroom.text.safe import safe_json, safe_line, safe_text
+from stackroom.tools.generic.record import BETWEEN_FIELDS
 from stackroom.tools.generic.shapes import ShownRecord
-from stackroom.tools.record_text import BETWEEN_FIELDS
 
 BETWEEN_COLUMNS = "  "
 

@@ -38,10 +38,17 @@ from stackroom.text.safe import hide_places
 from stackroom.tools.budget import Forms, fit_answer
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.instructions import instructions_for
-from stackroom.tools.problems import QUERY, find_query_note, validate_arguments, with_query_notes
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.resources.window import fit_content, parse_window, split_address
-from stackroom.tools.spec import PartialResult, ToolResult, ToolSpec
+from stackroom.tools.spec import (
+    QUERY,
+    PartialResult,
+    ToolResult,
+    ToolSpec,
+    find_query_note,
+    validate_arguments,
+    with_query_notes,
+)
 from stackroom.tools.toolbox import Toolbox, Toolboxes, Versions
 
 ResultT = TypeVar("ResultT")

@@ -27,9 +27,8 @@ from stackroom.serve.caller import Context
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
-from stackroom.tools.problems import place_of, refusal_of
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.spec import ToolSpec, place_of, refusal_of
 from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)

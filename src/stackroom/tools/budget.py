@@ -6,7 +6,6 @@ from the end; passages are kept whole, so of them there are fewer. The cursor of
 """
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,9 +60,6 @@ EVERY = "*"
 """In a path, every field."""
 CURSOR = re.compile(r"[1-9]\d{0,6}")
 LAST_WORD = re.compile(r"\s+\S*$")
-
-GUESSES = 4
-"""How many guesses by the mean size of an item are made before bisection."""
 
 ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -322,43 +318,25 @@ class _Cut:
 
 
 def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms:
-    """Return the best of the cut answers that fit; the shortest where none does."""
-    chars = READABLE_LENGTH if cut.has_long_texts else None
-    whole = _longest_texts(cut, tokens, render) if cut.has_long_texts else None
-    fewer = whole or _most_items(cut, chars, tokens, render)
+    """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
+    for length in TEXT_LENGTHS if cut.has_long_texts else ():
+        forms = render(cut.at(cut.total, length))
+        if forms.tokens <= tokens:
+            return forms
+    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, tokens, render)
     if fewer is not None:
         return fewer
-    one = min(cut.total, 1)
     for length in LAST_LENGTHS:
-        forms = render(cut.at(one, length))
+        forms = render(cut.at(min(cut.total, 1), length))
         if forms.tokens <= tokens:
             break
     return forms
 
 
-def _longest_texts(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
-    """Return the answer with all items and texts as long as fits, by bisection; None where no length does."""
-    best: Forms | None = None
-    low, high = 0, len(TEXT_LENGTHS) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        forms = render(cut.at(cut.total, TEXT_LENGTHS[middle]))
-        if forms.tokens <= tokens:
-            best, high = forms, middle - 1
-        else:
-            low = middle + 1
-    return best
-
-
 def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
-    """Return the answer with as many items as fit; None where not even one does.
-
-    A few guesses by the mean size of an item usually meet it; bisection is for items of very different sizes.
-    """
+    """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
     best: Forms | None = None
-    low, high = 1, cut.total - 1
-    count, mean = int(cut.total * cut.share), tokens / cut.share / max(cut.total, 1)
-    guesses = GUESSES
+    low, high, count = 1, cut.total - 1, int(cut.total * cut.share)
     while low <= high:
         count = min(max(count, low), high)
         forms = render(cut.at(count, chars))
@@ -366,6 +344,5 @@ def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[Too
             best, low = forms, count + 1
         else:
             high = count - 1
-        guesses -= 1
-        count = count + math.floor((tokens - forms.tokens) / mean) if guesses > 0 else (low + high) // 2
+        count = (low + high) // 2
     return best

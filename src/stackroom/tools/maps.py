@@ -35,8 +35,8 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, Scope
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
+from stackroom.tools.generic.record import label_of
 from stackroom.tools.merge import shown_scope
-from stackroom.tools.record_text import label_of
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec, catalogue_tool
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)

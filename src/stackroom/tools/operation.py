@@ -19,8 +19,7 @@ from stackroom.errors import ForbiddenError, InputError, NotFoundError, did_you_
 from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Identity, Principal
 from stackroom.tools.endpoint import Endpoint, EndpointRequest
-from stackroom.tools.problems import validate_fields
-from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult
+from stackroom.tools.spec import LARGEST, GenericParams, ToolParams, ToolResult, validate_fields
 
 OF_EVERY_LIST = frozenset({"limit", "offset", "max_tokens"})
 """The arguments of a tool that bound its answer, whichever operation is chosen."""

@@ -3,8 +3,7 @@
 import pytest
 
 from stackroom.text.analyser import MAX_CHARS
-from stackroom.tools.problems import BLANK, find_query_note, with_query_notes
-from stackroom.tools.spec import FoundResult, NotedResult
+from stackroom.tools.spec import BLANK, FoundResult, NotedResult, find_query_note, with_query_notes
 
 
 @pytest.mark.parametrize("query", ["", " ", "   ", "\t\n\r", "\u00a0", "\u3000"])

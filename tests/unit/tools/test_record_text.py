@@ -7,7 +7,7 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.tools.record_text import (
+from stackroom.tools.generic.record import (
     field_line,
     find_page,
     plain_fields,

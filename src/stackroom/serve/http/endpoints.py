@@ -26,7 +26,7 @@ from stackroom.serve.http.authenticate import IDENTITY
 from stackroom.serve.http.replies import UnsupportedMediaTypeError
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointSpec
-from stackroom.tools.problems import field_problem, refusal_of, validate_fields
+from stackroom.tools.spec import field_problem, refusal_of, validate_fields
 
 TOOL_PATH = "/v1/tools/{name}"
 """The path of every tool; the OpenAPI document has them one by one."""

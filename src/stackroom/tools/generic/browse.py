@@ -1,6 +1,6 @@
 """`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -18,20 +18,15 @@ from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.tools.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.tools.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
-from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
+from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from stackroom.tools.filters import KIND, filters_of
-from stackroom.tools.generic.record import filter_of, table_columns
+from stackroom.tools.generic.record import filter_of, label_of, table_columns
 from stackroom.tools.generic.result_set import count_left_out, list_keys, list_query, sortable_fields, words_of_list
 from stackroom.tools.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
 from stackroom.tools.media import CallerMedia
-from stackroom.tools.record_text import label_of
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
-
-FEW_CHARS = 1_000
-"""A text budget below which groups are shown without the records at their ends."""
-
 
 RANKED_SHOWN = 5
 """The number of records that are ranked by a number, where a call does not say how many."""
@@ -178,7 +173,11 @@ class BrowseResult(PricedResult, GenericResult):
 
     def shortened(self, chars: int) -> Self:
         """Return the answer with fewer values of each field."""
-        return self.model_copy(update={"catalogues": [_with_fewer_values(one, chars) for one in self.catalogues]})
+        return self._with_fields(lambda field: field.with_values(shorten_list(field.values, chars)))
+
+    def _with_fields(self, change: Callable[[BrowsedField], BrowsedField]) -> Self:
+        changed = [one.model_copy(update={"fields": list(map(change, one.fields))}) for one in self.catalogues]
+        return self.model_copy(update={"catalogues": changed})
 
 
 class BrowsedValuesResult(BrowseResult):
@@ -186,6 +185,9 @@ class BrowsedValuesResult(BrowseResult):
 
     unit = "values"
     has_passages = True
+    paged = "catalogues"
+    long_texts = ("fields.values.value",)
+    shortened = PricedResult.shortened
 
     @property
     def item_count(self) -> int:
@@ -194,11 +196,7 @@ class BrowsedValuesResult(BrowseResult):
 
     def first(self, count: int) -> Self:
         """Return the answer with the first values of its field."""
-        return self.model_copy(update={"catalogues": [_with_first_values(one, count) for one in self.catalogues]})
-
-    def shortened(self, chars: int) -> Self:
-        """Return the answer with long values cut."""
-        return self.model_copy(update={"catalogues": [_with_short_values(one, chars) for one in self.catalogues]})
+        return self._with_fields(lambda field: field.with_values(field.values[:count]))
 
 
 class AggregateResult(BrowseResult):
@@ -217,10 +215,9 @@ class AggregateResult(BrowseResult):
         """Return the answer with its first items."""
         return self.model_copy(update={"catalogues": [_with_first_groups(one, count) for one in self.catalogues]})
 
-    def shortened(self, chars: int) -> Self:
+    def shortened(self, _chars: int) -> Self:
         """Return the answer without what its groups can be read without."""
-        less = [_with_less(one) for one in self.catalogues] if chars <= FEW_CHARS else self.catalogues
-        return self.model_copy(update={"catalogues": less})
+        return self.model_copy(update={"catalogues": [_with_less(one) for one in self.catalogues]})
 
 
 class RankedResult(AggregateResult):
@@ -255,24 +252,6 @@ def _between(catalogues: Sequence[BrowsedCatalogue], start: int, end: int) -> It
         if fields or start <= place < end:
             yield one.model_copy(update={"fields": fields})
         place += _places(one)
-
-
-def _with_fewer_values(catalogue: BrowsedCatalogue, chars: int) -> BrowsedCatalogue:
-    fields = [field.with_values(shorten_list(field.values, chars)) for field in catalogue.fields]
-    return catalogue.model_copy(update={"fields": fields})
-
-
-def _with_first_values(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:
-    fields = [field.with_values(field.values[:count]) for field in catalogue.fields]
-    return catalogue.model_copy(update={"fields": fields})
-
-
-def _with_short_values(catalogue: BrowsedCatalogue, chars: int) -> BrowsedCatalogue:
-    fields = [
-        field.model_copy(update={"values": [shorten_texts(one, ["value"], chars) for one in field.values]})
-        for field in catalogue.fields
-    ]
-    return catalogue.model_copy(update={"fields": fields})
 
 
 VALUES_SHOWN = 10

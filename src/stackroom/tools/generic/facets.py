@@ -24,9 +24,9 @@ from stackroom.text.cells import text_of
 from stackroom.tools.aggregate.buckets import SKEWED, USUAL, plain_number
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, useful_filters
+from stackroom.tools.generic.record import label_of
 from stackroom.tools.generic.result_set import list_keys, search_keys
 from stackroom.tools.generic.shapes import Bar, Facet, FacetValue
-from stackroom.tools.record_text import label_of
 
 MOST_BARS = 24
 MOST_SINGLE = 60

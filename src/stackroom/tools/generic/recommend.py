@@ -18,9 +18,8 @@ from stackroom.recommend.recommender import Recommendation, Recommendations, Req
 from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
-from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_records
+from stackroom.tools.generic.record import RankedRecord, RecordForm, label_of, shape_records
 from stackroom.tools.generic.shapes import DrawnParams, ShownRecord, StatedId
-from stackroom.tools.record_text import label_of
 from stackroom.tools.spec import AskedTaste, GenericResult, NotedResult, ToolSpec
 
 MOST_IN_TRAY = 50

@@ -28,10 +28,9 @@ from stackroom.text.query_conditions import ReadQuery, read_query
 from stackroom.tools.aggregate.aggregate import written_range
 from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each
 from stackroom.tools.filters import filters_of, parse_filters
-from stackroom.tools.generic.record import RankedRecord
+from stackroom.tools.generic.record import RankedRecord, label_of
 from stackroom.tools.generic.shapes import LeftOut, Understood, UnderstoodPhrase
 from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, depth_for, search_scopes
-from stackroom.tools.record_text import label_of
 
 DEEP = 400
 """How many hits of a search are looked at for the records with evidence beyond those that it lists."""

@@ -13,13 +13,13 @@ from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
-from stackroom.tools.record_text import FromFile
 from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
 from stackroom.tools.spec import (
     BARE_LIST,
     Explained,
     ExplainParams,
     FoundResult,
+    FromFile,
     GenericParams,
     GenericResult,
     QueryText,

@@ -65,7 +65,9 @@ from stackroom.tools.generic.record import (
     RankedRecord,
     RecordForm,
     fields_of_relations,
+    find_place,
     list_related,
+    record_text,
     shape_fields,
     shape_records,
     shape_tile,
@@ -117,7 +119,6 @@ from stackroom.tools.merge import (
     shown_scope,
     usual_path,
 )
-from stackroom.tools.record_text import find_place, record_text
 from stackroom.tools.spec import NOTHING_ANSWERS, ToolSpec
 from stackroom.tools.spec import catalogue_tool as declare_catalogue_tool
 
