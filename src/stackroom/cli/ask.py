@@ -39,22 +39,24 @@ def list_command(as_json: bool) -> None:
     app = open_app()
     rows = []
     problems = describe_problems(app.library)
-    for one in app.library.list_installed():
-        if unopened := app.find_problem(one.name):
-            problems[one.name] = f"cannot be opened: {unopened}"
+    for installed in app.library.list_installed():
+        if unopened := app.find_problem(installed.name):
+            problems[installed.name] = f"cannot be opened: {unopened}"
             continue
-        reader = app.open_catalogue(one.name).shelf.reader()
+        reader = app.open_catalogue(installed.name).shelf.reader()
         rows.append(
             {
-                "name": one.name,
-                "spec": one.spec_name,
+                "name": installed.name,
+                "spec": installed.spec_name,
                 "records": reader.count(WHOLE),
                 "model": reader.model.name if reader.model else None,
-                "folder": str(one.folder),
-                "release": app.release_status.installed_version(one.name),
+                "folder": str(installed.folder),
+                "release": app.release_status.installed_version(installed.name),
             }
         )
-    newer = {one.name: app.release_status.find_newer(one.name) for one in app.library.list_installed()}
+    newer = {
+        installed.name: app.release_status.find_newer(installed.name) for installed in app.library.list_installed()
+    }
     notes = {name: f"is outdated: {found}" for name, found in newer.items() if found is not None}
     for name, note in {**notes, **problems}.items():
         click.echo(f"stackroom: '{name}' {note}", err=True)
@@ -134,7 +136,7 @@ def _get_catalogue(app: App, name: str, query: str) -> OpenCatalogue:
 
 def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
     """Return the catalogues that can be opened; say which cannot."""
-    names = [one.name for one in app.library.list_installed()]
+    names = [installed.name for installed in app.library.list_installed()]
     problems = {name: app.find_problem(name) for name in names}
     opened = {name: app.open_catalogue(name) for name, problem in problems.items() if problem is None}
     for name, problem in problems.items():
@@ -148,7 +150,9 @@ def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
 def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) -> None:
     if NOTHING_ANSWERS in found.notes:
         click.echo(NOTHING_ANSWERS if found.results else "Nothing was found.")
-    print_blocks(block_of(one, label=label_in_words(one.relevance), with_catalogue=with_names) for one in found.results)
+    print_blocks(
+        block_of(result, label=label_in_words(result.relevance), with_catalogue=with_names) for result in found.results
+    )
     if found.results:
         click.echo(_counts(found, is_listed=is_listed))
     if found.left_out and found.left_out.adult:
@@ -164,7 +168,7 @@ def _counts(found: SearchResult, *, is_listed: bool) -> str:
         return f"{len(found.results)} of {found.total} records"
     if found.evidence is Evidence.NONE:
         return f"evidence: {found.evidence}"
-    answering = sum(one.relevance is not None for one in found.results)
+    answering = sum(result.relevance is not None for result in found.results)
     others = f", {len(found.results) - answering} more near" if answering < len(found.results) else ""
     return f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}"
 
@@ -292,7 +296,7 @@ def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[
             for item in answer.items
         ],
         "tasteCentroid": answer.taste_tags,
-        "titles": [_choice_json(one) for one in answer.titles],
+        "titles": [_choice_json(choice) for choice in answer.titles],
         "excluded": [_choice_json(one) for one in answer.excluded],
         "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.preferences.understood],
         "notUnderstood": [*answer.preferences.not_understood, *answer.notes],

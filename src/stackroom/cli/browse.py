@@ -97,9 +97,9 @@ def _default_facet(spec: CatalogueSpec) -> str:
 
 def _show_values(values: Sequence[FacetCount], *, as_json: bool) -> None:
     if as_json:
-        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in values])
+        print_json([{"category": value.category, "value": value.value, "count": value.count} for value in values])
     else:
-        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in values])
+        print_table(("value", "category", "count"), [(value.value, value.category, value.count) for value in values])
 
 
 def _show_figures(found: AggregateParts, *, as_json: bool) -> None:

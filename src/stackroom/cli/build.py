@@ -203,7 +203,7 @@ def greet() -> None:
     """Greet, say what is in the library or offer to make one, and show three commands to go on with."""
     app = open_app()
     click.echo(f"Stackroom {__version__}: catalogues for AI assistants, on your machine.")
-    names = [one.name for one in app.library.list_installed()]
+    names = [installed.name for installed in app.library.list_installed()]
     problems = describe_problems(app.library)
     if not names and not problems:
         click.echo(f"There is no library yet; it will be in {app.settings.home} (STACKROOM_HOME names another folder).")
@@ -211,7 +211,7 @@ def greet() -> None:
             _show_next(MAKE_LIBRARY, ADD, CONNECT)
             return
         set_up(app)
-        names = [one.name for one in app.library.list_installed()]
+        names = [installed.name for installed in app.library.list_installed()]
     click.echo(f"The library in {app.settings.home} has {_described(app, names)}.")
     for name, problem in problems.items():
         click.echo(f"'{name}' {problem}")

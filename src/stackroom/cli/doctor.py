@@ -69,7 +69,7 @@ def _examine_collections(app: App) -> Iterator[Finding]:
         return
     state = load_state(app.settings.home, place)
     problems = list(find_collection_problems(app.settings))
-    synced = sum(one.outcome is Outcome.SYNCED for one in state.collections)
+    synced = sum(collection.outcome is Outcome.SYNCED for collection in state.collections)
     seen = f"{synced} synced when last looked at ({state.looked_at})" if state.looked_at else "not looked at yet"
     yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
     for name, problem in problems:

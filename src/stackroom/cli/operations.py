@@ -111,7 +111,7 @@ def build_group(
 def _build_command(operation: Operation, open_board: OpenBoard | None) -> click.Command:
     group, name = operation.command.split(" ")
     fields = operation.params.model_fields
-    taken: list[click.Parameter] = [_argument(one, fields[one]) for one in operation.arguments]
+    taken: list[click.Parameter] = [_argument(argument, fields[argument]) for argument in operation.arguments]
     for field_name, field in fields.items():
         if field_name not in operation.arguments:
             taken += _options(field_name, field)

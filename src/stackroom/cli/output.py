@@ -87,10 +87,10 @@ def print_findings(findings: Sequence[Finding]) -> None:
 def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings, and exit with code 1 if any of them is a problem."""
     if as_json:
-        print_json([asdict(one) for one in findings])
+        print_json([asdict(finding) for finding in findings])
     else:
         print_findings(findings)
-    if not all(one.ok for one in findings):
+    if not all(finding.ok for finding in findings):
         ctx.exit(1)
 
 

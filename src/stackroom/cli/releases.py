@@ -37,7 +37,7 @@ def update_command(name: str | None, check: bool, take_theirs: bool, as_json: bo
     Example: stackroom update films
     """
     app = open_app()
-    names = [name] if name is not None else [one.name for one in list_released(app)]
+    names = [name] if name is not None else [installed.name for installed in list_released(app)]
     if not names:
         click.echo("no catalogue was installed from a place; install one: stackroom init NAME --from PLACE", err=True)
     reports, failures = [], []

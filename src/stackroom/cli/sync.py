@@ -87,7 +87,15 @@ def _print_state(state: PlaceState, *, as_json: bool) -> None:
         click.echo(f"{state.place} has no collections; to write one, run: stackroom publish NAME {state.place}")
     else:
         rows = [
-            (one.name, one.outcome.value, one.version, one.rows, one.synced_at, one.reason) for one in state.collections
+            (
+                collection.name,
+                collection.outcome.value,
+                collection.version,
+                collection.rows,
+                collection.synced_at,
+                collection.reason,
+            )
+            for collection in state.collections
         ]
         print_table(COLUMNS, rows)
 

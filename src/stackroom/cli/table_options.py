@@ -52,7 +52,7 @@ def choice_options(command: Callable[..., None]) -> Callable[..., None]:
             id=id_column,
             body=body,
             types=dict(_type_of(one) for one in types),
-            roles=dict(_role_of(one) for one in roles),
+            roles=dict(_role_of(role) for role in roles),
             drop=frozenset(drop),
             keep=frozenset(keep),
             group=group,

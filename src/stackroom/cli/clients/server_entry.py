@@ -85,4 +85,4 @@ def _find_parts(url: str) -> SplitResult | None:
 def holds_token(entry: Any) -> bool:
     """Tell whether an entry has a token in its headers."""
     headers = [entry.get(name) for name in ("headers", "http_headers")] if isinstance(entry, dict) else []
-    return any(isinstance(one, dict) and "Authorization" in one for one in headers)
+    return any(isinstance(header, dict) and "Authorization" in header for header in headers)

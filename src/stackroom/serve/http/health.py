@@ -25,7 +25,7 @@ from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
 from stackroom.serve.http.metrics import Readings
 from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
-from stackroom.serve.http.service import Phase, Service
+from stackroom.serve.http.service import Lifecycle, Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 
 CATALOGUE = "catalogue"
@@ -152,7 +152,9 @@ class HealthEndpoints:
             ready=ready,
             version=__version__,
             uptime_s=round(time.monotonic() - service.started_at, 1),
-            degraded=[DegradedPart(part=one.part, reason=one.detail or "") for one in parts if one.state == "degraded"],
+            degraded=[
+                DegradedPart(part=part.part, reason=part.detail or "") for part in parts if part.state == "degraded"
+            ],
             parts=parts,
             cache=CacheResult(
                 entries=cache.entries,
@@ -182,7 +184,7 @@ class HealthEndpoints:
         require_may_see_metrics(principal)
         viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
         problems, states = await self._find_problems(), await self._find_states()
-        parts = {one.part: one.state == "ok" for one in viewer.shown_parts(states, problems)}
+        parts = {part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)}
         readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
         body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
         return Response(body, headers={"Content-Type": media_type, **NO_STORE})
@@ -232,7 +234,7 @@ class HealthEndpoints:
         return await anyio.to_thread.run_sync(self._service.health.states)
 
 
-def is_up(phase: Phase) -> bool:
+def is_up(phase: Lifecycle) -> bool:
     """Tell whether the server has loaded its catalogues, and does not end."""
     return phase.is_loaded and not phase.is_ending
 
@@ -292,7 +294,7 @@ class Viewer:
         return kind != CATALOGUE or self.principal.visibility.sees_catalogue(name)
 
 
-def _status(phase: Phase, problems: Mapping[str, str]) -> Status:
+def _status(phase: Lifecycle, problems: Mapping[str, str]) -> Status:
     if phase.is_ending:
         return "ending"
     if phase.load_problem or (problems and phase.is_loaded):

@@ -68,7 +68,7 @@ def openapi_endpoint(service: Service, endpoints: Sequence[EndpointSpec]) -> End
         refusals=(401, 503),
         is_public=True,
     )
-    document.endpoints += [shown, *(one for one in endpoints if one.path != TOOL_PATH)]
+    document.endpoints += [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
     return shown
 
 
@@ -86,7 +86,7 @@ class OpenapiEndpoint:
         if identity is None and "authorization" in headers:
             return service.authenticator.refusal(request.http.scope)
         has_accounts = service.control is not None
-        offered = [one for one in self.endpoints if has_accounts or not one.needs_accounts]
+        offered = [endpoint for endpoint in self.endpoints if has_accounts or not endpoint.needs_accounts]
         tools: list[ToolSpec] = []
         if identity is None:
             offered = [one for one in offered if one.tag in PUBLIC_TAGS]

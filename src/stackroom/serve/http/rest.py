@@ -217,7 +217,7 @@ class RestEndpoints:
         """List the templates of addresses that the caller may read."""
         principal = request.caller.principal
         templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
-        return _list_reply(TemplatesResult(resourceTemplates=[template_entry(one) for one in templates]))
+        return _list_reply(TemplatesResult(resourceTemplates=[template_entry(template) for template in templates]))
 
     async def read_resource(self, request: ServerRequest) -> Response:
         """Return the content of a resource, under its own type."""

@@ -23,7 +23,7 @@ from stackroom.serve.http.guard import KnownHosts, is_loopback
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
-from stackroom.serve.http.service import Health, Phase, Service
+from stackroom.serve.http.service import Health, Lifecycle, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
@@ -128,7 +128,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
     )
 
 
-async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
+async def _note_loaded(gate: "Future[Gate]", phase: Lifecycle) -> None:
     """Wait until the catalogues are loaded; note that they are, or why they cannot be."""
     try:
         await anyio.to_thread.run_sync(gate.result, abandon_on_cancel=True)

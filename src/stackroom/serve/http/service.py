@@ -41,7 +41,7 @@ class Health(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Phase:
+class Lifecycle:
     """The server's lifecycle: it listens before the catalogues are loaded, and drains before it stops."""
 
     is_loaded: bool = False
@@ -76,7 +76,7 @@ class Service:
     """The bounds on the memory of request bodies."""
     invalid: InvalidRequests = field(init=False)
     """Audits requests that have not their form."""
-    phase: Phase = field(default_factory=Phase)
+    phase: Lifecycle = field(default_factory=Lifecycle)
     started_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ from stackroom.serve.http.guard import KnownHosts
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
-from stackroom.serve.http.service import Phase, Service
+from stackroom.serve.http.service import Lifecycle, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
@@ -207,7 +207,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     def make(
         *,
         accounts: bool = True,
-        phase: Phase | None = None,
+        phase: Lifecycle | None = None,
         toolboxes: Toolboxes | None = None,
         endpoints: Sequence[Endpoint] = (),
         **settings: Any,
@@ -225,7 +225,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             cache=AnswerCache(configured.server.cache_size),
         )
         recorder = _events(control, opened) if control else None
-        workers, stage = Workers(), phase or Phase(is_loaded=True)
+        workers, stage = Workers(), phase or Lifecycle(is_loaded=True)
         service = Service(
             settings=configured,
             gate=AsyncGate(lambda: gate, workers, is_loaded=lambda: stage.is_loaded),

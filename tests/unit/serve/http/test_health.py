@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from stackroom.background.background import Background
 from stackroom.background.task import Task
-from stackroom.serve.http.service import Phase
+from stackroom.serve.http.service import Lifecycle
 
 REASON = "/home/x/secret.sqlite: file is not a database"
 
@@ -15,7 +15,7 @@ REASON = "/home/x/secret.sqlite: file is not a database"
 @pytest.fixture
 def loading(make_site: Any) -> Any:
     """A server whose catalogues are still loading; whoever waits for them waits for ever."""
-    site = make_site(phase=Phase())
+    site = make_site(phase=Lifecycle())
 
     def gate() -> Any:
         raise AssertionError("health waited for the catalogues")
