@@ -23,7 +23,6 @@ from support.processes import ServerProcess
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "pictures"
 LIBRARY = ROOT / "build" / "screenshots" / "library"
-WINES = ROOT / "docs" / "examples" / "wines.csv"
 DESK = (1200, 760)
 PHONE = (390, 780)
 SCALE = 1.25
@@ -74,12 +73,6 @@ def play_album(page: Page) -> None:
     page.wait_for_timeout(1200)
 
 
-def choose_wines(page: Page) -> None:
-    """Choose a table, and wait for what is proposed."""
-    page.get_by_label("Drop a table here").set_input_files(str(WINES))
-    expect(page.get_by_role("list", name="First records")).to_be_visible()
-
-
 def search_some(page: Page) -> None:
     """Make a few calls, so that there is something to show."""
     for query in ("space drama", "a quiet story about grief", "robots", "friendship", "samurai"):
@@ -102,7 +95,6 @@ PICTURES = {
     "taste": Picture(path="/c/anime?q=space", do=like_some),
     "music": Picture(path="/music/albums", do=play_album),
     "run": Picture(path="/run/analytics", do=search_some),
-    "add": Picture(path="/add", do=choose_wines),
     "phone": Picture(path=SPACE, size=PHONE),
 }
 

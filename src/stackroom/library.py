@@ -1,11 +1,9 @@
 """The library: the catalogues installed on this machine, one folder each.
 
-CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again; has the
-                                 upload that it is built of, if it is
+CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
 CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
-CATALOGUES/NAME/columns.json     the columns that each source had when it was last added
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
 CATALOGUES/NAME/map.bin          where its records lie on the map
 CATALOGUES/NAME/pack/            the release that it was installed from, if it was, and the one before
@@ -42,7 +40,7 @@ NEXT_SPEC_FILE = "next.toml"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same stackroom {} again"
 EMBEDDED = "embedded"
-MEMBERS = ("spec", "shelf", "sources", "model", "declaration", "upload")
+MEMBERS = ("spec", "shelf", "sources", "model", "declaration")
 """The members of a marker."""
 LOOK_AGAIN_S = 1.0
 """How long a file that says little is taken for unchanged."""
@@ -63,8 +61,6 @@ class Installed:
     """The name of the embedding model that was chosen for it; empty where none was."""
     declaration_sum: str = field(default="", compare=False)
     """The checksum of the file with its own spec; empty where it follows a package."""
-    upload: str = ""
-    """The uploaded table of which it is being built for the first time; empty where it is complete, or of none."""
 
     @property
     def is_complete(self) -> bool:
@@ -189,19 +185,15 @@ class Library:
         *,
         declaration: str | None = None,
         is_package_name: bool = True,
-        upload: str = "",
     ) -> Installed:
         """Return the folder to build a catalogue in; refuse a name that a catalogue of another spec has.
 
         A spec of the user's own is written beside the catalogue and replaces an earlier or lost one. A catalogue
-        without such a file, whose spec is not the name of a package, has lost it. A catalogue of an `upload` has to be
-        new, and its marker names the upload until it is complete, or until somebody else builds it.
+        without such a file, whose spec is not the name of a package, has lost it.
         """
         require_name(name)
         known = self._find_place(name)
-        if known is not None and upload:
-            raise _taken(name)
-        place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name, upload=upload)
+        place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
         was_own = place.own_declaration is not None or not is_package_name
@@ -239,7 +231,7 @@ class Library:
     def complete(self, catalogue: Installed, *, source: str | None) -> None:
         """Make a built catalogue visible, and note its source; one that was installed from a release has none."""
         sources = tuple(dict.fromkeys((*catalogue.sources, *([source] if source is not None else []))))
-        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder), upload="")
+        known = replace(catalogue, sources=sources, declaration_sum=_declaration_sum(catalogue.folder))
         self.removed.discard(catalogue.name)
         is_same = catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE)
         if is_same and find_changed_file(catalogue.folder) is None:
@@ -304,13 +296,12 @@ def _deleting(catalogue: Installed) -> Iterator[None]:
 
 
 def _claim(place: Installed, declaration: str | None) -> Installed:
-    """Return a catalogue that exists as one that is built by somebody, no more of an upload."""
-    claimed = replace(place, upload="")
+    """Return a catalogue that exists, with the spec that it is built by now."""
     if declaration is not None:
         replace_file(place.folder / DECLARATION_FILE, declaration.encode())
-    if (declaration is not None or claimed != place) and (marker := _find_marker(place.folder)) is not None:
-        _write(marker, claimed)  # it has the checksum of the spec
-    return claimed
+        if (marker := _find_marker(place.folder)) is not None:
+            _write(marker, place)  # it has the checksum of the spec
+    return place
 
 
 def _taken(name: str) -> ConflictError:
@@ -365,7 +356,6 @@ def _read(marker: Path) -> Installed:
             sources=tuple(str(source) for source in known.get("sources", ())),
             model=str(known.get("model", "")),
             declaration_sum=str(known.get("declaration", "")),
-            upload=str(known.get("upload", "")),
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
@@ -376,7 +366,6 @@ def _read(marker: Path) -> Installed:
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
-    known |= {"upload": catalogue.upload} if catalogue.upload else {}
     declared = _declaration_sum(marker.parent)
     known |= {"declaration": declared} if declared else {}
     replace_file(marker, dump_checked(known))

@@ -11,7 +11,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
-from stackroom.library import Installed, Library, find_changed_file
+from stackroom.library import Installed, Library
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
@@ -232,21 +232,6 @@ def test_an_own_spec_that_was_lost_can_be_given_again(library: Library) -> None:
     place = library.reserve("novels", "books", declaration=LONGER, is_package_name=False)
     assert place.own_declaration is not None
     assert place.own_declaration.read_text() == LONGER
-
-
-def test_a_catalogue_of_an_upload_is_new_and_is_the_uploads_until_it_is_complete_or_built_by_others(
-    library: Library,
-) -> None:
-    place = library.reserve("novels", "books", declaration=BOOKS, upload="one")
-    assert (place.upload, library.find_place("novels")) == ("one", place)
-    assert [path.name for path in library.folder.iterdir()] == ["novels"]
-    with pytest.raises(ConflictError, match="'name': there is a catalogue 'novels' already"):
-        library.reserve("novels", "books", declaration=BOOKS, upload="two")
-    assert library.reserve("novels", "books", declaration=BOOKS).upload == ""
-    assert (library.find_place("novels").upload, find_changed_file(place.folder)) == ("", None)
-    other = library.reserve("plays", "books", declaration=BOOKS, upload="two")
-    library.complete(other, source="x")
-    assert library.get_installed("plays").upload == ""
 
 
 def test_a_name_that_another_process_takes_at_the_same_moment_is_refused(

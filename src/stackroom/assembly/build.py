@@ -97,9 +97,8 @@ def add_catalogue(
     replaces_samples: bool = False,
     model: str | None = None,
     force: bool = False,
-    upload: str = "",
 ) -> IngestReport:
-    """Build a catalogue from a source, or update an installed one from it; that of an `upload` has to be new.
+    """Build a catalogue from a source, or update an installed one from it.
 
     With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
     With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
@@ -109,7 +108,7 @@ def add_catalogue(
     spec = recipe.loaded.spec
     embedder = _choose_embedder(workshop, recipe, name, model) if embed and spec.embed else None
     with _guarding(workshop, name, is_wanted=not force and request is UNREQUESTED) as guard:
-        place = _reserve(workshop, recipe, name, upload=upload)
+        place = _reserve(workshop, recipe, name)
         place = replace(place, model=model or place.model)
         before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
         shelf = workshop.create_shelf(place, spec, model=embedder.model if embedder else None)
@@ -266,14 +265,13 @@ def _choose_embedder(workshop: Workshop, recipe: Recipe, name: str, asked: str |
     return embedder
 
 
-def _reserve(workshop: Workshop, recipe: Recipe, name: str, *, upload: str = "") -> Installed:
+def _reserve(workshop: Workshop, recipe: Recipe, name: str) -> Installed:
     """Return the folder to build a catalogue in."""
     return workshop.library.reserve(
         name,
         recipe.spec_name,
         declaration=recipe.loaded.declaration if recipe.is_own else None,
         is_package_name=recipe.spec_name in workshop.packages.names,
-        upload=upload,
     )
 
 

@@ -10,9 +10,9 @@ from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
 from stackroom.assembly.app import App
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import list_endpoints
-from stackroom.assembly.tables.endpoints import table_endpoints
-from stackroom.assembly.tables.tables import Tables
 from stackroom.assembly.upkeep import MapTask, add_upkeep
+from stackroom.assembly.upload_endpoints import upload_endpoints
+from stackroom.assembly.uploads import Uploads
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate, Observer
@@ -44,9 +44,9 @@ def host(app: App, settings: Settings, load: Load) -> None:
         observers = [control.audit, admin.recorder, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = new_pool("loader", 1)
-    tables = Tables(app)
+    uploads = Uploads(app)
     add_upkeep(app, control.database if control else None)
-    app.background.add(MapTask(app).task(), tables.task())
+    app.background.add(MapTask(app).task(), uploads.task())
     try:
         gate = loader.submit(load, limiter=limiter, observers=observers, server_tools=tools)
         gate.add_done_callback(lambda _gate: admin.start() if admin else None)
@@ -60,7 +60,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             streams=streams,
             endpoints=[
                 *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
-                *table_endpoints(tables),
+                *upload_endpoints(uploads),
             ],
             open_board=(lambda: admin.board) if admin else None,
             health=admin.health if admin else ServerHealth(app, None),
@@ -70,7 +70,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
         app.background.stop()
-        tables.stop()
+        uploads.stop()
         if admin:
             admin.stop()
         if control:

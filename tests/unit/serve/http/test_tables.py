@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.tables.endpoints import table_endpoints
-from stackroom.assembly.tables.tables import Tables
+from stackroom.assembly.upload_endpoints import upload_endpoints
+from stackroom.assembly.uploads import Uploads
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("N13")
@@ -17,14 +17,14 @@ BEGIN = {"file": "plays.csv", "size_bytes": 10}
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Tables:
-    return Tables(App(Settings(home=tmp_path)))
+def tables(tmp_path: Path) -> Uploads:
+    return Uploads(App(Settings(home=tmp_path)))
 
 
 def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
-    make_site: Callable[..., Any], tables: Tables
+    make_site: Callable[..., Any], tables: Uploads
 ) -> None:
-    site = make_site(endpoints=table_endpoints(tables))
+    site = make_site(endpoints=upload_endpoints(tables))
     site.add_user()
     site.add_user("root", "admin")
     refused = site.client.post("/v1/tables", json=BEGIN, headers=site.token())
@@ -51,9 +51,9 @@ def test_administrators_alone_add_tables_and_what_changes_something_is_audited(
 
 
 def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_names_are_taken(
-    make_site: Callable[..., Any], tables: Tables
+    make_site: Callable[..., Any], tables: Uploads
 ) -> None:
-    site = make_site(endpoints=table_endpoints(tables))
+    site = make_site(endpoints=upload_endpoints(tables))
     site.add_user("root", "admin")
     at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN, headers=site.token('root')).json()['id']}"
     confined = site.token("root", catalogues=["anime"])
@@ -61,8 +61,6 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
         ("GET", "/v1/tables", None),
         ("POST", "/v1/tables", BEGIN),
         ("GET", at, None),
-        ("PUT", f"{at}/proposal", {"name": "hidden"}),
-        ("POST", f"{at}/build", {}),
         ("DELETE", at, None),
     ):
         answer = site.client.request(method, path, json=body, headers=confined)
@@ -70,14 +68,12 @@ def test_a_token_for_some_catalogues_neither_adds_tables_nor_finds_out_which_nam
     assert site.client.get(at, headers=site.token("root")).status_code == 200
 
 
-def test_wrong_input_is_refused_by_the_name_of_its_field(make_site: Callable[..., Any], tables: Tables) -> None:
-    site = make_site(accounts=False, endpoints=table_endpoints(tables))
+def test_wrong_input_is_refused_by_the_name_of_its_field(make_site: Callable[..., Any], tables: Uploads) -> None:
+    site = make_site(accounts=False, endpoints=upload_endpoints(tables))
     at = f"/v1/tables/{site.client.post('/v1/tables', json=BEGIN).json()['id']}"
     for method, path, body, says in (
         ("POST", "/v1/tables", {"file": "plays.csv"}, "'size_bytes' is missing"),
-        ("PUT", f"{at}/proposal", {"columns": {"year": {"type": "number"}}}, "'columns.year.type'"),
-        ("PUT", f"{at}/proposal", {"name": "No Name"}, "'name'"),
-        ("PUT", f"{at}/proposal", {"colums": {}}, "unknown field 'colums' (did you mean 'columns'?)"),
+        ("POST", "/v1/tables", {**BEGIN, "size": 1}, "unknown field 'size'"),
     ):
         answer = site.client.request(method, path, json=body)
         assert (answer.status_code, says in answer.json()["error"]["message"]) == (400, True), answer.text

@@ -1,1 +1,0 @@
-"""Tables that are uploaded to a server, proposed as a catalogue, changed, and built beside serving."""

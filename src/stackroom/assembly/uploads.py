@@ -1,0 +1,373 @@
+"""The tables that people add on the page: received in pieces, built by `stackroom add` in a process, and undone.
+
+HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it for a source
+
+A table is its sender's alone. A file that no catalogue was built of is deleted after a day, and at the end of the
+server.
+"""
+
+import logging
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import orjson
+
+from stackroom.assembly.app import App
+from stackroom.assembly.upload_forms import TableResult, TablesResult, TableState
+from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
+from stackroom.background.task import Task, TaskContext
+from stackroom.background.threads import start_thread
+from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.errors import (
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    TooLargeError,
+    UnavailableError,
+)
+from stackroom.library import Installed
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.sources.compressed import COMPRESSED
+from stackroom.sources.location import SourceLocation, stem_of
+from stackroom.sources.opener import ENDINGS, is_table_file
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "tables"
+PIECE_BYTES = 2 * 2**20
+"""The size of a piece that is suggested; the largest body of the server is twice that."""
+MOST_TABLES = 8
+"""The most tables that wait to be built."""
+MOST_PROCESSES = 2
+LOOK_S, DAY_S = 30.0, 86_400.0
+LONGEST_BUILD_S = DAY_S
+END_S = LOCK_TIMEOUT_S = 10.0
+ROOM = 3
+"""How many times the size of a file has to be free: for the file, the catalogue and its indexes."""
+LEAST_FREE_BYTES = 200 * 2**20
+"""The bytes that stay free beside that."""
+UNSAFE = re.compile(r"[^\w.-]+")
+LONGEST_NAME_BYTES = 200
+SUFFIXES = [*ENDINGS, *(f"{ending}{packed}" for ending in ENDINGS for packed in COMPRESSED)]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Table:
+    """One table, and what became of it."""
+
+    id: str
+    owner: str
+    file: Path
+    shown: str
+    catalogue: str
+    size_bytes: int
+    created_at: float
+    received: int = 0
+    state: TableState = TableState.RECEIVING
+    problem: str | None = None
+    report: list[str] = field(default_factory=list)
+    is_searchable: bool = False
+    is_discarded: bool = False
+    child: ChildProcess | None = None
+    thread: threading.Thread | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def result(self) -> TableResult:
+        """Return its state."""
+        return TableResult(
+            id=self.id,
+            file=self.shown,
+            size_bytes=self.size_bytes,
+            received=self.received,
+            state=self.state,
+            problem=self.problem,
+            catalogue=self.catalogue,
+            is_searchable=self.is_searchable,
+            report=self.report,
+        )
+
+    def has_all_of(self, catalogue: Installed) -> bool:
+        """Tell whether everything in a catalogue comes from the file."""
+        folder = self.file.parent.resolve()
+        return all(Path(SourceLocation.parse(source).location).parent == folder for source in catalogue.sources)
+
+
+class Uploads:
+    """The uploaded tables of one server."""
+
+    def __init__(self, app: App, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._monotonic = monotonic
+        self._max_bytes = app.settings.server.max_upload_mb * 10**6
+        self._folder = app.settings.home / FOLDER
+        self._tables: dict[str, _Table] = {}
+        self._lock = threading.RLock()
+        self._places = threading.BoundedSemaphore(MOST_PROCESSES)
+
+    def task(self) -> Task:
+        """Return the task that deletes the tables that are a day old and of no catalogue."""
+        return Task(
+            name="look after uploaded tables",
+            description="Deletes uploaded tables that are a day old or left over.",
+            run=self.look,
+            period_s=LOOK_S,
+        )
+
+    def stop(self) -> None:
+        """End all processes; the files of tables that are not built are deleted."""
+        for table in self._list():
+            self._release(table)
+
+    def _list(self) -> list[_Table]:
+        with self._lock:
+            return list(self._tables.values())
+
+    def wait(self, owner: str, table_id: str, timeout_s: float) -> TableResult:
+        """Wait until a table is built, and return its state."""
+        table = self._get(owner, table_id)
+        if table.thread is not None:
+            table.thread.join(timeout_s)
+        return table.result()
+
+    def list_of(self, owner: str) -> TablesResult:
+        """Return what can be uploaded, and the tables of a caller, newest first."""
+        mine = sorted((table for table in self._list() if table.owner == owner), key=lambda table: -table.created_at)
+        return TablesResult(
+            max_bytes=self._max_bytes,
+            piece_bytes=PIECE_BYTES,
+            suffixes=SUFFIXES,
+            tables=[table.result() for table in mine],
+        )
+
+    def begin(self, owner: str, *, file: str, size_bytes: int) -> TableResult:
+        """Make room for a file that is going to be sent."""
+        if not self._max_bytes:
+            raise ForbiddenError("tables cannot be added on the page: the setting 'server.max_upload_mb' is 0")
+        if not size_bytes:
+            raise InputError("'size_bytes': the file is empty, or a folder; choose a file with a table")
+        if size_bytes > self._max_bytes:
+            raise TooLargeError(
+                f"'size_bytes': {size_bytes:,} is more than {self._max_bytes:,}, the most that is taken (setting "
+                f"'server.max_upload_mb'); on the server itself: stackroom add FILE"
+            )
+        safe = require_table(file)
+        with self._lock:
+            if sum(table.state is not TableState.BUILT for table in self._tables.values()) >= MOST_TABLES:
+                raise ConflictError(f"{MOST_TABLES} tables wait to be built already; wait, or discard one of them")
+            table_id = secrets.token_hex(8)
+            table = _Table(
+                id=table_id,
+                owner=owner,
+                file=self._make_file(table_id, safe, size_bytes),
+                shown=file.replace("\\", "/").rpartition("/")[2],
+                catalogue=self._free_name(catalogue_name(stem_of(safe))),
+                size_bytes=size_bytes,
+                created_at=self._monotonic(),
+            )
+            self._tables[table_id] = table
+        return table.result()
+
+    def _make_file(self, table_id: str, name: str, size_bytes: int) -> Path:
+        """Make an empty file in a folder of its own; refuse where the disk has too little room."""
+        folder = self._folder / table_id
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+            (folder / name).touch(mode=0o600)
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            raise StorageError(f"the library cannot be written: {error.strerror}") from error
+        if free < ROOM * size_bytes + LEAST_FREE_BYTES:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise StorageError(
+                f"'size_bytes': there is too little room on the server's disk for {size_bytes / 2**20:,.1f} MiB: "
+                f"{free / 2**20:,.0f} MiB are free, and {ROOM} times the file and "
+                f"{LEAST_FREE_BYTES >> 20} MiB are needed"
+            )
+        return folder / name
+
+    def receive(self, owner: str, table_id: str, piece: bytes, *, offset: int) -> TableResult:
+        """Write a piece of a file; the last one begins the build."""
+        table = self._get(owner, table_id)
+        with table.lock:
+            if table.state is not TableState.RECEIVING:
+                raise ConflictError("the whole file was received already")
+            if offset != table.received:
+                raise ConflictError(f"'offset': {offset} is not where the next piece begins, which is {table.received}")
+            if table.received + len(piece) > table.size_bytes:
+                raise TooLargeError(f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it")
+            try:
+                with table.file.open("ab") as file:
+                    file.truncate(offset)
+                    file.write(piece)
+            except OSError as error:
+                message = f"the file cannot be written: {error.strerror}; make room, and send the piece again"
+                raise StorageError(message) from error
+            table.received += len(piece)
+            if table.received == table.size_bytes:
+                table.state = TableState.BUILDING
+                table.thread = start_thread(f"table {table.id}", lambda: self._build(table))
+        return table.result()
+
+    def find_state(self, owner: str, table_id: str) -> TableResult:
+        """Return the state of a table."""
+        return self._get(owner, table_id).result()
+
+    def discard(self, owner: str, table_id: str) -> None:
+        """Delete a table; stop its build, or remove the catalogue that was built of it, if that has nothing else."""
+        table = self._get(owner, table_id)
+        if table.state is TableState.BUILT:
+            self._remove_catalogue(table)
+        self._release(table)
+        if table.is_searchable:  # maybe only now
+            self._remove_catalogue(table)
+        shutil.rmtree(table.file.parent, ignore_errors=True)
+
+    def _remove_catalogue(self, table: _Table) -> None:
+        library, name = self._app.library, table.catalogue
+        place = library.find_place(name)
+        if place is None:
+            return
+        if not table.has_all_of(place):
+            raise ConflictError(
+                f"the catalogue '{name}' has records that are not of this table, so it stays; "
+                f"to remove all of it, delete its folder in the library"
+            )
+        with CatalogueLock(place.folder, name).held(LOCK_TIMEOUT_S):
+            library.uninstall(place)
+        library.remove(name)
+
+    def _get(self, owner: str, table_id: str) -> _Table:
+        table = self._tables.get(table_id)
+        if table is None or table.owner != owner:
+            raise NotFoundError(f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file again")
+        return table
+
+    def _free_name(self, wanted: str) -> str:
+        taken = {table.catalogue for table in self._list() if table.state is not TableState.FAILED}
+        number, name = 1, wanted
+        while (self._app.library.folder / name).exists() or name in taken:
+            number += 1
+            name = f"{wanted}-{number}"
+        return name
+
+    def _build(self, table: _Table) -> None:
+        """Build the catalogue of a table: first for words, then for meaning where there is a model."""
+        try:
+            report = self._run(table, "--no-embed")
+            table.is_searchable = True
+            self._app.library.removed.discard(table.catalogue)
+            table.report = [*_sentences(report), *self._embed(table)]
+            table.state = TableState.BUILT
+        except ExpectedError as error:
+            table.problem = self._plain(table, error.message)
+            table.state = TableState.FAILED
+        except Exception:  # the thread has nobody to tell but the table's state
+            logger.exception("a table could not be built")
+            table.problem = "internal error; the server's log has the details"
+            table.state = TableState.FAILED
+
+    def _embed(self, table: _Table) -> list[str]:
+        try:
+            problem = self._app.embedder.check()
+            embedded = 0 if problem else self._run(table)["embedded"]
+        except ExpectedError as error:
+            problem = error.message
+        if problem:
+            return [f"it is found by words alone: {self._plain(table, problem)}"]
+        return [f"{embedded:,} texts were embedded"]
+
+    def _run(self, table: _Table, *options: str) -> dict[str, Any]:
+        """Run `stackroom add` with low priority, and return its report."""
+        command = ("add", str(table.file), "--name", table.catalogue, "--yes", "--json", *options)
+        with self._places:
+            process = ChildProcess(
+                f"the process that builds '{table.catalogue}'",
+                python_module("stackroom", *command),
+                writes=True,
+                errors=PIPED,
+                environment={**os.environ, "STACKROOM_HOME": str(self._app.settings.home)},
+                niceness=BESIDE_CALLS,
+            )
+            with self._lock:
+                table.child = process
+            if table.is_discarded:
+                process.kill()
+            output, errors = process.finish(longest_s=LONGEST_BUILD_S)
+        if process.exit_code:
+            said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.exit_code}"]
+            raise UnavailableError(said[-1].removeprefix("stackroom: "))
+        report: dict[str, Any] = orjson.loads(output)
+        return report
+
+    def _plain(self, table: _Table, text: str) -> str:
+        """Return a message without places of this server."""
+        folder = table.file.parent
+        return self._app.hide_places(text.replace(f"{folder}/", "").replace(f"{folder.resolve()}/", ""))
+
+    def _release(self, table: _Table) -> None:
+        """Let go of a table: end its process, and delete its file unless a catalogue was built of it."""
+        with self._lock:
+            table.is_discarded = True
+            self._tables.pop(table.id, None)
+            child = table.child
+        if child is not None and table.state is TableState.BUILDING:
+            child.end()
+        if table.thread is not None:
+            table.thread.join(END_S)
+        if table.is_searchable:
+            return
+        if table.thread is not None and table.catalogue in self._app.library.list_unfinished():
+            self._app.library.remove(table.catalogue)
+        shutil.rmtree(table.file.parent, ignore_errors=True)
+
+    def look(self, _context: TaskContext | None = None) -> None:
+        """Forget the tables that are a day old, and delete files as old that no catalogue has for a source.
+
+        While a catalogue is damaged, no file is deleted: what its sources are is not known.
+        """
+        for table in self._list():
+            is_old = self._monotonic() - table.created_at >= DAY_S
+            if is_old and table.state is not TableState.BUILDING:
+                self._release(table)
+        if not self._folder.is_dir() or self._app.library.check():
+            return
+        used = " ".join(source for installed in self._app.library.list_installed() for source in installed.sources)
+        for folder in self._folder.iterdir():
+            is_known = folder.name in self._tables or folder.name in used  # also where the library was moved since
+            if not is_known and time.time() - folder.stat().st_mtime >= DAY_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def require_table(file: str) -> str:
+    """Return the safe form of a file's name; refuse one whose suffix is of no table."""
+    bare = PureWindowsPath(PurePosixPath(file).name).name
+    shortened = UNSAFE.sub("_", bare).encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore")
+    safe = shortened.strip("._-")
+    if not is_table_file(Path(safe)):
+        raise InputError(
+            f"'file': '{bare[:80]}' is no table, by its suffix; right are {', '.join(ENDINGS)}, each also compressed "
+            f"({', '.join(COMPRESSED)})"
+        )
+    return safe
+
+
+def _sentences(report: dict[str, Any]) -> list[str]:
+    """Return the outcome of a build in sentences, without the counts that are nothing."""
+    counts = {
+        "{:,} records were written": report["written"],
+        "{:,} rows were left out, which make no record": report["rejected"],
+        "{:,} rows were left out, which repeat another": report["duplicates"],
+    }
+    first = [f"the first one left out: {': '.join(report['rejects'][0])}"] if report["rejects"] else []
+    return [*(words.format(count) for words, count in counts.items() if count), *first, *report["notes"]]

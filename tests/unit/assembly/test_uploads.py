@@ -1,0 +1,210 @@
+"""Tables that are uploaded to a server: received in pieces, built beside serving by the command, and undone."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stackroom.assembly import uploads
+from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.proposal import propose
+from stackroom.assembly.upload_forms import TableState
+from stackroom.assembly.uploads import DAY_S, FOLDER, MOST_TABLES, Uploads
+from stackroom.errors import (
+    BusyError,
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    TooLargeError,
+)
+from stackroom.gate.gate import Gate
+from stackroom.model.principal import LOCAL_USER
+from stackroom.settings import ServerSettings, Settings
+from stackroom.shelf.lock import CatalogueLock
+from stackroom.sources.json_rows import JsonRows
+
+pytestmark = pytest.mark.row("N13")
+
+OWNER = "ada"
+WAIT_S = 120.0
+PLAYS = b"""code,play,year,note
+p1,Hamlet,1603,a prince who waits
+p2,Macbeth,1606,a thane who does not
+p3,The Tempest,1611,an island and a storm
+"""
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+def open_uploads(home: Path, *, clock: Clock | None = None, **settings: int) -> tuple[App, Uploads]:
+    app = App(Settings(home=home, server=ServerSettings.model_validate(settings)))
+    return app, Uploads(app, monotonic=clock or Clock())
+
+
+def send(tables: Uploads, content: bytes = PLAYS, file: str = "plays.csv") -> str:
+    """Send a file in two pieces."""
+    table_id = tables.begin(OWNER, file=file, size_bytes=len(content)).id
+    tables.receive(OWNER, table_id, content[:20], offset=0)
+    tables.receive(OWNER, table_id, content[20:], offset=20)
+    return table_id
+
+
+def add_films(app: App, name: str = "films") -> None:
+    rows = app.settings.home / f"{name}.jsonl"
+    rows.write_text('{"title": "Heat"}\n')
+    source = JsonRows(rows)
+    recipe = own_recipe(propose(source, name=name).loaded)
+    add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[App, Uploads]]:
+    app, tables = open_uploads(tmp_path_factory.mktemp("home"))
+    add_films(app)
+    yield app, tables
+    tables.stop()
+    app.close()
+
+
+def names_in(gate: Gate) -> list[str]:
+    return [catalogue.name for catalogue in gate.toolbox_of(LOCAL_USER).catalogues]
+
+
+def test_a_table_is_built_found_and_undone(
+    opened: tuple[App, Uploads], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "orjson.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)  # nothing is imported from the current folder
+    app, tables = opened
+    gate = app.build_gate()
+    table_id = send(tables)
+    state = tables.wait(OWNER, table_id, WAIT_S)
+    assert (state.state, state.problem, state.catalogue) == (TableState.BUILT, None, "plays")
+    assert state.report[0] == "3 records were written"
+    assert "it is found by words alone" in state.report[-1]  # the library has no model
+    assert gate.refresh()
+    found = gate.call(LOCAL_USER, "search", {"query": "island", "catalogue": "plays"}).structured
+    assert found is not None
+    assert [hit["title"] for hit in found["results"]] == ["The Tempest"]
+    source = Path(app.library.get_installed("plays").sources[0])
+    assert source.read_bytes() == PLAYS
+
+    monkeypatch.setattr(uploads, "LOCK_TIMEOUT_S", 0.0)
+    folder = app.library.get_installed("plays").folder
+    with CatalogueLock(folder, "plays").held(0), pytest.raises(BusyError):
+        tables.discard(OWNER, table_id)
+    tables.discard(OWNER, table_id)
+    assert gate.refresh()
+    gate.refresh()
+    assert (names_in(gate), app.catalogue_problems(), source.exists()) == (["films"], {}, False)
+
+
+def test_a_catalogue_that_has_more_than_the_table_is_not_removed(opened: tuple[App, Uploads]) -> None:
+    app, tables = opened
+    table_id = send(tables, file="stage.csv")
+    assert tables.wait(OWNER, table_id, WAIT_S).state is TableState.BUILT
+    place = app.library.get_installed("stage")
+    app.library.complete(place, source="/elsewhere/more.csv")
+    with pytest.raises(ConflictError, match="'stage' has records that are not of this table, so it stays"):
+        tables.discard(OWNER, table_id)
+    app.library.remove("stage")
+
+
+def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App, Uploads]) -> None:
+    app, tables = opened
+    table_id = send(tables, b"this is no workbook, whatever its name says", "plays.xlsx")
+    state = tables.wait(OWNER, table_id, WAIT_S)
+    assert state.state is TableState.FAILED
+    assert state.problem is not None
+    assert state.problem.startswith("plays.xlsx: ")
+    tables.discard(OWNER, table_id)
+    with pytest.raises(NotFoundError, match="no table"):
+        tables.find_state(OWNER, table_id)
+    assert not (app.settings.home / FOLDER / table_id).exists()
+
+
+@pytest.mark.row("A11")
+def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uploads]) -> None:
+    app, tables = opened
+    rows = b"".join(b"r%d,play number %d\n" % (number, number) for number in range(20_000))
+    table_id = send(tables, b"code,play\n" + rows, "many.csv")
+    until = time.monotonic() + WAIT_S
+    while not (app.library.folder / "many").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    tables.discard(OWNER, table_id)
+    assert not (app.library.folder / "many").exists()
+    assert not (app.settings.home / FOLDER / table_id).exists()
+
+
+def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Path) -> None:
+    _app, tables = open_uploads(tmp_path, max_upload_mb=1)
+    with pytest.raises(TooLargeError, match="'size_bytes': 1,000,001 is more than 1,000,000"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=1_000_001)
+    with pytest.raises(InputError, match="'size_bytes': the file is empty, or a folder"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=0)
+    with pytest.raises(InputError, match=r"'file': 'plays\.exe' is no table"):
+        tables.begin(OWNER, file="plays.exe", size_bytes=10)
+    table = tables.begin(OWNER, file="../../C:\\x\\my #1 plays*.csv", size_bytes=10)
+    assert table.file == "my #1 plays*.csv"
+    path = tmp_path / FOLDER / table.id / "my_1_plays_.csv"
+    assert (path.is_file(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (True, 0o600, 0o700)
+    with pytest.raises(ConflictError, match="'offset': 3 is not where the next piece begins, which is 0"):
+        tables.receive(OWNER, table.id, b"abc", offset=3)
+    with pytest.raises(TooLargeError, match="the file has 10 bytes"):
+        tables.receive(OWNER, table.id, b"more than ten", offset=0)
+    with pytest.raises(NotFoundError, match="of yours"):
+        tables.receive("eve", table.id, b"abc", offset=0)
+    for _ in range(MOST_TABLES - 1):
+        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    with pytest.raises(ConflictError, match="8 tables wait"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    tables.stop()
+    assert list((tmp_path / FOLDER).iterdir()) == []
+
+
+def test_a_server_may_take_no_tables(tmp_path: Path) -> None:
+    _app, tables = open_uploads(tmp_path, max_upload_mb=0)
+    with pytest.raises(ForbiddenError, match=r"'server\.max_upload_mb' is 0"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+
+
+def test_a_file_for_which_the_disk_has_no_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _app, tables = open_uploads(tmp_path)
+    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 2**60)
+    with pytest.raises(ExpectedError, match="'size_bytes': there is too little room"):
+        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    assert list((tmp_path / FOLDER).iterdir()) == []
+
+
+def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Path) -> None:
+    clock = Clock()
+    app, tables = open_uploads(tmp_path, clock=clock)
+    old = tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    for name in ("left", "used", "fresh"):
+        (tmp_path / FOLDER / name).mkdir()
+    yesterday = time.time() - DAY_S
+    for name in ("left", "used"):
+        os.utime(tmp_path / FOLDER / name, (yesterday, yesterday))
+    add_films(app)
+    app.library.complete(app.library.get_installed("films"), source=str(tmp_path / FOLDER / "used" / "plays.csv"))
+    clock.now = DAY_S / 2
+    young = tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    clock.now = DAY_S
+    tables.look()
+    assert [table.id for table in tables.list_of(OWNER).tables] == [young.id]
+    assert {path.name for path in (tmp_path / FOLDER).iterdir()} == {"used", "fresh", young.id}
+    assert old.id not in {path.name for path in (tmp_path / FOLDER).iterdir()}
