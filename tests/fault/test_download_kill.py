@@ -199,7 +199,6 @@ def test_workers_killed_at_random_bytes_and_steps_lose_and_double_nothing(worker
     assert kills >= KILLS - 2, workers.killed_at
     fetched_again = workers.server.sent_bytes - total
     assert fetched_again < KILLS * 160_000, f"{fetched_again:,} bytes"
-    assert any("range" in headers for _, headers in workers.server.requests)
 
 
 def test_a_worker_killed_at_any_step_is_gone_on_with(file_server, tmp_path):
