@@ -28,8 +28,7 @@ from typing import Any
 import numpy as np
 
 from stackroom.assembly.app import App
-from stackroom.catalogue.codec import encode_record
-from stackroom.catalogue.embedded_text import find_digest
+from stackroom.catalogue.codec import encode_record, find_digest
 from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.embed.models import MINILM
 from stackroom.embed.weights import fetch_wheel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.codec import digest_of
 from stackroom.errors import ConflictError, NotFoundError
 from stackroom.ingest.edits.apply import Applied, Edits, embed_missing
 from stackroom.ingest.edits.draft import EditAction, EditRequest

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.spec import embedding_text, texts_of
 from stackroom.errors import ConflictError, InputError
 from stackroom.ingest.edits.apply import Edits

@@ -15,8 +15,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.embedded_text import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.control.control import Control
 from stackroom.errors import ExpectedError

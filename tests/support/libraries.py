@@ -12,7 +12,7 @@ from typing import Any
 import filelock
 
 from stackroom.assembly.app import App
-from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate

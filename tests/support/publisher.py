@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from stackroom.catalogue.codec import find_digest
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.catalogue.embedded_text import find_digest
 from stackroom.catalogue.spec import embedding_text
 from stackroom.model.record import Record, RecordId
 from stackroom.model.vectors import ModelId, Vector

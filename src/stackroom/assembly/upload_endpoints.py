@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Any
 
-from stackroom.assembly.upload_forms import BeginBody, PieceParams, TableResult, TablesResult
-from stackroom.assembly.uploads import Uploads
+from stackroom.assembly.uploads import BeginBody, PieceParams, TableResult, TablesResult, Uploads
 from stackroom.errors import ForbiddenError
 from stackroom.model.principal import Action, Cost
 from stackroom.tools.endpoint import Endpoint, EndpointRequest

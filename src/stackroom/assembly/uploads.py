@@ -15,13 +15,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from stackroom.assembly.app import App
-from stackroom.assembly.upload_forms import TableResult, TablesResult, TableState
 from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
 from stackroom.background.task import Task, TaskContext
 from stackroom.background.threads import start_thread
@@ -41,6 +43,68 @@ from stackroom.shelf.lock import CatalogueLock
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import SourceLocation, stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
+from stackroom.tools.endpoint import BodyParams, EndpointResult, QueryParams
+
+MOST_DIGITS = 15
+"""The most digits of a place in a file."""
+
+
+def _require_digits(value: object) -> object:
+    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS):
+        raise PydanticCustomError("whole_number", "must be a whole number of at most 15 digits")
+    return value
+
+
+class BeginBody(BodyParams):
+    """A table that is going to be sent."""
+
+    file: str = Field(min_length=1, max_length=255, description="the name of the file, with its suffix")
+    size_bytes: int = Field(ge=0, description="the size of the file")
+
+
+class PieceParams(QueryParams):
+    """The place of a piece of the file."""
+
+    offset: Annotated[int, BeforeValidator(_require_digits)] = Field(
+        ge=0, description="how many bytes of the file come before it"
+    )
+
+
+class TableState(StrEnum):
+    """The stages of an uploaded table."""
+
+    RECEIVING = "receiving"
+    BUILDING = "building"
+    BUILT = "built"
+    FAILED = "failed"
+
+
+class TableResult(EndpointResult):
+    """An uploaded table, and what became of it."""
+
+    id: str
+    file: str
+    size_bytes: int
+    received: int
+    state: TableState
+    problem: str | None
+    """Why it cannot be built, and what would be right."""
+    catalogue: str
+    """The name of the catalogue that is built of it."""
+    is_searchable: bool
+    """Whether its records can be searched by words already."""
+    report: list[str]
+    """Sentences about a build that has ended."""
+
+
+class TablesResult(EndpointResult):
+    """The limits of an upload, and the tables of the caller."""
+
+    max_bytes: int
+    piece_bytes: int
+    suffixes: list[str]
+    tables: list[TableResult]
+
 
 logger = logging.getLogger(__name__)
 

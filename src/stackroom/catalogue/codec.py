@@ -1,10 +1,11 @@
-"""Records as JSON, for shelves and packs: `encode_record` and back."""
+"""Records as JSON, for shelves and packs: `encode_record` and back; and the digest of the text that is embedded."""
 
+import hashlib
 from typing import Any
 
 import orjson
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, embedding_text
 from stackroom.errors import StorageError
 from stackroom.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
 
@@ -60,3 +61,14 @@ def plain_record(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
     hidden = {field.name for field in spec.fields.values() if not field.shown}
     shown = {name: value for name, value in document["fields"].items() if name not in hidden}
     return {"id": record.id, "kind": record.kind, **shown}
+
+
+def digest_of(text: str) -> bytes:
+    """Return the key under which the vector of a text is kept."""
+    return hashlib.sha256(text.encode("utf-8", errors="replace")).digest()
+
+
+def find_digest(record: Record, spec: CatalogueSpec) -> bytes | None:
+    """Return the digest of the text that is embedded for a record; None where there is no text."""
+    text = embedding_text(spec.embed, record) if spec.embed else ""
+    return digest_of(text) if text else None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stackroom.catalogue.embedded_text import digest_of
+from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.model.record import Key, Record, RecordId

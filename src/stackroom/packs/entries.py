@@ -23,8 +23,7 @@ from arro3.core import (
 )
 from arro3.io import write_parquet
 
-from stackroom.catalogue.codec import decode_record, encode_record
-from stackroom.catalogue.embedded_text import find_digest
+from stackroom.catalogue.codec import decode_record, encode_record, find_digest
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, StorageError
 from stackroom.ingest.mapping import require_fitting

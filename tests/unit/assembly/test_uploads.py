@@ -11,8 +11,7 @@ from stackroom.assembly import uploads
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.proposal import propose
-from stackroom.assembly.upload_forms import TableState
-from stackroom.assembly.uploads import DAY_S, FOLDER, MOST_TABLES, Uploads
+from stackroom.assembly.uploads import DAY_S, FOLDER, MOST_TABLES, TableState, Uploads
 from stackroom.errors import (
     BusyError,
     ConflictError,
