@@ -9,9 +9,8 @@
     metadata               all fields as one JSON object: the record itself
 
 The schema's metadata has under the key `stackroom` a JSON object: the layout's version, the name of the catalogue's
-spec
-and, where it is the user's own, its declaration, the model and dimension of the vectors, and a digest of the rows in
-any order. Version 1 had neither the columns of places nor the declaration, and a digest that only publishing compares.
+spec and, where it is the user's own, its declaration, the model and dimension of the vectors, and a digest of the rows
+in any order.
 """
 
 import hashlib
@@ -31,7 +30,6 @@ from stackroom.model.vectors import Vector
 from stackroom.shelf.port import ShelfReader, iter_key_batches
 
 LAYOUT_VERSION = 2
-FIRST_WITH_ROW_SUMS = 2
 TABLE_ENDING = "_documents"
 STACKROOM_KEY = b"stackroom"
 TEXTS = pa.list_(pa.string())
@@ -82,9 +80,7 @@ def find_description(schema: pa.Schema) -> dict[str, Any] | None:
 
 def find_damage(schema: pa.Schema, description: Mapping[str, Any]) -> str | None:
     """Return what a published table lacks to be read back, None where it has all."""
-    types = {"catalogue": str, "model": str | None}
-    types |= {"digest": str} if description["layout"] >= FIRST_WITH_ROW_SUMS else {}
-    for name, kind in types.items():
+    for name, kind in {"catalogue": str, "model": str | None, "digest": str}.items():
         if not isinstance(description.get(name), kind):
             return f"its description has no valid '{name}'"
     return next((f"it has no column '{name}'" for name in RECORD_COLUMNS if name not in schema.names), None)
@@ -163,13 +159,6 @@ def _digest(reader: ShelfReader, columns: dict[str, pa.DataType]) -> str:
             rows.add({**known, "metadata": _metadata_of(record)}, vector if has_vector else None)
     form = hashlib.sha256(f"{LAYOUT_VERSION} {reader.model} {list(columns)}".encode()).hexdigest()
     return f"{form[:16]}-{rows.value}"
-
-
-def find_row_sum(description: Mapping[str, Any]) -> str | None:
-    """Return the digest of the rows as they were published; None where the table has none."""
-    if description["layout"] < FIRST_WITH_ROW_SUMS:
-        return None
-    return str(description["digest"]).partition("-")[2]
 
 
 def _metadata_of(record: Record) -> str:
