@@ -1,17 +1,22 @@
 """`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import orjson
+from rich.console import Console
+from rich.text import Text
 
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
 from stackroom.cli.opening import describe_problems, open_app
-from stackroom.cli.output import block_of, json_option, label_in_words, print_blocks, print_json, print_table
+from stackroom.cli.output import json_option, print_json, print_table
+from stackroom.cli.safe_streams import terminal_stream
 from stackroom.errors import InputError, NotFoundError
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
@@ -19,16 +24,20 @@ from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.search.names import NameChoice
+from stackroom.text.safe import safe_line
 from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of
-from stackroom.tools.generic.record import RecordForm, has_value, number_text, shape_record, with_unit
+from stackroom.tools.generic.record import BETWEEN_FIELDS, RecordForm, has_value, number_text, shape_record, with_unit
 from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
-from stackroom.tools.generic.shapes import SearchParams, SearchResult
+from stackroom.tools.generic.shapes import SearchParams, SearchResult, ShownRecord
 from stackroom.tools.generic.tools import GenericTools
 from stackroom.tools.merge import Asked
 from stackroom.tools.spec import NOTHING_ANSWERS
 
+INDENT = "   "
+NARROWEST = 40
+"""The width from which a terminal is wide enough to fold lines to it."""
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -150,9 +159,8 @@ def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
 def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) -> None:
     if NOTHING_ANSWERS in found.notes:
         click.echo(NOTHING_ANSWERS if found.results else "Nothing was found.")
-    print_blocks(
-        block_of(result, label=label_in_words(result.relevance), with_catalogue=with_names) for result in found.results
-    )
+    labelled = [(result, _label_in_words(result.relevance)) for result in found.results]
+    _print_blocks(_block_of(result, label=label, with_catalogue=with_names) for result, label in labelled)
     if found.results:
         click.echo(_counts(found, is_listed=is_listed))
     if found.left_out and found.left_out.adult:
@@ -232,8 +240,8 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked
 def print_recommendations(answer: Recommendations, catalogue: OpenCatalogue) -> None:
     """Print recommendations with their signals, and what was understood."""
     spec = catalogue.spec
-    print_blocks(
-        block_of(
+    _print_blocks(
+        _block_of(
             shape_record(spec, catalogue.name, item.record, RecordForm()),
             label=_signals_in_words(item, spec),
             with_catalogue=False,
@@ -310,3 +318,69 @@ def _choice_json(choice: NameChoice) -> dict[str, Any]:
         "confidence": choice.sureness,
         "suggestions": choice.suggestions,
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RecordBlock:
+    """A record to print."""
+
+    title: str
+    address: str
+    label: str
+    fields: str
+    """Its telling fields with their names, on one line."""
+    names: tuple[str, ...]
+    body: str
+
+
+def _block_of(shown: ShownRecord, *, label: str, with_catalogue: bool) -> _RecordBlock:
+    """Return the block of a record; its address may name the catalogue."""
+    first, _, rest = shown.text.partition("\n")
+    fields, body = (first, rest) if shown.fields else ("", shown.text)
+    return _RecordBlock(
+        title=shown.title,
+        address=shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/"),
+        label=label,
+        fields=fields,
+        names=tuple(shown.fields),
+        body=body,
+    )
+
+
+def _label_in_words(label: str | None) -> str:
+    """Return a label of relevance in words; empty where a record does not answer."""
+    return label.replace("_", " ").lower() if label else ""
+
+
+def _print_blocks(blocks: Iterable[_RecordBlock]) -> None:
+    """Print records, numbered."""
+    console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
+    width = console.width if console.is_terminal and console.width >= NARROWEST else None
+    for number, block in enumerate(blocks, 1):
+        for line in _lines(f"{number}.".ljust(len(INDENT)), block, console, width):
+            console.print(line, soft_wrap=True)
+
+
+def _lines(place: str, block: _RecordBlock, console: Console, width: int | None) -> Iterator[Text]:
+    first = Text.assemble(place, (safe_line(block.title), "bold"), (f" [{safe_line(block.address)}]", "dim"))
+    yield first.append(f"  {block.label}", "green") if block.label else first
+    if block.fields:
+        yield from _folded(_fields_text(block), console, width)
+    if block.body:
+        body = Text(safe_line(block.body))
+        if width is not None:
+            body.truncate(width - len(INDENT), overflow="ellipsis")
+        yield Text(INDENT) + body
+
+
+def _fields_text(block: _RecordBlock) -> Text:
+    text = Text(safe_line(block.fields))
+    for name in block.names:
+        text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
+    return text
+
+
+def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
+    lines = [text] if width is None else text.wrap(console, width - len(INDENT))
+    for line in lines:
+        yield Text(INDENT) + line
