@@ -12,7 +12,7 @@ from stackroom.model.hits import build_ranking
 from stackroom.model.record import Key
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import Calibration, WeighedWords, weigh_evidence
-from stackroom.search.fuse import FUSIONS, STEPS, Candidates, candidate_keys, line_up, reciprocal_rank
+from stackroom.search.fuse import STEPS, Candidates, candidate_keys, line_up, rank_steps
 from stackroom.text.analyser import TextQuery
 
 pytestmark = pytest.mark.row("A4")
@@ -71,7 +71,7 @@ def test_scores_lie_between_nothing_and_one(
     words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, by_words: bool, priors: int
 ) -> None:
     candidates = lined_up(words, names, near, priors=priors)
-    scores = FUSIONS[fusion](candidates, None if by_words else QUERY, SPEC)
+    scores = STEPS[fusion](candidates, None if by_words else QUERY, SPEC).scores()
     assert scores.shape == (len(candidates.keys),)
     assert ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
@@ -82,14 +82,14 @@ def test_reciprocal_rank_does_not_depend_on_the_order_of_the_rows(
 ) -> None:
     candidates = lined_up(words, names, near, priors=seed)
     order = np.random.default_rng(seed).permutation(len(candidates.keys))
-    scores = reciprocal_rank(candidates, QUERY, SPEC)
-    assert reciprocal_rank(reordered(candidates, order), QUERY, SPEC).tolist() == scores[order].tolist()
+    scores = rank_steps(candidates, QUERY, SPEC).scores()
+    assert rank_steps(reordered(candidates, order), QUERY, SPEC).scores().tolist() == scores[order].tolist()
 
 
 @given(words=WORDS, near=NEAR)
 def test_reciprocal_rank_is_the_naive_sum_over_both_rankings(words: dict[int, float], near: set[int]) -> None:
     candidates = lined_up(words, {}, near)
-    scores = dict(zip(candidates.keys, reciprocal_rank(candidates, QUERY, SPEC), strict=True))
+    scores = dict(zip(candidates.keys, rank_steps(candidates, QUERY, SPEC).scores(), strict=True))
     best_words = max(words.values(), default=1.0)
     by_words = sorted(words, key=lambda key: (-(words[key] / best_words), key))
     rows = {key: row for row, key in enumerate(candidates.keys)}
@@ -107,7 +107,7 @@ def test_a_better_lexical_score_never_lowers_a_record_among_those_without_vector
     words: dict[int, float], fusion: Fusion
 ) -> None:
     candidates = lined_up(words, {}, set())
-    scores = FUSIONS[fusion](candidates, None, SPEC)
+    scores = STEPS[fusion](candidates, None, SPEC).scores()
     order = np.argsort(-candidates.bm25, kind="stable")
     assert (np.diff(scores[order]) <= 1e-12).all()
 
@@ -118,7 +118,7 @@ def test_a_record_with_the_query_as_its_name_is_above_every_other(
 ) -> None:
     others = {key: min(likeness, 0.99) for key, likeness in names.items()}
     candidates = lined_up(words, {**others, typed: 1.0}, near, priors=priors)
-    scores = FUSIONS[fusion](candidates, QUERY, SPEC)
+    scores = STEPS[fusion](candidates, QUERY, SPEC).scores()
     assert candidates.keys[scores.argmax()] == typed
     assert (scores == scores.max()).sum() == 1
 

@@ -12,7 +12,7 @@ from stackroom.grading.golden_set import default_scope
 from stackroom.grading.questions import Question
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
-from stackroom.search.fuse import FUSIONS, Candidates, Floats, discount_little_known
+from stackroom.search.fuse import STEPS, Candidates, Floats, discount_little_known
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 
@@ -36,7 +36,7 @@ class AskedQuestion:
     def rank(self, search: SearchSpec) -> list[int]:
         """Return the keys of the best hits with these weights."""
         found = discount_little_known(self.candidates, self.vector, search.little_known_discount)
-        return self._best(FUSIONS[search.fusion](found, self.vector, search))
+        return self._best(STEPS[search.fusion](found, self.vector, search).scores())
 
     def rank_by_words(self) -> list[int]:
         """Return the keys of the best hits by words alone."""

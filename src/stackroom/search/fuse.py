@@ -2,9 +2,9 @@
 
 Scores are 0–1, where 1 is the best a record could reach with the arms that ran.
 
-`reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/reference/quality.md`): a weighted
-sum of both arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours'
-scores.
+`rank_steps` is the classic, by reciprocal ranks. `blend_steps` is the default and measures better
+(`docs/reference/quality.md`): a weighted sum of both arms' scores, relevance feedback that moves the query towards the
+best hits, and a share of the neighbours' scores.
 Both keep the score after each of their steps, so that one candidate's score can be explained by what each step added.
 """
 
@@ -195,16 +195,6 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
     return FusionSteps(candidates=candidates, spec=spec, steps=steps)
 
 
-def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
-    """Score by the sum of 1/(k + rank) over the arms that found the record, and with priors."""
-    return rank_steps(candidates, query, spec).scores()
-
-
-def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
-    """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours, and with priors."""
-    return blend_steps(candidates, query, spec).scores()
-
-
 def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
     """Return the scores by meaning; a record whose vector is still to come has that of its words."""
     scores = over_best(cosines)
@@ -259,8 +249,4 @@ def _spread(scores: Floats) -> Floats:
 STEPS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], FusionSteps]] = {
     Fusion.BLEND: blend_steps,
     Fusion.RRF: rank_steps,
-}
-FUSIONS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], Floats]] = {
-    Fusion.BLEND: blend,
-    Fusion.RRF: reciprocal_rank,
 }

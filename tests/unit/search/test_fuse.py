@@ -8,7 +8,7 @@ import pytest
 from stackroom.catalogue.spec import Fusion, SearchSpec
 from stackroom.model.hits import build_ranking
 from stackroom.model.record import Key
-from stackroom.search.fuse import FUSIONS, Candidates, blend, candidate_keys, line_up, reciprocal_rank
+from stackroom.search.fuse import STEPS, Candidates, blend_steps, candidate_keys, line_up, rank_steps
 
 SPEC = SearchSpec()
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
@@ -57,7 +57,7 @@ def best_of(scores: Mapping[int, float]) -> int:
 @pytest.mark.row("A4")
 def test_reciprocal_rank_counts_a_neighbour_on_the_far_side_of_the_query_as_found() -> None:
     candidates = found(words={}, near={1: 0.2, 2: -0.4})
-    scores = by_key(candidates, reciprocal_rank(candidates, QUERY, SPEC))
+    scores = by_key(candidates, rank_steps(candidates, QUERY, SPEC).scores())
     assert scores[2] / scores[1] == pytest.approx(61 / 62)
 
 
@@ -65,63 +65,63 @@ def test_reciprocal_rank_counts_a_neighbour_on_the_far_side_of_the_query_as_foun
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_a_record_that_is_best_in_everything_has_the_score_one(fusion: Fusion) -> None:
     everything = found(words={1: 3.0}, near={1: 0.8}, names={1: 1.0}, known={1: 1.0}, named={1: 1.0})
-    assert by_key(everything, FUSIONS[fusion](everything, QUERY, SPEC))[1] == pytest.approx(1.0)
-    assert by_key(everything, FUSIONS[fusion](everything, None, SPEC))[1] == pytest.approx(1.0)
+    assert by_key(everything, STEPS[fusion](everything, QUERY, SPEC).scores())[1] == pytest.approx(1.0)
+    assert by_key(everything, STEPS[fusion](everything, None, SPEC).scores())[1] == pytest.approx(1.0)
 
 
 @pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_of_records_that_match_equally_the_one_of_which_more_is_known_comes_first(fusion: Fusion) -> None:
     alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, known={1: 0.1, 2: 0.9})
-    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, SPEC))) == 2
+    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, SPEC).scores())) == 2
     unweighed = SearchSpec(known_weight=0.0)
-    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, unweighed))) == 1
+    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, unweighed).scores())) == 1
 
 
 @pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_of_records_that_match_equally_the_one_with_the_values_that_are_named_comes_first(fusion: Fusion) -> None:
     alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, named={2: 1.0})
-    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, SPEC))) == 2
+    assert best_of(by_key(alike, STEPS[fusion](alike, QUERY, SPEC).scores())) == 2
 
 
 @pytest.mark.row("A4")
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_of_records_of_the_same_name_the_one_of_which_more_is_known_comes_first(fusion: Fusion) -> None:
     twins = found(words={}, near={1: 0.9, 2: 0.85}, names={1: 1.0, 2: 1.0}, known={2: 1.0})
-    assert best_of(by_key(twins, FUSIONS[fusion](twins, QUERY, SPEC))) == 2
+    assert best_of(by_key(twins, STEPS[fusion](twins, QUERY, SPEC).scores())) == 2
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_a_record_found_by_both_arms_outranks_those_that_are_as_good_in_a_single_one(fusion: Fusion) -> None:
     candidates = found(words={1: 4.0, 2: 4.0}, near={1: 0.7, 3: 0.7})
-    scores = by_key(candidates, FUSIONS[fusion](candidates, QUERY, SPEC))
+    scores = by_key(candidates, STEPS[fusion](candidates, QUERY, SPEC).scores())
     assert scores[1] > max(scores[2], scores[3])
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
 def test_nothing_found_is_fused_to_nothing(fusion: Fusion) -> None:
     candidates = found(words={}, near={})
-    assert FUSIONS[fusion](candidates, QUERY, SPEC).tolist() == []
-    assert FUSIONS[fusion](candidates, None, SPEC).tolist() == []
+    assert STEPS[fusion](candidates, QUERY, SPEC).scores().tolist() == []
+    assert STEPS[fusion](candidates, None, SPEC).scores().tolist() == []
 
 
 def test_without_a_query_vector_the_blend_goes_by_the_words() -> None:
     candidates = found(words={1: 8.0, 2: 2.0}, near={})
-    scores = by_key(candidates, blend(candidates, None, SPEC))
+    scores = by_key(candidates, blend_steps(candidates, None, SPEC).scores())
     assert scores[2] / scores[1] == pytest.approx(0.25)
 
 
 def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
     spec = SearchSpec(smoothing_depth=10)
     candidates = found(words={key: float(50 - key) for key in range(50)}, near=dict.fromkeys(range(50), 0.5))
-    scores = blend(candidates, QUERY, spec)
+    scores = blend_steps(candidates, QUERY, spec).scores()
     order = np.argsort(-scores, kind="stable")
     assert scores[order[:10]].min() >= scores[order[10:]].max()
 
 
 def test_feedback_moves_the_query_towards_what_the_best_answers_share() -> None:
     candidates = found(words={1: 5.0}, near={1: 0.6, 2: 0.59, 3: 0.58})
-    still = blend(candidates, QUERY, SearchSpec(feedback_weight=0.0, smoothing_weight=0.0))
-    moved = blend(candidates, QUERY, SearchSpec(feedback_weight=5.0, smoothing_weight=0.0))
+    still = blend_steps(candidates, QUERY, SearchSpec(feedback_weight=0.0, smoothing_weight=0.0)).scores()
+    moved = blend_steps(candidates, QUERY, SearchSpec(feedback_weight=5.0, smoothing_weight=0.0)).scores()
     assert not np.allclose(still, moved)
