@@ -44,7 +44,6 @@ def publish_release(options: argparse.Namespace, run: Run = run_command) -> dict
     if options.upload and not (folder / RELEASES).is_dir():
         bring_newest(folder, run)
     publish = ["stackroom", "pack", "publish", pack, str(folder), "--json"]
-    publish += ["--keep", str(options.keep)] if options.keep else []
     published: dict[str, Any] = json.loads(run(publish))
     if options.upload and published["published"]:
         title = f"{name} {published['version']}"
@@ -77,7 +76,6 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--version", default=datetime.now(UTC).strftime("%Y.%m.%d"), help="by default the date")
     parser.add_argument("--licence", help="the licence of the data, such as CC0-1.0")
     parser.add_argument("--key", help="a secret key of minisign to sign with, without a password")
-    parser.add_argument("--keep", type=int, help="how many releases stay in the folder")
     parser.add_argument("--questions", type=int, default=300, help="how many questions to grade it by; 0: none")
     parser.add_argument("--notes", default="", help="a text about the release")
     parser.add_argument("--upload", action="store_true", help="upload the new files with gh release create")

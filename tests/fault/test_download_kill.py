@@ -1,4 +1,4 @@
-"""Workers on downloads, killed at random points: nothing is lost or doubled, and what came is not fetched again.
+"""Workers on downloads, killed at random points: nothing is lost or doubled, and whole files are not fetched again.
 
 A worker runs in a process of its own. It is killed while bytes come, or right before a step that can be seen from
 outside: a rename, a removal, a new file or folder, a statement to the database, the taking up of an album. Each further

@@ -17,7 +17,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packs.build import build_pack, label_installed
 from stackroom.packs.held import shown_size
 from stackroom.packs.manifest import Manifest, load_manifest
-from stackroom.packs.publish import PATCHES, Publication, publish_pack
+from stackroom.packs.publish import Publication, publish_pack
 from stackroom.packs.signing import load_public_key
 from stackroom.packs.verify import check_pack, check_signature
 
@@ -62,26 +62,17 @@ def build_command(catalogue: str, folder: Path, version: str | None, licence: st
 @pack_command.command("publish")
 @click.argument("pack", type=FOLDER)
 @click.argument("folder", type=FOLDER)
-@click.option("--tag", default="", help="The name of the release; by default its version.")
-@click.option(
-    "--patches",
-    default=PATCHES,
-    show_default=True,
-    type=click.IntRange(0, 50),
-    help="From how many earlier releases there are patches to this one.",
-)
-@click.option("--keep", type=click.IntRange(1), help="Remove the oldest releases beyond so many.")
 @json_option
-def publish_release_command(pack: Path, folder: Path, tag: str, patches: int, keep: int | None, as_json: bool) -> None:
+def publish_release_command(pack: Path, folder: Path, as_json: bool) -> None:
     """Add PACK as a release to FOLDER, which any web server can serve, and catalogues are installed from.
 
     The signature of the pack is published with it, if minisign has signed it. Readers find the releases before or the
     new one. A pack that is the newest release already is left alone. The files to upload elsewhere are listed with
     --json.
 
-    Example: stackroom pack publish films-pack /srv/films --keep 12
+    Example: stackroom pack publish films-pack /srv/films
     """
-    published = publish_pack(pack, folder, tag=tag, patches=patches, keep=keep)
+    published = publish_pack(pack, folder)
     if as_json:
         print_json(_publication_json(published))
     else:
@@ -138,19 +129,17 @@ def _publication_json(published: Publication) -> dict[str, object]:
         "published": published.is_new,
         "files": [str(path) for path in release.files] if published.is_new else [],
         "size_bytes": published.size_bytes,
-        "removed": list(published.removed),
     }
 
 
 def _publication_summary(published: Publication, folder: Path) -> str:
     release = published.release
     name = f"{release.manifest.catalogue} {release.manifest.version}"
-    removed = f"; removed: {', '.join(published.removed)}" if published.removed else ""
     if not published.is_new:
-        return f"{name} is the newest release of {folder} already{removed}"
+        return f"{name} is the newest release of {folder} already"
     patches = f", {len(release.patches)} of them patches" if release.patches else ""
     size = f"{len(release.files)} files{patches}, {shown_size(published.size_bytes)}"
-    return f"{name} is published in {folder}: {size}{removed}"
+    return f"{name} is published in {folder}: {size}"
 
 
 def _summary(manifest: Manifest) -> str:

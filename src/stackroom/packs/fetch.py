@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stackroom.errors import ExpectedError, StorageError
-from stackroom.packs.index import Asset
 from stackroom.packs.installed import InstalledPack
 from stackroom.packs.manifest import Manifest, PackFile
 from stackroom.packs.patches import PATCH_ENDING, apply_patch, can_be_patched, patch_name
-from stackroom.packs.places import FoundRelease
+from stackroom.packs.places import Asset, FoundRelease
 
 logger = logging.getLogger(__name__)
 

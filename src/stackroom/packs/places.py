@@ -3,6 +3,9 @@
 A place is given as `github:OWNER/REPO`, or as the address or the folder of an index (`releases.json`). Nothing that a
 place says is trusted: paths stay inside a folder, addresses pass the guard of every download, sizes are bounded, and a
 manifest is checked before anything else is fetched.
+
+The index is in the layout of GitHub's releases API: a JSON list, newest first. Members that are not read here are
+ignored, since GitHub's own answers have many more.
 """
 
 import hashlib
@@ -11,14 +14,15 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Annotated, Protocol
 from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError, UnavailableError
 from stackroom.net.addresses import USUAL_PORTS, AddressGuard, AddressRules, Resolve, join_url, shown_address
 from stackroom.net.fetch import Fetcher, FetchLimits, TransferError, WantedFile
 from stackroom.net.files import install_file, sha256_of
-from stackroom.packs.index import INDEX_FILE, MOST_INDEX_BYTES, Asset, Release, parse_index
 from stackroom.packs.manifest import (
     MANIFEST_FILE,
     MAX_MANIFEST_BYTES,
@@ -30,6 +34,75 @@ from stackroom.packs.manifest import (
 from stackroom.packs.signing import PublicKey, verify_signature
 from stackroom.packs.status import has_place, is_older
 from stackroom.settings import Settings
+
+INDEX_FILE = "releases.json"
+MOST_INDEX_BYTES = 50_000_000
+MOST_RELEASES = 2_000
+MOST_ASSETS = 2_000
+MOST_ASSET_BYTES = 1 << 40
+ASSET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+Text = Annotated[str, Field(min_length=1, max_length=2_000)]
+
+
+class Asset(BaseModel):
+    """A file of a release: its name, where it is, and its size and checksum where the index states them."""
+
+    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
+
+    name: Text
+    url: Text = Field(alias="browser_download_url")
+    """Relative to the index, or absolute."""
+    size_bytes: int | None = Field(default=None, alias="size", ge=0, le=MOST_ASSET_BYTES)
+    digest: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
+
+    @property
+    def sha256(self) -> str | None:
+        """The checksum, if it is stated."""
+        return self.digest.removeprefix("sha256:") if self.digest else None
+
+
+class Release(BaseModel):
+    """A release of a catalogue: its tag, and its files."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    tag: Text = Field(alias="tag_name")
+    assets: list[Asset] = Field(max_length=MOST_ASSETS)
+    draft: bool = False
+    prerelease: bool = False
+
+    def find_asset(self, name: str) -> Asset | None:
+        """Return a file of this release."""
+        return next((asset for asset in self.assets if asset.name == name), None)
+
+    @property
+    def is_installable(self) -> bool:
+        """Whether it is meant for everybody and has a manifest."""
+        return self.find_asset(MANIFEST_FILE) is not None and not self.draft and not self.prerelease
+
+
+_INDEX = TypeAdapter(Annotated[list[Release], Field(max_length=MOST_RELEASES)])
+
+
+def parse_index(content: bytes) -> list[Release]:
+    """Return the releases of an index, in its order; refuse a malformed one with the member that is wrong."""
+    try:
+        releases = _INDEX.validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        member = ".".join(map(str, first["loc"])) or "the whole"
+        raise InputError(
+            f"the index of releases is malformed: '{member}' is {first['input']!r:.100}: {first['msg']}; expected the "
+            "layout of GitHub's releases"
+        ) from error
+    return [_with_plain_names(release) for release in releases]
+
+
+def _with_plain_names(release: Release) -> Release:
+    """Leave out files whose name no file of a release has, such as notes that somebody added."""
+    return release.model_copy(update={"assets": [file for file in release.assets if ASSET_NAME.fullmatch(file.name)]})
+
 
 GITHUB = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9._-]{1,100})")
 GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"

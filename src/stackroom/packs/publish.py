@@ -19,12 +19,12 @@ from typing import Any
 import filelock
 import orjson
 
-from stackroom.errors import BusyError, ConflictError, InputError, StorageError
+from stackroom.errors import BusyError, ConflictError, StorageError
 from stackroom.net.files import sync_file, sync_folder
 from stackroom.packs.build import files_folder, write_synced
-from stackroom.packs.index import INDEX_FILE
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, Manifest, PackFile, load_manifest
 from stackroom.packs.patches import PATCH_ENDING, can_be_patched, check_file, make_patch, patch_name, read_content
+from stackroom.packs.places import INDEX_FILE
 from stackroom.packs.status import is_older, version_key
 
 RELEASES_FOLDER = "releases"
@@ -63,8 +63,6 @@ class Publication:
     release: PublishedRelease
     is_new: bool = True
     """Whether it was published now; False if its content was the newest release already."""
-    removed: tuple[str, ...] = ()
-    """The tags of earlier releases that were removed."""
 
     @property
     def size_bytes(self) -> int:
@@ -72,25 +70,22 @@ class Publication:
         return sum(path.stat().st_size for path in self.release.files)
 
 
-def publish_pack(
-    pack: Path, folder: Path, *, tag: str = "", patches: int = PATCHES, keep: int | None = None
-) -> Publication:
-    """Add a pack to the releases of a folder, and remove the oldest ones beyond those that are kept.
+def publish_pack(pack: Path, folder: Path) -> Publication:
+    """Add a pack to the releases of a folder, under its version.
 
     A pack whose content is the newest release already is left alone, so that a schedule may call this every time.
     """
     manifest = load_manifest(pack)
-    tag = _require_tag(tag or manifest.version)
     with _publishing_in(folder):
         before = list_published(folder)
         if before and before[0].manifest.content == manifest.content:
-            return _pruned(folder, before, Publication(release=before[0], is_new=False), keep)
-        _require_next(manifest, tag, pack, before)
+            return Publication(release=before[0], is_new=False)
+        _require_next(manifest, pack, before)
+        tag = manifest.version
         release = PublishedRelease(tag=tag, folder=folder / RELEASES_FOLDER / tag, manifest=manifest)
-        _write_release(release, pack, before[:patches])
-        releases = [release, *before]
-        _write_index(folder, releases)
-        return _pruned(folder, releases, Publication(release=release), keep)
+        _write_release(release, pack, before[:PATCHES])
+        _write_index(folder, [release, *before])
+        return Publication(release=release)
 
 
 def list_published(folder: Path) -> list[PublishedRelease]:
@@ -114,16 +109,8 @@ def _publishing_in(folder: Path) -> Iterator[None]:
         raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
-def _require_tag(tag: str) -> str:
-    if not TAG.fullmatch(tag):
-        raise InputError(f"'--tag' is '{tag:.80}'; expected letters, digits and . _ + -, such as 2026.11.16")
-    return tag
-
-
-def _require_next(manifest: Manifest, tag: str, pack: Path, before: Sequence[PublishedRelease]) -> None:
+def _require_next(manifest: Manifest, pack: Path, before: Sequence[PublishedRelease]) -> None:
     """Refuse a release that clients would not take for one that follows the newest."""
-    if any(release.tag == tag for release in before):
-        raise ConflictError(f"there is a release '{tag}' already; a release is published once: give another --tag")
     if not before:
         return
     newest = before[0]
@@ -201,16 +188,3 @@ def _index_entry(release: PublishedRelease, folder: Path, *, is_newest: bool) ->
             for path in files
         ],
     }
-
-
-def _pruned(
-    folder: Path, releases: Sequence[PublishedRelease], published: Publication, keep: int | None
-) -> Publication:
-    """Remove the oldest releases beyond those that are kept."""
-    if keep is None or len(releases) <= keep:
-        return published
-    _write_index(folder, releases[:keep])  # before any file goes: what the index names is there
-    for release in releases[keep:]:
-        shutil.rmtree(release.folder)
-    removed = tuple(release.tag for release in releases[keep:])
-    return Publication(release=published.release, is_new=published.is_new, removed=removed)

@@ -240,18 +240,18 @@ class ReleaseChanges:
         spec: CatalogueSpec,
         report: ReleaseReport,
         *,
-        edited: AbstractSet[RecordId] | None = None,
-        takes_theirs: bool = False,
+        edited: AbstractSet[RecordId],
+        takes_theirs: bool,
     ) -> list[Change]:
         """Return the changes to write, and report them.
 
-        A record was edited if it is not as it was before, and is among the `edited` ones, if these are known.
+        A record was edited if it is not as it was before, and is among the `edited` ones.
         """
         mine = records_now(writer, self.ids)
         kept = {
             record_id
             for record_id in self.ids
-            if mine.get(record_id) != self.before.get(record_id) and (edited is None or record_id in edited)
+            if mine.get(record_id) != self.before.get(record_id) and record_id in edited
         }
         puts = {record_id: entry.build_put(spec) for record_id, entry in self.after.items()}
         theirs = {record_id: encode_record(put.record) for record_id, put in puts.items()}

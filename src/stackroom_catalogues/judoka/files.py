@@ -28,8 +28,8 @@ from stackroom.api import (
     Scope,
     ShelfReader,
 )
-from stackroom_catalogues.judoka.filters import CARDS
 from stackroom_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
+from stackroom_catalogues.judoka.shapes import CARDS
 from stackroom_catalogues.judoka.synonyms import load_kept
 
 PREFIX = "judokon://"

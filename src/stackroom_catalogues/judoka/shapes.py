@@ -1,23 +1,114 @@
-"""Arguments and results of the judoka tools. Names, parameters and defaults are a fixed interface."""
+"""Arguments, filters and results of the judoka tools. Names, parameters and defaults are a fixed interface."""
 
+import math
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from stackroom.api import (
+    KIND_FIELD,
+    AnyOf,
+    Condition,
     Explained,
     ExplainParams,
     FoundResult,
     FromCatalogue,
+    InputError,
+    NoneOf,
     PagedParams,
     PricedParams,
     PricedResult,
     QueryText,
+    Range,
     Relevance,
     ToolParams,
     ToolResult,
 )
-from stackroom_catalogues.judoka.filters import CardFilters
+from stackroom_catalogues.judoka.rows import CARD, STATS, normalised_class
+
+CARDS = AnyOf(KIND_FIELD, (CARD,))
+SHOWN = AnyOf("visibility", ("shown",))
+MEASURES = (*STATS, "average")
+THRESHOLD = re.compile(r"\s*([A-Za-z_ -]+?)\s*(>=|<=|==|=|>|<|≥|≤)\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*")
+
+
+def parse_threshold(text: str) -> Range:
+    """Return the condition that a threshold such as `power>=8` states."""
+    found = THRESHOLD.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:60]!r} is not a threshold; 'power>=8' or 'average>=7.5' is one")
+    stat, sign, number = found.groups()
+    if stat.lower() not in MEASURES:
+        raise ValueError(f"no stat '{stat}' in {text[:60]!r}; stats: {', '.join(MEASURES)}")
+    return _range(stat.lower(), sign, float(number))
+
+
+def _range(stat: str, sign: str, number: float) -> Range:
+    """Return the range of a comparison; ranges include their bounds, so a strict one begins at the next number."""
+    match sign:
+        case ">=" | "≥":
+            return Range(stat, at_least=number)
+        case "<=" | "≤":
+            return Range(stat, at_most=number)
+        case ">":
+            return Range(stat, at_least=math.nextafter(number, math.inf))
+        case "<":
+            return Range(stat, at_most=math.nextafter(number, -math.inf))
+    return Range(stat, at_least=number, at_most=number)
+
+
+def _require_threshold(text: str) -> str:
+    parse_threshold(text)
+    return text
+
+
+def _listed(value: Any) -> Any:
+    """Split a text of several thresholds into a list."""
+    return re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
+
+
+Threshold = Annotated[str, AfterValidator(_require_threshold)]
+
+
+class CardFilters(ToolParams):
+    """Conditions that every card meets."""
+
+    country: str | None = Field(default=None, description="Name or code, of listCountries")
+    rarity: Literal["Common", "Epic", "Legendary"] | None = None
+    weight_class: str | None = Field(default=None, description="As -60 or +100")
+    gender: Literal["male", "female"] | None = None
+    weight_min: float | None = None
+    weight_max: float | None = None
+    stats: Annotated[list[Threshold], BeforeValidator(_listed)] | None = Field(
+        default=None, description="e.g. power>=8, average>=7.5"
+    )
+
+    def conditions(self) -> list[Condition]:
+        """Return the filters as conditions."""
+        if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
+            raise InputError(f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}")
+        found: list[Condition] = []
+        if self.country and (country := self.country.strip()):
+            letters = country.replace(".", "").lower()
+            is_code = len(letters) == 2 and letters.isascii() and letters.isalpha()
+            code = "gb" if letters == "uk" else letters
+            found.append(AnyOf("countryCode", (code,)) if is_code else AnyOf("country", (country,)))
+        if self.rarity:
+            found.append(AnyOf("rarity", (self.rarity,)))
+        if self.weight_class and self.weight_class.strip():
+            found.append(AnyOf("weightClass", (normalised_class(self.weight_class),)))
+        if self.gender:
+            found.append(AnyOf("gender", (self.gender,)))
+        if self.weight_min is not None or self.weight_max is not None:
+            found.append(Range("weight", self.weight_min, self.weight_max))
+        return [*found, *(parse_threshold(text) for text in self.stats or ())]
+
+
+def argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    name = "country" if condition.field == "countryCode" else condition.field
+    return f"exclude.{name}" if isinstance(condition, NoneOf) else f"filters.{name}"
 
 
 def _id_text(value: Any) -> Any:

@@ -44,11 +44,12 @@ from stackroom.api import (
     shape_why,
     show_first,
 )
-from stackroom_catalogues.judoka.codes import check_code, code_key
 from stackroom_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
-from stackroom_catalogues.judoka.filters import CARDS, SHOWN, CardFilters, argument_of
-from stackroom_catalogues.judoka.rows import CARD, STATS, card_of, shown_id, stats_of
+from stackroom_catalogues.judoka.rows import CARD, STATS, card_of, check_code, code_key, shown_id, stats_of
 from stackroom_catalogues.judoka.shapes import (
+    CARDS,
+    SHOWN,
+    CardFilters,
     CardResult,
     CodeParams,
     CodeResult,
@@ -72,6 +73,7 @@ from stackroom_catalogues.judoka.shapes import (
     SearchResult,
     Side,
     StatShape,
+    argument_of,
 )
 from stackroom_catalogues.judoka.synonyms import rank_expanded, search_expanded
 

@@ -32,7 +32,7 @@ from stackroom.api import (
 )
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
-from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.playlist_request import make_playlist
 from stackroom_catalogues.music.search import (
     NEAREST_OF_KIND,
@@ -59,7 +59,6 @@ from stackroom_catalogues.music.shapes import (
     plain_fields,
     sum_totals,
 )
-from stackroom_catalogues.music.similar import find_similar
 
 TOP_TRACKS = 10
 """Albums and tracks of an artist that are listed unless a call says how many."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom_catalogues.judoka.codes import ALPHABET, build_code, check_code, code_key
+from stackroom_catalogues.judoka.rows import ALPHABET, build_code, check_code, code_key
 
 
 def test_a_code_is_the_same_for_the_same_card_and_has_the_declared_form() -> None:

@@ -13,8 +13,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Delete
-from stackroom_catalogues.judoka.codes import build_code
-from stackroom_catalogues.judoka.rows import open_rows
+from stackroom_catalogues.judoka.rows import build_code, open_rows
 from stackroom_catalogues.judoka.synonyms import synonyms_in
 
 pytestmark = pytest.mark.model

@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom_catalogues.music.fixes import propose_fixes
-from stackroom_catalogues.music.gaps import find_gaps, missing_albums, missing_positions
+from stackroom_catalogues.music.gaps import find_gaps, missing_albums, missing_positions, propose_fixes
 from stackroom_catalogues.music.names import ReleaseNames, mended, work_key
 from stackroom_catalogues.music.playlist import TOLERANCE, Candidate, arranged, choose, minutes_in
 

@@ -13,8 +13,7 @@ from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.similar import find_similar
+from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from support.memory_shelf import MemoryShelf
 
 TOOLS = ("catalog.get", "catalog.search")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stackroom.errors import InputError
-from stackroom.packs.index import MOST_RELEASES, parse_index
+from stackroom.packs.places import MOST_RELEASES, parse_index
 from stackroom.packs.status import is_older
 
 pytestmark = pytest.mark.row("A11")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.errors import ExpectedError, InputError, InvalidUrlError, NotFoundError, UnavailableError
-from stackroom.packs.index import Asset
-from stackroom.packs.places import open_place, resolved_location
+from stackroom.packs.places import Asset, open_place, resolved_location
 from stackroom.settings import Settings, SourcesSettings
 from support.loopback import FileServer
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.errors import ConflictError, InputError, StorageError
+from stackroom.errors import ConflictError, StorageError
 from stackroom.packs.build import files_folder
-from stackroom.packs.index import parse_index
 from stackroom.packs.manifest import EMBEDDINGS_FILE, RECORDS_FILE, SIGNATURE_FILE, load_manifest
 from stackroom.packs.patches import apply_patch, patch_name, read_content
-from stackroom.packs.places import find_release, open_place
+from stackroom.packs.places import find_release, open_place, parse_index
 from stackroom.packs.publish import Publication, publish_pack
 from stackroom.settings import Settings
 from support.publisher import Publisher, make_star, make_stars, new_publisher
@@ -98,11 +97,6 @@ def test_the_index_names_the_files_of_every_release_and_the_patches_of_the_newes
     assert all((folder / asset.url).stat().st_size == asset.size_bytes for asset in paths)
 
 
-def test_no_patches_are_made_where_none_are_wanted(publish: Publish) -> None:
-    publish("2")
-    assert publish("3", patches=0).release.patches == ()
-
-
 def test_the_same_content_is_published_once(publish: Publish, folder: Path) -> None:
     publish("1")
     before = (folder / "releases.json").read_bytes()
@@ -113,17 +107,6 @@ def test_the_same_content_is_published_once(publish: Publish, folder: Path) -> N
     assert (folder / "releases.json").read_bytes() == before
 
 
-def test_the_oldest_releases_beyond_those_that_are_kept_are_removed(publish: Publish, folder: Path) -> None:
-    for version in "123":
-        publish(version)
-
-    last = publish("4", keep=2)
-
-    assert last.removed == ("2", "1")
-    assert sorted(path.name for path in (folder / "releases").iterdir()) == ["3", "4"]
-    assert [release.tag for release in parse_index((folder / "releases.json").read_bytes())] == ["4", "3"]
-
-
 def test_folders_that_are_no_releases_are_left_alone(publish: Publish, folder: Path) -> None:
     publish("1")
     others = [folder / "releases" / "otherapp" / "app.tgz", folder / "README"]
@@ -132,10 +115,10 @@ def test_folders_that_are_no_releases_are_left_alone(publish: Publish, folder: P
         path.write_text("mine")
     (folder / "releases" / ".unfinished").mkdir()
 
-    assert publish("2", keep=1).removed == ("1",)
+    publish("2")
 
     assert all(path.exists() for path in others)
-    assert sorted(path.name for path in (folder / "releases").iterdir()) == ["2", "otherapp"]
+    assert sorted(path.name for path in (folder / "releases").iterdir()) == ["1", "2", "otherapp"]
 
 
 def test_nothing_is_published_where_a_manifest_cannot_be_read(publish: Publish, folder: Path) -> None:
@@ -145,7 +128,7 @@ def test_nothing_is_published_where_a_manifest_cannot_be_read(publish: Publish, 
     before = (folder / "releases.json").read_bytes()
 
     with pytest.raises(StorageError, match=r"1/manifest\.json"):
-        publish("3", keep=1)
+        publish("3")
 
     assert (folder / "releases.json").read_bytes() == before
 
@@ -168,19 +151,6 @@ def test_a_version_that_does_not_follow_the_newest_is_refused(publish: Publish) 
 
     with pytest.raises(ConflictError, match="version 1 does not come after 2"):
         publish("1")
-
-
-def test_a_tag_is_given_once(publish: Publish) -> None:
-    publish("1", tag="stars-1")
-
-    with pytest.raises(ConflictError, match="a release 'stars-1' already"):
-        publish("2", tag="stars-1")
-
-
-@pytest.mark.parametrize("tag", ["../x", "a/b", "-x", "a b", "x" * 101])
-def test_a_tag_that_is_no_name_is_refused(publish: Publish, tag: str) -> None:
-    with pytest.raises(InputError, match="'--tag' is"):
-        publish("1", tag=tag)
 
 
 def test_a_damaged_file_is_not_published(packs: Path, publish: Publish, folder: Path) -> None:
@@ -221,7 +191,7 @@ def test_a_folder_that_cannot_be_written_is_named(packs: Path, tmp_path: Path) -
 
 
 def test_a_version_is_found_among_others(publish: Publish, folder: Path, settings: Settings) -> None:
-    publish("1", tag="stars-1")
-    publish("2", tag="stars-2")
+    publish("1")
+    publish("2")
 
     assert find_release(open_place(str(folder), settings), version="1").manifest.version == "1"

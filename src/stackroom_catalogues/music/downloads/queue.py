@@ -28,8 +28,6 @@ from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.tables import downloads
 
 DAY = timedelta(days=1)
-PROGRESS_BYTES = 1_024
-"""An attempt that received so many bytes more than those before it does not count as failed."""
 REQUEST_LOCK = 0x50494E414B444C
 """Key of the PostgreSQL advisory lock under which requests are counted."""
 
@@ -98,7 +96,7 @@ class QueueRules:
     max_per_day: int = 100
     """New requests of a user in any 24 hours."""
     attempts: int = 5
-    """Attempts that fail without progress, or whose worker dies, after which a download is given up."""
+    """Attempts that fail, or whose worker dies, after which a download is given up."""
 
 
 class DownloadQueue:
@@ -255,20 +253,14 @@ class DownloadQueue:
         """Close a download that failed for good."""
         return self._close(download, DownloadState.FAILED, **_error_values(error))
 
-    def put_off(self, download: Download, error: ExpectedError, *, wait_s: float, received_bytes: int = 0) -> Download:
-        """Requeue a download for a later attempt, unless it has failed too often without receiving anything."""
-        has_progress = received_bytes >= download.received_bytes + PROGRESS_BYTES
-        attempts = download.attempts if has_progress else download.attempts + 1
+    def put_off(self, download: Download, error: ExpectedError, *, wait_s: float) -> Download:
+        """Requeue a download for a later attempt, unless it has failed too often."""
+        attempts = download.attempts + 1
         if attempts >= self.rules.attempts:
             return self.fail(download, error)
-        self._step(
-            download,
-            state=DownloadState.QUEUED,
-            attempts=attempts,
-            next_attempt_at=self._now() + timedelta(seconds=wait_s),
-            received_bytes=max(received_bytes, download.received_bytes),
-            **_error_values(error),
-        )
+        later = self._now() + timedelta(seconds=wait_s)
+        values = {"state": DownloadState.QUEUED, "attempts": attempts, "next_attempt_at": later}
+        self._step(download, **values, **_error_values(error))
         return self.get(download.id)
 
     def release(self, download: Download) -> bool:

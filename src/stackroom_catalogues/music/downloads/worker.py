@@ -173,11 +173,11 @@ class DownloadWorker:
         except (DownloadCancelledError, FetchCancelledError):
             raise
         except ExpectedError as error:
-            self._settle_failure(download, error, progress)
+            self._settle_failure(download, error)
         except Exception as error:
             LOG.exception("download %d: unexpected error", download.id)
             unexpected = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
-            self._settle_failure(download, unexpected, progress)
+            self._settle_failure(download, unexpected)
 
     def _fetch_album(self, download: Download, progress: Progress) -> None:
         """Fetch an album from its provider into the music folder."""
@@ -253,7 +253,7 @@ class DownloadWorker:
                 f"the album is installed, but could not be added to the catalogue: {error.message}"
             ) from error
 
-    def _settle_failure(self, download: Download, error: ExpectedError, progress: Progress) -> None:
+    def _settle_failure(self, download: Download, error: ExpectedError) -> None:
         is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
         if is_final:
             self._queue.fail(download, error)
@@ -266,4 +266,4 @@ class DownloadWorker:
         )
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
         wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))
-        self._queue.put_off(download, error, wait_s=wait_s, received_bytes=progress.received_bytes)
+        self._queue.put_off(download, error, wait_s=wait_s)

@@ -22,10 +22,9 @@ from stackroom.api import (
     fold_name,
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
-from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import search_kinds
 from stackroom_catalogues.music.shapes import MOST, SearchParams, genre_names
-from stackroom_catalogues.music.similar import find_similar
 
 List = Literal[
     "artists",
