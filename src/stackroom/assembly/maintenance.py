@@ -17,7 +17,7 @@ from stackroom.checksums import SEAL_ENDING
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
 from stackroom.control.database.tables import utc_now
-from stackroom.control.database.url import LOCAL_FILE
+from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import ModelError
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest

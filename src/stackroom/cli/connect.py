@@ -14,8 +14,7 @@ from stackroom.assembly.collections.state import find_place
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.background.threads import new_pool
 from stackroom.cli.opening import open_app
-from stackroom.control.database.url import exists
-from stackroom.control.opening import AuditOnDemand
+from stackroom.control.opening import AuditOnDemand, exists
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, InputError, NotFoundError
 from stackroom.gate.gate import Gate

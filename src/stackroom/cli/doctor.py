@@ -11,7 +11,7 @@ from stackroom.assembly.machine_limits import check_disk
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import Finding, json_option, report_findings
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.url import database_url, exists
+from stackroom.control.opening import database_url, exists
 from stackroom.errors import ExpectedError
 from stackroom.tools.health import examine
 

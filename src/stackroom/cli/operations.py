@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
-from stackroom.control.database.url import exists
+from stackroom.control.opening import exists
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.jobs.board import JobBoard

@@ -11,7 +11,7 @@ from stackroom.control.accounts.identity_cache import IdentityCache, Issuer
 from stackroom.control.accounts.limits import LoginLimiter, RateLimiter
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.control.database.url import database_url
+from stackroom.control.opening import database_url
 from stackroom.errors import InputError
 from stackroom.model.principal import Quotas
 from stackroom.settings import RateLimitSettings, Settings

@@ -1,7 +1,8 @@
-"""The audit of a control database that is opened on first use; importing this does not import SQLAlchemy."""
+"""The URL of the control database, and its audit, opened on first use; importing this does not import SQLAlchemy."""
 
 import importlib
 import threading
+from pathlib import Path
 from typing import Any
 
 from stackroom.model.principal import AuditEntry
@@ -50,3 +51,23 @@ class AuditOnDemand:
             if self._control is not None:
                 self._control.close()
                 self._control = None
+
+
+CONTROL_FILE = "control.sqlite"
+LOCAL_FILE = "local-user.sqlite"
+"""The storage of the local user, where there are no accounts."""
+
+
+def default_url(home: Path) -> str:
+    """Return the URL of a library's own control database."""
+    return f"sqlite:///{home / CONTROL_FILE}"
+
+
+def database_url(settings: Settings) -> str:
+    """Return the configured URL, or that of the library's own control database."""
+    return settings.control.url or default_url(settings.home)
+
+
+def exists(settings: Settings) -> bool:
+    """Tell whether a control database is configured, or the library has one."""
+    return bool(settings.control.url) or (settings.home / CONTROL_FILE).is_file()

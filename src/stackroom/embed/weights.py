@@ -19,10 +19,18 @@ from pathlib import Path
 import numpy as np
 
 from stackroom.background.processes import run_to_end
-from stackroom.embed.encoder_layout import POSITIONS, WEIGHTS_SIZE, Weights, position_table, word_table, write_weights
+from stackroom.embed.encoder_layout import (
+    POSITIONS,
+    WEIGHTS_SIZE,
+    Weights,
+    load_pack,
+    load_safetensors,
+    position_table,
+    word_table,
+    write_weights,
+)
 from stackroom.embed.exported_folder import copy_export, read_export, write_notes
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
-from stackroom.embed.published import load_pack, load_safetensors
 from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
 from stackroom.net.files import open_like, sha256_of
 from stackroom.settings import HUB_URL, Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stackroom.control.control import Control
-from stackroom.control.database.url import database_url, exists
+from stackroom.control.opening import database_url, exists
 from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings, load_settings
@@ -60,4 +60,4 @@ def test_what_checks_signatures_and_other_databases_is_not_loaded_for_nothing() 
 
 
 def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:
-    assert loaded_by("stackroom.control.database.url").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})
+    assert loaded_by("stackroom.control.opening").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})

@@ -14,6 +14,7 @@ from stackroom.embed.encoder_layout import (
     LAYERS,
     MIDDLE,
     WEIGHTS_SIZE,
+    load_safetensors,
     offsets,
     position_table,
     quantise_blocks,
@@ -21,7 +22,6 @@ from stackroom.embed.encoder_layout import (
     write_weights,
 )
 from stackroom.embed.models import Pooling
-from stackroom.embed.published import load_safetensors
 from stackroom.errors import ModelError
 from support.weights import published_weights, write_safetensors
 

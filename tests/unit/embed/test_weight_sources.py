@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stackroom.embed.adapters import LocalEmbedder
+from stackroom.embed.encoder_layout import PACK_NAMES, load_pack
 from stackroom.embed.hub import fetch_from_hub
 from stackroom.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
-from stackroom.embed.published import PACK_NAMES, load_pack
 from stackroom.embed.weights import WeightSources, check_model, model_folder, pull_model
 from stackroom.errors import InputError, NotFoundError, UnavailableError
 from support.loopback import FileServer

@@ -45,7 +45,7 @@ from stackroom.control.database.tables import (
     users,
     utc_now,
 )
-from stackroom.control.database.url import LOCAL_FILE
+from stackroom.control.opening import LOCAL_FILE
 from stackroom.errors import InputError, StorageError
 from stackroom.model.principal import LOCAL_USER
 
