@@ -180,15 +180,3 @@ def test_parquet_is_read_back_as_it_was_written_with_lists_structs_maps_and_deci
     path = folder / "a.parquet"
     pq.write_table(pa.Table.from_pylist(written, schema=schema), path)
     assert read(path) == [{**row, "price": pytest.approx(float(Decimal(row["price"])))} for row in rows]
-
-
-@given(table=tables(LINES), parts=st.integers(1, 4))
-def test_a_table_in_several_files_is_the_table(folder: Path, table: list[dict[str, str]], parts: int) -> None:
-    several = folder / "tables"
-    several.mkdir(exist_ok=True)
-    for old in several.iterdir():
-        old.unlink()
-    size = -(-len(table) // parts)
-    for number, start in enumerate(range(0, len(table), size)):
-        (several / f"part-{number}.json").write_text(json.dumps(table[start : start + size]), encoding="utf-8")
-    assert read(several) == table
