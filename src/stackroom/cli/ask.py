@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -160,7 +159,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
     if NOTHING_ANSWERS in found.notes:
         click.echo(NOTHING_ANSWERS if found.results else "Nothing was found.")
     labelled = [(result, _label_in_words(result.relevance)) for result in found.results]
-    _print_blocks(_block_of(result, label=label, with_catalogue=with_names) for result, label in labelled)
+    _print_records(labelled, with_catalogue=with_names)
     if found.results:
         click.echo(_counts(found, is_listed=is_listed))
     if found.left_out and found.left_out.adult:
@@ -240,14 +239,11 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked
 def print_recommendations(answer: Recommendations, catalogue: OpenCatalogue) -> None:
     """Print recommendations with their signals, and what was understood."""
     spec = catalogue.spec
-    _print_blocks(
-        _block_of(
-            shape_record(spec, catalogue.name, item.record, RecordForm()),
-            label=_signals_in_words(item, spec),
-            with_catalogue=False,
-        )
+    labelled = [
+        (shape_record(spec, catalogue.name, item.record, RecordForm()), _signals_in_words(item, spec))
         for item in answer.items
-    )
+    ]
+    _print_records(labelled, with_catalogue=False)
     for choice in answer.titles:
         click.echo(f"'{choice.asked}': {_taken(choice)}")
     for choice in answer.excluded:
@@ -320,64 +316,38 @@ def _choice_json(choice: NameChoice) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RecordBlock:
-    """A record to print."""
-
-    title: str
-    address: str
-    label: str
-    fields: str
-    """Its telling fields with their names, on one line."""
-    names: tuple[str, ...]
-    body: str
-
-
-def _block_of(shown: ShownRecord, *, label: str, with_catalogue: bool) -> _RecordBlock:
-    """Return the block of a record; its address may name the catalogue."""
-    first, _, rest = shown.text.partition("\n")
-    fields, body = (first, rest) if shown.fields else ("", shown.text)
-    return _RecordBlock(
-        title=shown.title,
-        address=shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/"),
-        label=label,
-        fields=fields,
-        names=tuple(shown.fields),
-        body=body,
-    )
-
-
 def _label_in_words(label: str | None) -> str:
     """Return a label of relevance in words; empty where a record does not answer."""
     return label.replace("_", " ").lower() if label else ""
 
 
-def _print_blocks(blocks: Iterable[_RecordBlock]) -> None:
-    """Print records, numbered."""
+def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogue: bool) -> None:
+    """Print records, numbered: title, id and label on the first line, then telling fields and the body text."""
     console = Console(file=terminal_stream(), highlight=False, markup=False, emoji=False)
     width = console.width if console.is_terminal and console.width >= NARROWEST else None
-    for number, block in enumerate(blocks, 1):
-        for line in _lines(f"{number}.".ljust(len(INDENT)), block, console, width):
+    for number, (shown, label) in enumerate(labelled, 1):
+        address = shown.id if with_catalogue else shown.id.removeprefix(f"{shown.catalogue}/")
+        place = f"{number}.".ljust(len(INDENT))
+        first = Text.assemble(place, (safe_line(shown.title), "bold"), (f" [{safe_line(address)}]", "dim"))
+        console.print(first.append(f"  {label}", "green") if label else first, soft_wrap=True)
+        for line in _lines(shown, console, width):
             console.print(line, soft_wrap=True)
 
 
-def _lines(place: str, block: _RecordBlock, console: Console, width: int | None) -> Iterator[Text]:
-    first = Text.assemble(place, (safe_line(block.title), "bold"), (f" [{safe_line(block.address)}]", "dim"))
-    yield first.append(f"  {block.label}", "green") if block.label else first
-    if block.fields:
-        yield from _folded(_fields_text(block), console, width)
-    if block.body:
-        body = Text(safe_line(block.body))
+def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[Text]:
+    """Yield the lines below the title of a record; on a terminal they are as wide as that."""
+    first, _, rest = shown.text.partition("\n")
+    fields, body = (first, rest) if shown.fields else ("", shown.text)
+    if fields:
+        text = Text(safe_line(fields))
+        for name in shown.fields:
+            text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
+        yield from _folded(text, console, width)
+    if body:
+        line = Text(safe_line(body))
         if width is not None:
-            body.truncate(width - len(INDENT), overflow="ellipsis")
-        yield Text(INDENT) + body
-
-
-def _fields_text(block: _RecordBlock) -> Text:
-    text = Text(safe_line(block.fields))
-    for name in block.names:
-        text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
-    return text
+            line.truncate(width - len(INDENT), overflow="ellipsis")
+        yield Text(INDENT) + line
 
 
 def _folded(text: Text, console: Console, width: int | None) -> Iterator[Text]:
