@@ -20,9 +20,8 @@ from stackroom.errors import (
     did_you_mean,
 )
 from stackroom.gate.gate import Gate
-from stackroom.ingest.edits.draft import EditAction
 from stackroom.ingest.mapping import RowMapping
-from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchPage, describe_degraded
+from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchPage
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -30,10 +29,10 @@ from stackroom.model.vectors import Vector
 from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.recommend.vocabulary import preference_vocabulary
-from stackroom.search.names import NameChoice, find_namesakes, resolve_name
+from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
-from stackroom.search.values import FieldValues, field_values, resolve_choices
+from stackroom.search.values import field_values, resolve_choices
 from stackroom.setting_types import Address, SettingsSection, Texts, setting
 from stackroom.settings import Settings, read_section
 from stackroom.shelf.port import ShelfReader
@@ -42,17 +41,12 @@ from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
 from stackroom.tools.budget import (
-    Continuation,
     OffsetParams,
     PagedParams,
     PricedParams,
     PricedResult,
-    fields_text,
-    json_text,
     shorten,
     shorten_list,
-    shorten_texts,
-    value_text,
 )
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from stackroom.tools.endpoint import (
@@ -64,7 +58,7 @@ from stackroom.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
-from stackroom.tools.filters import parse_exclusions, parse_filters, require_excludable
+from stackroom.tools.filters import parse_exclusions, require_excludable
 from stackroom.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, find_file
 from stackroom.tools.merge import (
@@ -90,9 +84,7 @@ from stackroom.tools.own_storage import OwnDatabase, OwnStorage
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
-    NOTHING_ANSWERS,
     AskedTaste,
-    EvidenceName,
     Explained,
     ExplainParams,
     FoundResult,
@@ -113,7 +105,6 @@ __all__ = [
     "KIND_FIELD",
     "LOCAL_USER",
     "NEAREST_SHOWN",
-    "NOTHING_ANSWERS",
     "UNREADABLE",
     "WHOLE",
     "WORDS_FIELD",
@@ -132,20 +123,16 @@ __all__ = [
     "Catalogues",
     "Condition",
     "ConflictError",
-    "Continuation",
     "Cost",
-    "EditAction",
     "Embedder",
     "Endpoint",
     "EndpointRequest",
     "EndpointResult",
     "Evidence",
-    "EvidenceName",
     "ExpectedError",
     "ExplainParams",
     "Explained",
     "FacetCount",
-    "FieldValues",
     "ForbiddenError",
     "FoundRecord",
     "FoundResult",
@@ -230,20 +217,15 @@ __all__ = [
     "clean",
     "deferred",
     "depth_for",
-    "describe_degraded",
     "did_you_mean",
     "field_values",
-    "fields_text",
     "find_file",
-    "find_namesakes",
     "fold_name",
-    "json_text",
     "like_words",
     "merge",
     "merge_facets",
     "new_pool",
     "parse_exclusions",
-    "parse_filters",
     "preference_vocabulary",
     "query_tokens",
     "reach_of",
@@ -260,11 +242,9 @@ __all__ = [
     "shape_why",
     "shorten",
     "shorten_list",
-    "shorten_texts",
     "show_first",
     "shown_id",
     "understand",
     "usual_path",
-    "value_text",
     "why_lines",
 ]
