@@ -123,7 +123,9 @@ class ChildProcess:
                     raise UnavailableError(f"{self.name} did not end within {longest_s:,.0f} s")
                 with suppress(subprocess.TimeoutExpired):
                     sent, given = given, None
-                    output, errors = self._process.communicate(sent, timeout=min(LOOK_S, left_s))
+                    # A second call would not write the rest of the input, so the first has all of the time.
+                    look_s = left_s if sent else min(LOOK_S, left_s)
+                    output, errors = self._process.communicate(sent, timeout=look_s)
                     return output or b"", errors or b""
         except BaseException:
             self.end()
