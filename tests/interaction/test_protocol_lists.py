@@ -186,7 +186,7 @@ def test_arguments_for_pages_are_in_no_list(whole: Any) -> None:
     for tool in whole.gate.list_tools(LOCAL_USER):
         fields = tool.params.model_fields.items()
         listed = {field.alias or name for name, field in fields if FOR_PAGES not in field.metadata}
-        assert tool.input_schema["properties"].keys() == listed, tool.name
+        assert tool.listed_schema["properties"].keys() == listed, tool.name
 
 
 def test_the_list_of_many_tools_leaves_out_descriptions_only_of_arguments_that_the_instructions_or_names_explain(

@@ -234,7 +234,7 @@ class GateAsker:
             "name": tool.name,
             "title": tool.title or None,
             "description": tool.description,
-            "inputSchema": tool.input_schema,
+            "inputSchema": tool.listed_schema,
             "outputSchema": tool.output_schema,
             "annotations": {"readOnlyHint": tool.read_only},
         }

@@ -151,7 +151,7 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
         name=names.get(tool.name, tool.name),
         title=tool.title or None,
         description=with_plain_names(tool.description, names),
-        input_schema=tool.input_schema,
+        input_schema=tool.listed_schema,
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
     )

@@ -191,6 +191,9 @@ class ToolSpec:
     """Returns the arguments that ask this tool for records like some; None where it does not recommend."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """The definitions that those schemas refer to."""
+    descriptions: Callable[[], Mapping[str, str]] = dict
+    """Returns the descriptions of arguments that depend on the records of now, for lists of tools; empty ones do not
+    replace those of `params`."""
 
     def cost_of(self, arguments: Mapping[str, Any]) -> Cost:
         """Return the cost of a call with these arguments."""
@@ -219,6 +222,13 @@ class ToolSpec:
         schema["properties"] |= {name: schema["properties"].pop(name) for name in LAST if name in schema["properties"]}
         whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
         return brief_input(whole) if self.is_brief else whole
+
+    @property
+    def listed_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments as it is listed, with what depends on the records of now."""
+        known = self.input_schema["properties"]
+        now = {name: {**known[name], "description": text} for name, text in self.descriptions().items() if text}
+        return {**self.input_schema, "properties": {**known, **now}}
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:

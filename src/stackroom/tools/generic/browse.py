@@ -266,10 +266,10 @@ def browse_view(view: CatalogueView, scope: Scope, params: BrowseParams) -> Brow
     )
     if params.has_figures:
         return browsed.model_copy(update=_figures(view, scope, params))
-    numbers = _Numbers(view.reader, scope)
+    ranges = NumberRanges(view.reader, scope)
     fields = [
         _browsed_field(field, _values(view, field, scope, params.search), params).model_copy(
-            update=numbers.range_of(field) if field.filter is FilterKind.RANGE else {}
+            update=ranges.range_of(field) if field.filter is FilterKind.RANGE else {}
         )
         for field in _browsed_fields(view.catalogue, params)
     ]
@@ -309,8 +309,8 @@ def _browsed_fields(catalogue: OpenCatalogue, params: BrowseParams) -> list[Fiel
     return [fields[name]]
 
 
-class _Numbers:
-    """The numbers of the records in scope; the records are listed once, where a range is asked for."""
+class NumberRanges:
+    """The ranges of numbers of the records in scope, which are listed once, where a range is asked for."""
 
     def __init__(self, reader: ShelfReader, scope: Scope) -> None:
         self._reader = reader

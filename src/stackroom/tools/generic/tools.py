@@ -59,7 +59,7 @@ from stackroom.tools.generic.browse import (
     unread_catalogue,
 )
 from stackroom.tools.generic.facets import FacetedSet
-from stackroom.tools.generic.filter_guide import advice_over, filter_guide
+from stackroom.tools.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
 from stackroom.tools.generic.record import (
     RankedRecord,
@@ -412,6 +412,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
     filters, definitions = _filters_over(specs)
     catalogue_tool = partial(declare_catalogue_tool, reads_more=lambda params: has_media and bool(params.include))
+    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     return [
         catalogue_tool(
             name="search",
@@ -425,6 +426,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             text=json_text,
             properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,
+            descriptions=lambda: {"filters": _filters_now(specs, facts)},
             count_of=attrgetter("total"),
         ),
         catalogue_tool(
@@ -463,6 +465,12 @@ def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], d
     if len(specs) == 1:
         return filter_schema(*specs.values())
     return {"type": "object", "description": filter_guide(specs)}, {}
+
+
+def _filters_now(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, FilterFacts]) -> str:
+    """Return the description of `filters` with the bounds and values that the records have now."""
+    known = {name: one.read() for name, one in facts.items()}
+    return filter_guide(specs, known) if len(specs) > 1 else facts_in_words(*known.values())
 
 
 def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
