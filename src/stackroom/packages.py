@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # building a catalogue needs its package, and no tools
     from stackroom.tools.catalogue import OpenCatalogue
     from stackroom.tools.endpoint import Endpoint
     from stackroom.tools.media import MediaSpec
+    from stackroom.tools.own_storage import OwnKinds
     from stackroom.tools.resources.resource import ResourceSpec
     from stackroom.tools.spec import ToolSpec
 
@@ -105,6 +106,8 @@ class CataloguePackage:
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
+    own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
+    """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
     endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
     """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""

@@ -20,6 +20,7 @@ from stackroom.errors import (
     did_you_mean,
 )
 from stackroom.gate.gate import Gate
+from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.mapping import RowMapping
 from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchPage
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
@@ -35,7 +36,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import field_values, resolve_choices
 from stackroom.setting_types import Address, SettingsSection, Texts, setting
 from stackroom.settings import Settings, read_section
-from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.port import Op, ShelfReader
 from stackroom.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
 from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
@@ -80,7 +81,7 @@ from stackroom.tools.merge import (
     show_first,
     usual_path,
 )
-from stackroom.tools.own_storage import OwnDatabase, OwnStorage
+from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import result_text
 from stackroom.tools.spec import (
@@ -124,6 +125,8 @@ __all__ = [
     "Condition",
     "ConflictError",
     "Cost",
+    "EditAction",
+    "EditRequest",
     "Embedder",
     "Endpoint",
     "EndpointRequest",
@@ -156,8 +159,11 @@ __all__ = [
     "NotFoundError",
     "NotedResult",
     "OffsetParams",
+    "Op",
     "OpenCatalogue",
+    "OwnChange",
     "OwnDatabase",
+    "OwnKinds",
     "OwnStorage",
     "PageParams",
     "PagedParams",

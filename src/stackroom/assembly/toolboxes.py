@@ -13,6 +13,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.media import MediaSpec
+from stackroom.tools.own_storage import OwnKinds
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.resources.resource import ResourceSpec, generic_resources
 from stackroom.tools.spec import ToolSpec
@@ -39,11 +40,12 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PackageParts:
-    """Tools, resources and media of one package, over its open catalogues."""
+    """Tools, resources, media and the kinds of users of one package, over its open catalogues."""
 
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
+    own_kinds: Sequence[OwnKinds]
     replaces_generic_tools: bool
 
 
@@ -78,7 +80,7 @@ class ToolboxBuilder:
         shown = [] if choice is ToolChoice.GENERIC else own
         media = [media for part in parts for media in part.media]
         generic = generic_tools(opened, media=media, own=own, is_listed=with_generic)
-        tools = [*shown, *generic, *edit_tools(opened)]
+        tools = [*shown, *generic, *edit_tools(opened, [kinds for part in parts for kinds in part.own_kinds])]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
         return Toolbox(
@@ -129,5 +131,6 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         tools=[tool.over(names) for tool in package.tools(catalogues)],
         resources=package.resources(catalogues),
         media=package.media(catalogues),
+        own_kinds=package.own_kinds(catalogues),
         replaces_generic_tools=package.replaces_generic_tools,
     )

@@ -1,11 +1,17 @@
-"""The storage of what belongs to users, such as likes: only their user sees it, and it ends with them."""
+"""What belongs to users, such as likes and playlists: only their user sees it, and it ends with them.
 
-from collections.abc import Callable
+It is no record of a catalogue, and refers to records by id. `catalog.mutate` changes it by the same arguments, at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stackroom.errors import StorageError
+from stackroom.ingest.edits.draft import EditRequest
+from stackroom.model.principal import Principal
+from stackroom.shelf.port import Op
 
 
 class OwnDatabase(Protocol):
@@ -38,6 +44,28 @@ class OwnStorage:
 
     database: OwnDatabase
     record_play: RecordPlay = _record_nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnChange:
+    """Something of the caller's own that was changed: what it was, and what it is now; empty where it is not."""
+
+    id: str
+    op: Op
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    notes: Sequence[str] = ()
+
+
+class OwnKinds(Protocol):
+    """The kinds of one package that belong to users. What others have is unknown to a user."""
+
+    @property
+    def fields(self) -> Mapping[str, Sequence[str]]:
+        """The names of the kinds, each with the names of its fields."""
+
+    def change(self, principal: Principal, request: EditRequest) -> OwnChange | None:
+        """Make a change for a user, and return it; None where it is so already."""
 
 
 def refuse_storage() -> OwnStorage:

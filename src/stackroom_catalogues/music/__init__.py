@@ -15,6 +15,7 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
     tools=deferred("stackroom_catalogues.music.tools:tools"),
     replaces_generic_tools=True,
+    own_kinds=deferred("stackroom_catalogues.music.player.own:own_kinds"),
     media=deferred("stackroom_catalogues.music.media:media"),
     endpoints=deferred("stackroom_catalogues.music.player.endpoints:list_endpoints"),
     server="stackroom_catalogues.music.server:build_server_parts",

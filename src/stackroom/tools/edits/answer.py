@@ -12,6 +12,7 @@ from stackroom.ingest.edits.undo import is_visible
 from stackroom.model.principal import Principal
 from stackroom.shelf.port import Op
 from stackroom.tools.budget import Continuation, PricedParams, PricedResult, json_text
+from stackroom.tools.own_storage import OwnChange
 from stackroom.tools.spec import BARE_LIST, GenericParams, GenericResult, one_of
 
 
@@ -119,6 +120,27 @@ def result_of(
         has_more=False,
         call_id=call_id,
         notes=[*notes, *said],
+    )
+
+
+def result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateResult:
+    """Return the answer of a change of something that belongs to the caller; None: it was so already."""
+    if change is None:
+        notes, changes = ["nothing to change: it is so already"], []
+    else:
+        names = dict.fromkeys([*change.before, *change.after])
+        fields = [
+            ChangedField(field=name, before=change.before.get(name), after=change.after.get(name)) for name in names
+        ]
+        notes, changes = list(change.notes), [ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)]
+    return MutateResult(
+        applied=bool(changes),
+        plan=None,
+        changes=changes,
+        total=len(changes),
+        has_more=False,
+        call_id=call_id if changes else None,
+        notes=notes,
     )
 
 

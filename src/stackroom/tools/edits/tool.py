@@ -5,7 +5,9 @@ from operator import attrgetter
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import InputError
 from stackroom.ingest.edits.apply import Edits
+from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.relations import listings
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Scope
@@ -16,9 +18,11 @@ from stackroom.tools.edits.answer import (
     MutateParams,
     MutateResult,
     result_of,
+    result_of_own,
     result_text,
 )
 from stackroom.tools.edits.request import chosen_catalogue, edit_of, requests_of, with_ids
+from stackroom.tools.own_storage import OwnKinds
 from stackroom.tools.spec import ToolSpec
 
 EDIT_TOOL = "catalog.mutate"
@@ -29,12 +33,15 @@ LONGEST_GUIDE = 220
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+    def __init__(self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> None:
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
+        self._own = {kind: kinds for kinds in own_kinds for kind in kinds.fields}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
         requests = requests_of(params)
+        if any(request.kind in self._own for request in requests):
+            return self._change_own(principal, params, requests, call_id)
         stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         name = chosen_catalogue(self._edits, principal, stated, requests)
         edits, scope = self._edits[name], Scope(visibility=principal.visibility)
@@ -48,18 +55,31 @@ class EditTools:
         made = call_id if applied.plan.changes else None
         return result_of(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
+    def _change_own(
+        self, principal: Principal, params: MutateParams, requests: Sequence[EditRequest], call_id: str
+    ) -> MutateResult:
+        """Change something that belongs to the caller, at once."""
+        request = requests[0]
+        if params.preview or params.plan or params.changes or request.action is EditAction.UNDO:
+            raise InputError(
+                f"a {request.kind} is changed alone and at once: give 'action' (create, update, delete), 'kind', 'id' "
+                "and 'fields'; delete takes a creation back"
+            )
+        return result_of_own(str(request.kind), self._own[str(request.kind)].change(principal, request), call_id)
 
-def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+
+def edit_tools(catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
-    tools = EditTools(editable)
-    kinds = dict.fromkeys(kind for catalogue in editable for kind in catalogue.spec.kinds)
+    tools = EditTools(editable, own_kinds)
+    of_users = {kind: names for kinds in own_kinds for kind, names in kinds.fields.items()}
+    kinds = dict.fromkeys([*(kind for catalogue in editable for kind in catalogue.spec.kinds), *of_users])
     several = len(editable) > 1
     properties: dict[str, Any] = {
         "kind": {"type": "string", "enum": list(kinds)},
-        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable)}"},
+        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable, of_users)}"},
     }
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
@@ -87,10 +107,11 @@ def _cost_of(arguments: Mapping[str, Any]) -> Cost:
     return Cost.READ if arguments.get("preview") is True else Cost.WRITE
 
 
-def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
+def _field_guide(editable: Sequence[OpenCatalogue], of_users: Mapping[str, Sequence[str]]) -> str:
     """Return the fields that each kind has, in a bounded length: those of every kind first."""
     specs = list({one.spec.name: one.spec for one in editable}.values())
-    guide = "; ".join(part for spec in specs for part in _field_names(spec))
+    own = [f"{kind}: {', '.join(names)}" for kind, names in of_users.items() if names]
+    guide = "; ".join([*(part for spec in specs for part in _field_names(spec)), *own])
     return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
 
 

@@ -1,0 +1,123 @@
+"""Likes and playlists as kinds of `catalog.mutate`, so that an assistant can keep what it chose for its user."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stackroom.api import (
+    Catalogues,
+    EditAction,
+    EditRequest,
+    InputError,
+    NotFoundError,
+    Op,
+    OwnChange,
+    Principal,
+    Record,
+)
+from stackroom_catalogues.music.grouping import TRACK
+from stackroom_catalogues.music.library import MusicLibrary
+from stackroom_catalogues.music.player.endpoints import open_player
+from stackroom_catalogues.music.playlist_request import plan_playlist
+
+LIKE, PLAYLIST = "like", "playlist"
+FIELDS: Mapping[str, Sequence[str]] = {LIKE: (), PLAYLIST: ("name", "tracks", "about", "minutes")}
+
+
+class OwnMusic:
+    """Implements `OwnKinds` for likes and playlists."""
+
+    fields: Mapping[str, Sequence[str]] = FIELDS
+
+    def __init__(self, catalogues: Catalogues) -> None:
+        self._catalogues = catalogues
+
+    def change(self, principal: Principal, request: EditRequest) -> OwnChange | None:
+        """Make a change; records are meant by id or name."""
+        unknown = [name for name in request.fields if name not in FIELDS[str(request.kind)]]
+        if unknown:
+            known = ", ".join(FIELDS[str(request.kind)]) or "none"
+            raise InputError(f"'fields': a {request.kind} has no '{unknown[0][:80]}'; it has: {known}")
+        store = open_player(self._catalogues[0].open_storage())
+        libraries = [MusicLibrary(catalogue.view(), principal) for catalogue in self._catalogues]
+        if request.kind == LIKE:
+            return _change_like(store, libraries, principal.name, request)
+        return _change_playlist(store, libraries, principal.name, request)
+
+
+def own_kinds(catalogues: Catalogues) -> list[OwnMusic]:
+    """Declare the kinds that belong to listeners."""
+    return [OwnMusic(catalogues)]
+
+
+def _change_like(store: Any, libraries: Sequence[MusicLibrary], user: str, request: EditRequest) -> OwnChange | None:
+    if request.action is EditAction.UPDATE:
+        raise InputError("a like is created or deleted, not updated")
+    if not request.id:
+        raise InputError("'id' is missing: the id or name of the artist, album or track that is liked")
+    record, notes = _get_record(libraries, request.id)
+    is_liked = any(like.record_id == record.id for like in store.list_likes(user)[0])
+    if is_liked is (request.action is EditAction.CREATE):
+        return None
+    of = {"of": record.kind, "name": str(record.get("name"))}
+    if is_liked:
+        store.unlike(user, record.id)
+        return OwnChange(id=record.id, op=Op.DELETE, before=of, after={}, notes=notes)
+    store.like(user, record.id, record.kind)
+    return OwnChange(id=record.id, op=Op.INSERT, before={}, after=of, notes=notes)
+
+
+def _change_playlist(store: Any, libraries: Sequence[MusicLibrary], user: str, request: EditRequest) -> OwnChange:
+    known = _get_playlist(store, user, request)
+    before = {"name": known.name, "tracks": list(known.tracks)} if known else {}
+    if known and request.action is EditAction.DELETE:
+        store.delete_playlist(user, known.id)
+        return OwnChange(id=known.id, op=Op.DELETE, before=before, after={})
+    name, (tracks, notes) = request.fields.get("name", before.get("name")), _chosen_tracks(libraries, request.fields)
+    if not isinstance(name, str):
+        raise InputError("'fields': a playlist needs a 'name', a text")
+    kept = (
+        store.put_playlist(user, known.id, name, tracks) if known else store.create_playlist(user, name, tracks or [])
+    )
+    after = {"name": kept.name, "tracks": list(kept.tracks)}
+    return OwnChange(id=kept.id, op=Op.UPDATE if known else Op.INSERT, before=before, after=after, notes=notes)
+
+
+def _get_playlist(store: Any, user: str, request: EditRequest) -> Any:
+    """Return the playlist of the caller's that an id or a name means; None for a new one."""
+    if request.action is EditAction.CREATE:
+        return None
+    mine, _total = store.list_playlists(user)
+    named = [one for one in mine if request.id in (one.id, one.name)]
+    if len(named) == 1:
+        return named[0]
+    yours = "; ".join(f"{one.name} ({one.id})" for one in (named or mine)[:5]) or "none"
+    raise NotFoundError(f"'id': no one playlist '{(request.id or '')[:80]}' of yours; yours: {yours}")
+
+
+def _chosen_tracks(
+    libraries: Sequence[MusicLibrary], fields: Mapping[str, Any]
+) -> tuple[list[str] | None, Sequence[str]]:
+    """Return the tracks that fields list, or that fit their sentence, with notes; None where they say neither."""
+    about, minutes, tracks = fields.get("about"), fields.get("minutes"), fields.get("tracks")
+    if about is None and tracks is None:
+        return None, ()
+    if about is None:
+        if not isinstance(tracks, list) or not all(isinstance(track, str) for track in tracks):
+            raise InputError("'tracks' must be a list of ids or names of tracks, in order")
+        found = [_get_record(libraries, track, TRACK) for track in tracks]
+        return [record.id for record, _ in found], [note for _, notes in found for note in notes]
+    if tracks is not None or not isinstance(about, str) or not isinstance(minutes or 1, int | float):
+        raise InputError("give either 'tracks', a list of ids, or 'about', a sentence, with 'minutes', a number")
+    made = plan_playlist(libraries[0], about, minutes)
+    if made.is_unrelated or not made.tracks:
+        raise NotFoundError(f"'about': nothing here fits '{about[:200]}'; no playlist was kept; try other words")
+    return [str(track.record.id) for track in made.tracks], made.notes
+
+
+def _get_record(libraries: Sequence[MusicLibrary], stated: str, kind: str = "") -> tuple[Record, Sequence[str]]:
+    """Return the record that an id or a name means, of the first catalogue that has it, with notes."""
+    for library in libraries:
+        record = library.find(stated) or library.find_named(kind or None, stated)
+        if record is not None and kind in ("", record.kind):
+            return record, library.notes
+    return libraries[0].get(kind, stated) if kind else libraries[0].get_any(stated), ()
