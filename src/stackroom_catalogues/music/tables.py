@@ -11,7 +11,7 @@ from stackroom.api.server import Moment, users
 METADATA = MetaData()
 
 downloads = Table(
-    "downloads",
+    "download_queue",
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
@@ -33,8 +33,8 @@ downloads = Table(
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("call_id", Text),
-    Index("downloads_by_state", "state", "id"),
-    Index("downloads_by_user", "user_name", "created_at"),
+    Index("download_queue_by_state", "state", "id"),
+    Index("download_queue_by_user", "user_name", "created_at"),
     sqlite_autoincrement=True,
 )
 
