@@ -111,8 +111,9 @@ def add_command(
     """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
-    documents, the address of a file ("https://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider
-    of a catalogue package ("PREFIX:QUERY?limit=200").
+    documents, the address of a file ("https://…"), a table of a database server ("postgresql://…#TABLE",
+    "mysql://…#TABLE"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package
+    ("PREFIX:QUERY?limit=200").
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
     --title, --id, --body, --type, --role, --drop, --keep and --group change what is inferred; with one of them, the

@@ -101,7 +101,7 @@ def _pair(choice: str, option: str) -> tuple[str, str]:
 
 
 READ_OPTIONS = (
-    click.option("--table", help="The table of an SQLite file; by default its main one."),
+    click.option("--table", help="The table of a database; by default the main one of an SQLite file."),
     click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
     click.option("--sheet", help="The sheet of a spreadsheet; by default its main one."),
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),

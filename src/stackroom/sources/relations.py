@@ -1,4 +1,4 @@
-"""Tables of an SQLite file as it describes them, and one statement that joins a table with what its keys lead to.
+"""Tables of a database as it describes them, and one statement that joins a table with what its keys lead to.
 
 `find_main` chooses the table with most text, `plan_joins` the names that are joined (Book → Publisher, and by a link
 table Book → its authors) and what their columns are called, `select_joined` writes the statement. Each name is a scalar
@@ -25,6 +25,8 @@ MOST_JOINED = 40
 """How many columns are joined to a table."""
 MOST_VALUES = 100
 """How many values a list has."""
+JSON_LIST = "json_group_array(CAST({} AS TEXT))"
+"""The expression of a JSON list of values in SQLite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +95,14 @@ def get_named(tables: Sequence[Table], wanted: str, *, place: str) -> Table:
     found = next(exact, None) or next((table for table in tables if table.name.lower() == wanted.lower()), None)
     if found is not None:
         return found
-    known = [table.name for table in tables]
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    listed = ", ".join(known[:MOST_NAMED]) or "none"
-    raise InputError(f"{place}: no table '{wanted}'{did_you_mean(wanted, known)}; tables: {listed}{more}")
+    likely = did_you_mean(wanted, [table.name for table in tables])
+    raise InputError(f"{place}: no table '{wanted}'{likely}; {list_names(tables)}")
+
+
+def list_names(tables: Sequence[Table]) -> str:
+    """Return the names of tables for a message, up to a limit."""
+    more = f" and {len(tables) - MOST_NAMED} more" if len(tables) > MOST_NAMED else ""
+    return f"tables: {', '.join(table.name for table in tables[:MOST_NAMED]) or 'none'}{more}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +161,10 @@ def _iter_lists(table: Table, tables: Mapping[str, Table]) -> Iterator[Join]:
                 yield Join(name=other.table.lower(), chain=(other,), naming=naming, link=link.name, own=own[0])
 
 
-def select_joined(table: Table, joins: Sequence[Join]) -> str:
-    """Return a statement for all columns of a table and the joined ones, in this order."""
+def select_joined(table: Table, joins: Sequence[Join], *, collect: str = JSON_LIST) -> str:
+    """Return a statement for all columns of a table and the joined ones, in this order; lists by `collect`."""
     columns = [f"t.{quoted(column)}" for column in table.columns]
-    columns += [_joined(join) if join.own is None else _listed(join, join.own) for join in joins]
+    columns += [_joined(join) if join.own is None else _listed(join, join.own, collect) for join in joins]
     return f"SELECT {', '.join(columns)} FROM {quoted(table.name)} AS t"
 
 
@@ -183,10 +189,10 @@ def _joined(join: Join) -> str:
     return value
 
 
-def _listed(join: Join, own: Reference) -> str:
+def _listed(join: Join, own: Reference, collect: str) -> str:
     (other,) = join.chain
     return (
-        f"(SELECT json_group_array(CAST({_named('r', join.naming)} AS TEXT))"
+        f"(SELECT {collect.format(_named('r', join.naming))}"
         f" FROM {quoted(join.link)} AS l JOIN {quoted(other.table)} AS r"
         f" ON r.{quoted(other.key)} = l.{quoted(other.column)}"
         f" WHERE l.{quoted(own.column)} = t.{quoted(own.key)})"
