@@ -127,7 +127,7 @@ def compact(built: BuiltTable) -> str:
     lines += [f"- {column}: {reason}" for column, reason in left_out[:SHOWN_LEFT_OUT]]
     lines += [f"- {len(left_out) - SHOWN_LEFT_OUT} more columns"] if len(left_out) > SHOWN_LEFT_OUT else []
     lines += [f"note: {note}" for note in (*proposal.inferred.notes, *proposal.notes)]
-
+    lines += [f"no catalogue: {proposal.inferred.verdict}"] if proposal.inferred.verdict else []
     lines.append(f"{report.rows} rows: {report.written} records")
     lines += [f"not built: {place}: {reason}" for place, reason in report.rejects]
     lines += [f"cell left out: {place}: {reason}" for place, _field, reason in report.cells[:SHOWN_CELLS]]

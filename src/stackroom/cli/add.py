@@ -48,6 +48,8 @@ def print_proposal(proposal: Proposal) -> None:
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
         click.echo(safe_line(note))
     _print_records(proposal)
+    if inferred.verdict:
+        click.echo(safe_line(f"is it a catalogue? {inferred.verdict}"))
 
 
 def _naming(inferred: Inferred) -> list[str]:

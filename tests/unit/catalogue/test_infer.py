@@ -260,9 +260,11 @@ def test_a_table_without_a_value_is_refused_with_what_is_missing(rows: list[Row]
         ([{"day": "2020-01-01", "rain": 3.5}, {"day": "2020-01-02", "rain": 0.5}], "{day}"),
     ],
 )
-def test_a_table_without_words_can_be_built(rows: list[Row], template: str) -> None:
+def test_a_table_without_words_can_be_built_and_is_said_to_be_no_catalogue(rows: list[Row], template: str) -> None:
     spec, inferred = infer(rows)
     assert inferred.fields[0].template == template
+    assert "numbers and dates alone" in inferred.verdict
+    assert "--title" in inferred.verdict
     mapping = build_mapping(spec)
     assert len({record.id for row in rows for record in mapping.records_of(row)}) == len(rows)
 

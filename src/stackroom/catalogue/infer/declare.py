@@ -5,6 +5,7 @@ which columns become fields and which is the id, `roles` chooses the title and t
 uses, and `toml` writes it all down.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,16 @@ from stackroom.catalogue.infer.columns import choose_id, chosen_id, find_familie
 from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
 from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
 from stackroom.catalogue.infer.toml import Draft, write_toml
-from stackroom.catalogue.infer.words import catalogue_title, field_names, gaps, is_link
-from stackroom.catalogue.profile import PEOPLE_WORD, ColumnProfile, Form, distinct_together
+from stackroom.catalogue.infer.words import (
+    QUESTION_WORDS,
+    catalogue_title,
+    field_names,
+    gaps,
+    has_word,
+    is_link,
+    is_title_name,
+)
+from stackroom.catalogue.profile import PEOPLE_WORD, PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldType, Role
 from stackroom.errors import InputError
 
@@ -23,6 +32,11 @@ MOST_FIELDS = 60
 LONG_ITEM, LONG_TAG = 60, 30
 LEAST_NAMED = 0.8
 """The share of groups that a column names with a value of their own."""
+QUESTION = re.compile(r"(have|has|do|does|did|are|is|was|were|which|what|how|who|why|when|where|would|should|can)\b.*")
+RESPONDENT = re.compile(r"respondents?|responses?|submissions?|participants?|interviews?")
+MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
+WIDE_GRID = 6
+WORDLESS = PLAIN_NUMBERS | {Form.DATE, Form.CODE, Form.QUANTITY, Form.BOOLEAN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,8 @@ class Inferred:
     """The column that identifies a row; None where ids are made of the rows."""
     group: str | None = None
     """The column that all rows of one record have in common, if they are grouped."""
+    verdict: str = ""
+    """Why the table is no catalogue, and what would make it one; empty if it is one."""
 
 
 def infer_declaration(
@@ -75,6 +91,7 @@ def infer_declaration(
         notes=tuple(f"{note}{sampled}" for note in inference.notes),
         id_column=draft.id_path or None,
         group=draft.group or None,
+        verdict=judge([column for column in columns if column.filled]),
     )
 
 
@@ -183,3 +200,48 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
         facet=is_short,
         reason=f"{field.reason}; a list, since it differs within a record",
     )
+
+
+def judge(columns: Sequence[ColumnProfile]) -> str:
+    """Return why a table is no catalogue and what would make it one; empty if it is one."""
+    if _is_survey(columns):
+        return (
+            f"it looks like a survey: a row has one respondent's answers in {len(columns)} columns, and nothing names "
+            "it. It can be filtered and counted, hardly searched; a row for each thing that was asked about would "
+            "make it a catalogue"
+        )
+    if grid := _find_grid(columns):
+        return (
+            f"it looks like a matrix: {len(grid)} columns of numbers are named by values, as '{grid[0].name}'. One row "
+            "for each number, with its row, its column and its value, would make it a catalogue (in pandas: melt)"
+        )
+    if all(column.form in WORDLESS for column in columns):
+        return (
+            "it has numbers and dates alone, so there are no words to search: its records can be filtered and "
+            "counted. A column that names each row would make it a catalogue; give it with --title"
+        )
+    return ""
+
+
+def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
+    """Tell whether most columns have few different answers, and are named by questions or belong to a respondent."""
+    if 2 * sum(column.distinct <= FEW_ANSWERS for column in columns) < len(columns):
+        return False
+    if sum(map(_is_question, columns)) >= MANY_QUESTIONS:
+        return True
+    has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
+    return len(columns) >= MANY_COLUMNS and not has_title and any(has_word(column, RESPONDENT) for column in columns)
+
+
+def _is_question(column: ColumnProfile) -> bool:
+    name, words = column.name.strip(), len(column.words)
+    return (name.endswith("?") and words > 2) or (words >= QUESTION_WORDS and bool(QUESTION.match(name.lower())))
+
+
+def _find_grid(columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+    """Return the columns of numbers that are named by values, as years or the names of the rows; none where few are."""
+    numbers = [column for column in columns if column.form in PLAIN_NUMBERS]
+    labels = {text for column in columns if column.form is Form.TEXT for text in column.texts}
+    named_by_values = [column for column in numbers if column.name in labels or column.name.strip().isdigit()]
+    is_grid = len(numbers) >= WIDE_GRID and len(named_by_values) >= 0.6 * len(columns)
+    return named_by_values if is_grid else []

@@ -131,6 +131,7 @@ def test_the_question_of_a_survey_is_never_the_title() -> None:
     ]
     spec, inferred = infer(rows)
     assert inferred.fields[0].template == "{RespondentID}"
+    assert "survey" in inferred.verdict
     assert titles_of(spec, rows)[0] == "3292879000"
 
 
@@ -414,6 +415,17 @@ def test_rows_grouped_by_a_name_are_named_by_it() -> None:
 
 
 # --- verdict -----------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_is_said_to_be_none_with_what_would_make_it_one() -> None:
+    names = ["height", "width", "depth", "weight", "price", "age", "size"]
+    rows = [{"variable": name, **{other: (len(name) * len(other)) % 10 / 10 for other in names}} for name in names]
+    assert "matrix" in infer(rows)[1].verdict
+    assert "melt" in infer(rows)[1].verdict
+
+
+def test_a_plain_table_is_a_catalogue() -> None:
+    assert infer(book_rows())[1].verdict == ""
 
 
 # --- names and samples -------------------------------------------------------------------------------------------
