@@ -37,7 +37,7 @@ from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.apply import Edits
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded import base_folder, shelf_index
+from stackroom.shelf.embedded import index_files, shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.text_index import TextIndex
@@ -233,7 +233,7 @@ def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_
         ("Store._log = die_at(5, Store._log)", False),
         ("TextIndex.update = die", True),
         ("EmbeddedShelf.publish = die", True),
-        ("shelf_index.TAIL_ROWS = 0; base_folder.save_segment = die", True),
+        ("shelf_index.TAIL_ROWS = 0; index_files.save_segment = die", True),
         ("shelf_index.TAIL_ROWS = 0; os.replace = die_at(4, os.replace)", True),
     ],
     ids=["first", "third", "last", "before-the-text", "before-indexing", "before-the-base", "before-the-pointer"],

@@ -29,7 +29,7 @@ import numpy as np
 from stackroom.packages import PACKAGES
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.vectors import ModelId
-from stackroom.shelf.embedded import base_folder, shelf_index
+from stackroom.shelf.embedded import index_files, shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.embedded.store import Store
 from stackroom.shelf.embedded.text_index import TextIndex
@@ -167,7 +167,7 @@ def test_dying_within_a_batch_leaves_nothing_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        "base_folder.save_segment = die",
+        "index_files.save_segment = die",
         "os.fsync = die_at(4, os.fsync)",
         "os.replace = die_at(1, os.replace)",
         "os.replace = die_at(2, os.replace)",
