@@ -41,14 +41,8 @@ from stackroom.sources.port import Provider, Reading, Readings, RecallingSource,
 from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
-from stackroom.tools.budget import (
-    OffsetParams,
-    PagedParams,
-    PricedParams,
-    PricedResult,
-    shorten,
-    shorten_list,
-)
+from stackroom.text.safe import shorten
+from stackroom.tools.budget import OffsetParams, PagedParams, PricedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from stackroom.tools.endpoint import (
     BodyParams,

@@ -19,6 +19,7 @@ from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
+from stackroom.catalogue.telling import summary_of, told_fields
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -32,7 +33,6 @@ from stackroom.packages import CataloguePackage
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
-from stackroom.tools.generic.record import summary_of, told_fields
 
 LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 10

@@ -12,6 +12,7 @@ from rich.text import Text
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
+from stackroom.catalogue.telling import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
@@ -27,7 +28,7 @@ from stackroom.text.safe import safe_line
 from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of
-from stackroom.tools.generic.record import BETWEEN_FIELDS, RecordForm, has_value, number_text, shape_record, with_unit
+from stackroom.tools.generic.record import RecordForm, shape_record
 from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.shapes import SearchParams, SearchResult, ShownRecord
 from stackroom.tools.generic.tools import GenericTools

@@ -17,6 +17,7 @@ is returned as it is: an invisible character stays where its script or an emoji 
 
 `hide_places` also takes the places of the server out of a message: callers need to know what is wrong, and not where
 it is on the disk. The paths of this server's own interface (`/v1/…`) stay, and so do relative paths.
+`shorten` cuts a text to a length.
 """
 
 import re
@@ -162,3 +163,14 @@ def hider_of(folders: Sequence[PurePath]) -> Callable[[str], str]:
         return hide_places(text)
 
     return hide
+
+
+_LAST_WORD = re.compile(r"\s+\S*$")
+
+
+def shorten(text: str, chars: int) -> str:
+    """Return a text cut at a blank before so many characters, with a mark where something was left out."""
+    if len(text) <= chars:
+        return text
+    whole_words = _LAST_WORD.sub("", text[: chars + 1])
+    return f"{whole_words[:chars] or text[:chars]} …"

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from stackroom.errors import InputError
+from stackroom.text.safe import shorten
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 
@@ -59,7 +60,6 @@ LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 EVERY = "*"
 """In a path, every field."""
 CURSOR = re.compile(r"[1-9]\d{0,6}")
-LAST_WORD = re.compile(r"\s+\S*$")
 
 ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -276,14 +276,6 @@ def _size(value: object) -> int:
     if isinstance(value, list | tuple):
         return 2 + sum(map(_size, value))
     return len(str(value))
-
-
-def shorten(text: str, chars: int) -> str:
-    """Return a text cut at a blank before so many characters, with a mark where something was left out."""
-    if len(text) <= chars:
-        return text
-    whole_words = LAST_WORD.sub("", text[: chars + 1])
-    return f"{whole_words[:chars] or text[:chars]} …"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.maps.following import FinishedMaps
 from stackroom.maps.labels import (
@@ -35,7 +36,6 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, Scope
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
-from stackroom.tools.generic.record import label_of
 from stackroom.tools.merge import shown_scope
 from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec, catalogue_tool
 

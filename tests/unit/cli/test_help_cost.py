@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+MOST_LOADED_BY_ADD = 150
+
 LOADED_BY_HELP = """
 import sys
 from stackroom.cli.main import main
@@ -19,3 +21,18 @@ def test_help_lists_the_commands_of_packages_and_loads_neither_them_nor_the_engi
     done = subprocess.run([sys.executable, "-c", LOADED_BY_HELP], check=True, capture_output=True, text=True)
     assert "stackroom_catalogues.papers" in done.stdout
     assert done.stdout.splitlines()[-1] == "[] True"
+
+
+LOADED_BY_ADD = """
+import sys
+import stackroom.cli.add
+own = [name for name in sys.modules if name.partition(".")[0] in ("stackroom", "stackroom_catalogues")]
+print(len(own), *(name for name in own if name.startswith(("stackroom.tools", "stackroom.recommend"))))
+"""
+
+
+def test_adding_a_table_loads_few_modules_and_no_tools() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED_BY_ADD], check=True, capture_output=True, text=True)
+    count, *tools = done.stdout.split()
+    assert int(count) <= MOST_LOADED_BY_ADD
+    assert tools == []

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stackroom.errors import InputError
+from stackroom.text.safe import shorten
 from stackroom.tools.budget import (
     DEFAULT_TOKENS,
     Forms,
@@ -15,7 +16,6 @@ from stackroom.tools.budget import (
     PagedParams,
     PricedResult,
     fit_answer,
-    shorten,
     shorten_list,
 )
 from stackroom.tools.spec import ToolResult

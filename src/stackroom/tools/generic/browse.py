@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from stackroom.catalogue.telling import label_of, table_columns
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key
 from stackroom.model.scope import Scope
@@ -21,7 +22,7 @@ from stackroom.tools.aggregate.shapes import AggregateParts, ListWith, aggregate
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from stackroom.tools.filters import KIND, filters_of
-from stackroom.tools.generic.record import filter_of, label_of, table_columns
+from stackroom.tools.generic.record import filter_of
 from stackroom.tools.generic.result_set import count_left_out, list_keys, list_query, sortable_fields, words_of_list
 from stackroom.tools.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
 from stackroom.tools.media import CallerMedia

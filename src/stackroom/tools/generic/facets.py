@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
+from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Range, Scope
@@ -24,7 +25,6 @@ from stackroom.text.cells import text_of
 from stackroom.tools.aggregate.buckets import SKEWED, USUAL, plain_number
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, useful_filters
-from stackroom.tools.generic.record import label_of
 from stackroom.tools.generic.result_set import list_keys, search_keys
 from stackroom.tools.generic.shapes import Bar, Facet, FacetValue
 

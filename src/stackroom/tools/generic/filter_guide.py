@@ -7,6 +7,7 @@ catalogue, whose schema names the fields, the description has the bounds and val
 from collections.abc import Iterable, Iterator, Mapping
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from stackroom.catalogue.telling import with_unit
 from stackroom.errors import ExpectedError, did_you_mean
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.instructions import quoted
@@ -14,7 +15,6 @@ from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import filter_names, filterable, filters_by_use, filters_of, useful_filters
 from stackroom.tools.generic.browse import NumberRanges
-from stackroom.tools.generic.record import with_unit
 from stackroom.tools.toolbox import NO_AUDIENCE
 
 Facts = Mapping[str, str]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError
 from stackroom.model.principal import Principal
 from stackroom.model.scope import KIND_FIELD, AnyOf, NoneOf, Scope
@@ -18,7 +19,7 @@ from stackroom.recommend.recommender import Recommendation, Recommendations, Req
 from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
-from stackroom.tools.generic.record import RankedRecord, RecordForm, label_of, shape_records
+from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_records
 from stackroom.tools.generic.shapes import DrawnParams, ShownRecord, StatedId
 from stackroom.tools.spec import AskedTaste, GenericResult, NotedResult, ToolSpec
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
+from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
@@ -28,7 +29,7 @@ from stackroom.text.query_conditions import ReadQuery, read_query
 from stackroom.tools.aggregate.aggregate import written_range
 from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each
 from stackroom.tools.filters import filters_of, parse_filters
-from stackroom.tools.generic.record import RankedRecord, label_of
+from stackroom.tools.generic.record import RankedRecord
 from stackroom.tools.generic.shapes import LeftOut, Understood, UnderstoodPhrase
 from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, depth_for, search_scopes
 

@@ -16,6 +16,7 @@ import numpy as np
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.telling import record_text
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.hits import Evidence, SearchMode
 from stackroom.model.principal import Principal
@@ -67,7 +68,6 @@ from stackroom.tools.generic.record import (
     fields_of_relations,
     find_place,
     list_related,
-    record_text,
     shape_fields,
     shape_records,
     shape_tile,

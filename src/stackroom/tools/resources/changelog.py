@@ -14,7 +14,8 @@ from typing import Any
 from stackroom.ingest.edits.undo import is_visible, record_change
 from stackroom.model.principal import Action, Principal
 from stackroom.shelf.port import Op, PastChange
-from stackroom.tools.budget import json_text, shorten
+from stackroom.text.safe import shorten
+from stackroom.tools.budget import json_text
 from stackroom.tools.catalogue import OpenCatalogue, ask_each
 from stackroom.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
 from stackroom.tools.resources.window import wrong_cursor

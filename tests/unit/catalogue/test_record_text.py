@@ -6,8 +6,7 @@ import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.model.record import Record, RecordId, Tag
-from stackroom.tools.generic.record import (
+from stackroom.catalogue.telling import (
     field_line,
     find_page,
     plain_fields,
@@ -16,6 +15,7 @@ from stackroom.tools.generic.record import (
     summary_of,
     told_fields,
 )
+from stackroom.model.record import Record, RecordId, Tag
 
 FILMS = """
 name = "films"
