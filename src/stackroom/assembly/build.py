@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.model_choice import embed_beside, get_embedder, want_model
-from stackroom.assembly.workshop import Workshop
+from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -34,7 +34,6 @@ from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Ins
 from stackroom.model.scope import WHOLE
 from stackroom.packages import CataloguePackage, load_target
 from stackroom.search.evidence import calibrate, find_calibration, save_calibration
-from stackroom.search.searcher import CatalogueEmbedder
 from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.sources.location import is_same_table
 from stackroom.sources.port import RowSource

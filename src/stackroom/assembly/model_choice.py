@@ -5,7 +5,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
 from stackroom.assembly.map_making import keep_map
-from stackroom.assembly.workshop import Workshop
+from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
@@ -16,7 +16,6 @@ from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import calibrate, save_calibration
-from stackroom.search.searcher import CatalogueEmbedder
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.sources.port import RowSource, VectorSource
 

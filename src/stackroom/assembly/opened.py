@@ -4,22 +4,18 @@ from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 
 from stackroom.assembly.machine_limits import require_files
-from stackroom.assembly.workshop import Workshop
+from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
-from stackroom.library import (
-    CALIBRATION_FILE,
-    EMBEDDED,
-    Installed,
-)
+from stackroom.library import CALIBRATION_FILE, EMBEDDED, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
 from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import CalibrationFile
-from stackroom.search.searcher import CatalogueEmbedder, Reranker, Searcher
+from stackroom.search.searcher import Reranker, Searcher
 from stackroom.shelf.conditions import CatalogueConditions
 from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from stackroom.shelf.port import Shelf

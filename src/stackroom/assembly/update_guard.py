@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from stackroom.assembly.workshop import Workshop
+from stackroom.assembly.workshop import GetEmbedder, Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
@@ -25,7 +25,6 @@ from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, BuildableShelf, Change, Delete, ShelfReader
 
@@ -34,8 +33,6 @@ FEW_CHANGES = 20
 FEW_CHANGES_SHARE = 0.01
 """An update of so few records, or of such a share of them, is not graded."""
 CHANGES_AT_ONCE = 1_000
-
-GetEmbedder = Callable[[ModelId | None], Embedder]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What building a catalogue needs of a library: its settings, packages, specs and embedders."""
 
 import logging
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +14,12 @@ from stackroom.embed.adapters import MissingEmbedder, build_embedder, find_local
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, ModelError, StorageError
 from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
-from stackroom.model.vectors import ModelId
+from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
-from stackroom.shelf.port import BuildableShelf
+from stackroom.shelf.port import BuildableShelf, Shelf, ShelfReader
 
 logger = logging.getLogger(__name__)
 
@@ -113,3 +114,40 @@ def _find_pending_spec(folder: Path) -> Path | None:
 def _read_spec_mark(store: Path) -> str:
     with closing(apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)) as db:
         return str(db.execute("SELECT value FROM meta WHERE name = ?", (SPEC_MARK,)).get or "")
+
+
+GetEmbedder = Callable[[ModelId | None], Embedder]
+"""Returns the embedder of a model, or the default one where there is no such or no model is given."""
+
+
+class CatalogueEmbedder:
+    """Implements `Embedder` for a shelf. The model may change while the shelf is served: the next query follows."""
+
+    def __init__(self, shelf: Shelf, get_embedder: GetEmbedder) -> None:
+        self._shelf = shelf
+        self._get_embedder = get_embedder
+
+    @property
+    def model(self) -> ModelId:
+        """The model of the vectors, if there is an embedder of it."""
+        return self._inner(self._shelf.reader()).model
+
+    def check(self) -> str | None:
+        """Return why the embedder cannot be used now, or None when it can."""
+        return self._inner(self._shelf.reader()).check()
+
+    def close(self) -> None:
+        """Do nothing: embedders are shared, and closed by their owner."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Return the vectors of texts to be stored; the index centres them."""
+        return self._inner(self._shelf.reader()).embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query, centred by the mean of the index."""
+        reader = self._shelf.reader()
+        vector = self._inner(reader).embed_query(text)
+        return vector if reader.mean is None else centre(vector, reader.mean)
+
+    def _inner(self, reader: ShelfReader) -> Embedder:
+        return self._get_embedder(reader.model)

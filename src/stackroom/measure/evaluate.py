@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import ModelChoice, want_model
+from stackroom.assembly.workshop import CatalogueEmbedder
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
 from stackroom.embed.port import Embedder
@@ -15,7 +16,7 @@ from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
 from stackroom.measure.beir import DECLARATION, Collection, document_of
 from stackroom.model.scope import WHOLE
-from stackroom.search.searcher import CatalogueEmbedder, QueryVector, Searcher, embed_query
+from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.analyser import analyse_query

@@ -14,7 +14,7 @@ from stackroom.errors import ExpectedError
 from stackroom.model.hits import FOUND_BY_MEANING, Ranking, SearchMode, SearchPage, build_ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, WHOLE, Scope
-from stackroom.model.vectors import ModelId, Vector, centre
+from stackroom.model.vectors import ModelId, Vector
 from stackroom.search.evidence import (
     Calibration,
     WeighedEvidence,
@@ -27,7 +27,7 @@ from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_key
 from stackroom.search.names import find_names
 from stackroom.search.ranked import Ranked, RankedKey, Trace, rank_rows, rows_for
 from stackroom.search.values import field_values
-from stackroom.shelf.port import Shelf, ShelfReader
+from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
 from stackroom.text.analyser import MAX_CHARS, TextQuery, analyse_query
 from stackroom.text.normalise import clean
@@ -351,40 +351,3 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
     again = [first[index]._replace(reasons={**first[index].reasons, "rerank": scores[index]}) for index in order]
     return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))
-
-
-GetEmbedder = Callable[[ModelId | None], Embedder]
-"""Returns the embedder of a model, or the default one where there is no such or no model is given."""
-
-
-class CatalogueEmbedder:
-    """Implements `Embedder` for a shelf. The model may change while the shelf is served: the next query follows."""
-
-    def __init__(self, shelf: Shelf, get_embedder: GetEmbedder) -> None:
-        self._shelf = shelf
-        self._get_embedder = get_embedder
-
-    @property
-    def model(self) -> ModelId:
-        """The model of the vectors, if there is an embedder of it."""
-        return self._inner(self._shelf.reader()).model
-
-    def check(self) -> str | None:
-        """Return why the embedder cannot be used now, or None when it can."""
-        return self._inner(self._shelf.reader()).check()
-
-    def close(self) -> None:
-        """Do nothing: embedders are shared, and closed by their owner."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return the vectors of texts to be stored; the index centres them."""
-        return self._inner(self._shelf.reader()).embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query, centred by the mean of the index."""
-        reader = self._shelf.reader()
-        vector = self._inner(reader).embed_query(text)
-        return vector if reader.mean is None else centre(vector, reader.mean)
-
-    def _inner(self, reader: ShelfReader) -> Embedder:
-        return self._get_embedder(reader.model)
