@@ -79,21 +79,12 @@ def test_a_table_read_with_other_options_takes_the_place_of_the_former_reading(
     assert sources(tmp_path, "wines") == (f"{path.resolve()}#?skip=1",)
 
 
-def test_a_folder_of_tables_is_one_catalogue_and_a_folder_of_documents_another(
-    tmp_path: Path, run: Run, find_records: Run
-) -> None:
-    folder = tmp_path / "wines"
+def test_a_folder_of_documents_is_a_catalogue(tmp_path: Path, run: Run) -> None:
+    folder = tmp_path / "notes"
     folder.mkdir()
-    written(folder / "italy.csv", WINES[:2])
-    written(folder / "spain.csv", [WINES[0], *WINES[2:]])
-    (folder / "README.md").write_text("# Wines")
-    ran = run(["add", str(folder), "--yes", "--no-embed"])
-    assert ran.code == 0, ran.err
-    assert "2 files are read as one table: italy.csv, spain.csv" in ran.out
-    assert {wine["name"] for wine in find_records("wines", "and", "--file", "spain")} == {"Rioja", "Cava"}
     for name in ("a", "b", "c"):
         (folder / f"{name}.md").write_text(f"# Note {name}\n\nOn wine.")
-    ran = run(["add", str(folder), "--name", "notes", "--no-embed"])
+    ran = run(["add", str(folder), "--no-embed"])
     assert ran.code == 0, ran.err
     found = run(["search", "notes", "wine", "--json"]).json["results"]
     assert {hit["title"] for hit in found} >= {"Note a", "Note b", "Note c"}
@@ -103,4 +94,4 @@ def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, run:
     path = written(tmp_path / "wines.csv", WINES)
     ran = run(["add", str(path), "--records", "data", "--yes"])
     assert (ran.code, "wines.csv: --records is for JSON files only" in ran.err) == (2, True)
-    assert "no such file" in run(["add", str(path), str(tmp_path / "nothing.csv"), "--yes"]).err
+    assert "no such file" in run(["add", str(tmp_path / "nothing.csv"), "--yes"]).err
