@@ -154,13 +154,13 @@ class AddressGuard:
         """Resolve a redirect; refuse a target that is not allowed, and one from https to http."""
         url = join_url(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):
-            raise InvalidUrlError(f"{place.host} redirects from https to http")
+            raise InvalidUrlError(f"{place.host} redirects from https to http; give an address that stays on https")
         return self.require(url)
 
     def _parsed(self, url: str) -> tuple[str, str, int, str]:
         """Return scheme, host, port and target of a well-formed URL."""
         if len(url) > LONGEST_URL:
-            raise InvalidUrlError(f"the URL is longer than {LONGEST_URL:,} characters")
+            raise InvalidUrlError(f"the URL is longer than {LONGEST_URL:,} characters; give a shorter one")
         if "\\" in url:
             raise InvalidUrlError("a URL cannot have a backslash; write '/' between its parts, or %5C in a name")
         if not _is_plain(url):
@@ -194,9 +194,11 @@ class AddressGuard:
         try:
             found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
         except (OSError, UnicodeError) as error:
-            raise UnavailableError(f"the name '{host}' cannot be resolved") from error
+            raise UnavailableError(
+                f"the name '{host}' cannot be resolved; check its spelling, or try again later"
+            ) from error
         if not found:
-            raise UnavailableError(f"the name '{host}' has no address")
+            raise UnavailableError(f"the name '{host}' has no address; check its spelling, or try again later")
         return tuple(_resolved(host, one) for one in dict.fromkeys(found))
 
     def _require_allowed(self, host: str, addresses: Sequence[Address]) -> None:
@@ -230,7 +232,7 @@ def resolve_name(host: str, port: int) -> list[str]:
 def _port(written: int | str) -> int:
     text = str(written)
     if not (PORT.fullmatch(text) and int(text) <= MOST_PORTS):
-        raise InputError(f"'{text[:60]}' is not a port: 1 to {MOST_PORTS}")
+        raise InputError(f"'{text[:60]}' is not a port; a number from 1 to {MOST_PORTS} is right")
     return int(text)
 
 
@@ -238,7 +240,7 @@ def _network(text: str) -> Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError as error:
-        raise InputError(f"'{text[:60]}' is not a network: {error}") from None
+        raise InputError(f"'{text[:60]}' is not a network ({error}); one is written as 10.0.0.0/8") from None
 
 
 def _is_plain(text: str) -> bool:
@@ -251,7 +253,9 @@ def join_url(base: str, location: str) -> str:
     try:
         return urljoin(base, location)
     except ValueError as error:
-        raise InvalidUrlError(f"the server names '{location[:80]}', which is not a URL: {error}") from None
+        raise InvalidUrlError(
+            f"the server names '{location[:80]}', which is not a URL ({error}); ask its publisher"
+        ) from None
 
 
 def _find_address(host: str) -> Address | None:
@@ -265,24 +269,24 @@ def _ipv4(host: str) -> ipaddress.IPv4Address:
     try:
         return ipaddress.IPv4Address(host)
     except ValueError:
-        raise InvalidUrlError("an IPv4 address is written as four decimal numbers") from None
+        raise InvalidUrlError("an IPv4 address is written as four decimal numbers, as in 192.0.2.1") from None
 
 
 def _ipv6(host: str) -> ipaddress.IPv6Address:
     try:
         return ipaddress.IPv6Address(host)
     except ValueError:
-        raise InvalidUrlError("the text in brackets is not an IPv6 address") from None
+        raise InvalidUrlError("the text in brackets is not an IPv6 address; one is written as [2001:db8::1]") from None
 
 
 def _require_public_name(host: str) -> None:
     labels = host.split(".")
     if len(host) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
-        raise InvalidUrlError("the host is not a plain name or IP address")
+        raise InvalidUrlError("the host is not a plain name or IP address; one is written as example.org")
     if len(labels) == 1 or any(host == name or host.endswith(f".{name}") for name in INWARD_NAMES):
-        raise InvalidUrlError(f"'{host}' is not a public name")
+        raise InvalidUrlError(f"'{host}' is not a public name; give a host on the public internet, as example.org")
     if not all(_is_decodable(label) for label in labels if label[2:4] == "--"):
-        raise InvalidUrlError(f"'{host}' is not a name in Punycode")
+        raise InvalidUrlError(f"'{host}' is not a name in Punycode; check its spelling")
 
 
 def _is_decodable(label: str) -> bool:

@@ -152,9 +152,14 @@ class Fetcher:
                 raise self.refusal(response)
             size = declared_size(response)
             if None not in (size, wanted.size) and size != wanted.size:
-                raise TransferError(f"the server has a file of another size than {wanted.size:,} bytes", is_final=True)
+                raise TransferError(
+                    f"the server has a file of another size than {wanted.size:,} bytes; ask its publisher",
+                    is_final=True,
+                )
             if {size, wanted.size, wanted.sha256} == {None} and not _is_chunked(response):
-                raise TransferError("the server does not state the file's length", is_final=True)
+                raise TransferError(
+                    "the server does not state the file's length; it must send Content-Length", is_final=True
+                )
             await _save(response, part, min(limit, limit if wanted.size is None else wanted.size), on_progress)
 
     async def _copy(self, url: str, destination: Path, known: Mapping[str, str]) -> FetchedCopy | None:
@@ -185,8 +190,9 @@ class Fetcher:
         """Return the error for a response that carries no file."""
         status = response.status_code
         wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+        advice = "try again later" if status in LATER_STATUSES else "check the address"
         return TransferError(
-            f"the server answered status {status}",
+            f"the server answered status {status}; {advice}",
             is_final=status not in LATER_STATUSES,
             retry_after_s=wait_s or None,
             status=status,
@@ -204,9 +210,11 @@ class Fetcher:
                     return
                 location = response.headers.get("Location")
             if not location:
-                raise TransferError("the server redirects without a location", is_final=True)
+                raise TransferError("the server redirects without a location; give the final address", is_final=True)
             place = self._guard.follow(place, location)
-        raise TransferError(f"the server redirects more than {MOST_REDIRECTS} times", is_final=True)
+        raise TransferError(
+            f"the server redirects more than {MOST_REDIRECTS} times; give the final address", is_final=True
+        )
 
     @asynccontextmanager
     async def _answered(self, place: ResolvedUrl, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
@@ -257,7 +265,7 @@ class Fetcher:
         try:
             return asyncio.run(self._supervised(work, is_cancelled))
         except (httpx.HTTPError, ssl.SSLError) as error:
-            raise TransferError(f"the server {describe_failure(error)}") from error
+            raise TransferError(f"the server {describe_failure(error)}; try again later") from error
 
     async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
         loop = asyncio.get_running_loop()
@@ -268,7 +276,7 @@ class Fetcher:
                 if is_cancelled():
                     raise FetchCancelledError
                 if loop.time() >= ends_at:
-                    raise TransferError(f"the download did not end within {self._limits.total_s:g} s")
+                    raise TransferError(f"the download did not end within {self._limits.total_s:g} s; try again later")
                 await asyncio.wait({task}, timeout=POLL_S)
             return task.result()
         finally:
@@ -290,7 +298,7 @@ async def _save(
             file.write(block)
             on_progress(received)
     if size is not None and received != size:
-        raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+        raise TransferError(f"the server sent {received:,} of {size:,} bytes; try again")
 
 
 def declared_size(response: httpx.Response) -> int | None:
@@ -302,14 +310,15 @@ def declared_size(response: httpx.Response) -> int | None:
 def require_size(size: int | None, max_bytes: int) -> None:
     """Refuse a size above the limit."""
     if size is not None and size > max_bytes:
-        raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes")
+        raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes; give a smaller file")
 
 
 def _require_plain(response: httpx.Response) -> None:
     """Refuse a body with a content encoding."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding != "identity":
-        raise TransferError("the server sends a compressed body, which was not requested", is_final=True)
+        advice = "it must send the file as it is"
+        raise TransferError(f"the server sends a compressed body, which was not requested; {advice}", is_final=True)
 
 
 def _is_chunked(response: httpx.Response) -> bool:
@@ -333,8 +342,8 @@ def _installed(wanted: WantedFile, part: Path) -> FetchedFile:
     """Verify a complete part and move it to its destination."""
     size, sha256 = part.stat().st_size, sha256_of(part)
     if wanted.size not in (None, size):
-        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}")
+        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}; try again")
     if wanted.sha256 not in (None, sha256):
-        raise TransferError("the file is not the expected one: its sha256 differs", is_final=True)
+        raise TransferError("the file is not the expected one: its sha256 differs; ask its publisher", is_final=True)
     install_file(part, wanted.destination)
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

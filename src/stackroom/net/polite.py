@@ -79,7 +79,9 @@ class PoliteGetter:
     def fetch(self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]) -> AnswerT:
         """Return the result of `read` on the response; `read` raises `UnusableAnswerError` to request a retry."""
         if self.offline:
-            raise UnavailableError(f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE)")
+            raise UnavailableError(
+                f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); unset it to use the network"
+            )
         attempt = 1
         while True:
             self._keep_interval()
@@ -88,7 +90,9 @@ class PoliteGetter:
             except UnusableAnswerError as error:
                 if attempt >= self.pace.attempts:
                     times = "once" if attempt == 1 else f"{attempt} times"
-                    raise UnavailableError(f"{self.base_url} {error.reason}; asked {times}, given up") from error
+                    raise UnavailableError(
+                        f"{self.base_url} {error.reason}; asked {times}, given up; try again later"
+                    ) from error
                 self.clock.sleep(self._wait_s(attempt, error.retry_after_s))
             attempt += 1
 
@@ -130,7 +134,9 @@ class PoliteGetter:
         for block in response.iter_bytes():
             received += block
             if len(received) > self.pace.max_bytes:
-                raise UnavailableError(f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; left unread")
+                raise UnavailableError(
+                    f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; ask for fewer results"
+                )
             if self.clock.monotonic() > ends_at:
                 raise httpx.ReadTimeout("the body did not end")
         return bytes(received)

@@ -36,6 +36,7 @@ from stackroom.shelf.port import Embedding, Put, ShelfReader, iter_key_batches
 from stackroom.sources.parquet_rows import ParquetRows
 
 BATCH_RECORDS = 2_048
+BUILD_AGAIN = "build the pack again, or ask its publisher to"
 DIGEST_BYTES = 32
 MAX_LINE_BYTES = 64 << 20
 ID, TEXT_DIGEST, VECTOR = "id", "text_sha256", "embedding"
@@ -77,7 +78,9 @@ class PackEntry(NamedTuple):
             require_fitting(record, spec)
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = error.message if isinstance(error, InputError) else f"it is malformed ({error!r:.80})"
-            raise StorageError(f"record '{self.id:.80}' of the release does not fit its spec: {problem}") from error
+            raise StorageError(
+                f"record '{self.id:.80}' of the release does not fit its spec: {problem}; {BUILD_AGAIN}"
+            ) from error
         return record
 
     def build_put(self, spec: CatalogueSpec) -> Put:
@@ -172,9 +175,13 @@ class PackReader:
             vector = next(vectors, None) if is_own else vector
             count += 1
         if vector is not None:
-            raise StorageError(f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records")
+            raise StorageError(
+                f"{EMBEDDINGS_FILE} has a vector of '{vector[0]:.80}', which is not among the records; {BUILD_AGAIN}"
+            )
         if count != self._manifest.records:
-            raise StorageError(f"{RECORDS_FILE} has {count} records, and the manifest says {self._manifest.records}")
+            raise StorageError(
+                f"{RECORDS_FILE} has {count} records, and the manifest says {self._manifest.records}; {BUILD_AGAIN}"
+            )
 
     def _iter_records(self) -> Iterator[tuple[RecordId, bytes]]:
         last = ""
@@ -182,7 +189,7 @@ class PackReader:
         for line in _iter_lines(self._paths[RECORDS_FILE], file):
             record_id, body = _parse_line(line)
             if last >= record_id and last:
-                raise StorageError(f"{RECORDS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'")
+                raise StorageError(f"{RECORDS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'; {BUILD_AGAIN}")
             yield record_id, body
             last = record_id
 
@@ -195,14 +202,17 @@ class PackReader:
             for batch in ParquetRows(path).iter_batches():
                 for record_id, vector in _parse_batch(batch, self._manifest.dimension):
                     if last >= record_id and last:
-                        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'")
+                        raise StorageError(
+                            f"{EMBEDDINGS_FILE} is damaged: '{record_id:.80}' follows '{last:.80}'; {BUILD_AGAIN}"
+                        )
                     yield record_id, vector
                     last, count = record_id, count + 1
         except InputError as error:
             raise StorageError(error.message) from error
         if count != self._manifest.embeddings:
             raise StorageError(
-                f"{EMBEDDINGS_FILE} has {count} vectors, and the manifest says {self._manifest.embeddings}"
+                f"{EMBEDDINGS_FILE} has {count} vectors, and the manifest says {self._manifest.embeddings}; "
+                f"{BUILD_AGAIN}"
             )
 
 
@@ -230,10 +240,10 @@ def _iter_lines(path: Path, file: PackFile) -> Iterator[bytes]:
     for chunk in iter_content(path, file):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise StorageError(f"{path} is damaged: a line has more than {MAX_LINE_BYTES:,} bytes")
+            raise StorageError(f"{path} is damaged: a line has more than {MAX_LINE_BYTES:,} bytes; {BUILD_AGAIN}")
         yield from lines
     if rest:
-        raise StorageError(f"{path} is damaged: its last line has no end")
+        raise StorageError(f"{path} is damaged: its last line has no end; {BUILD_AGAIN}")
 
 
 def _line_start(record_id: RecordId) -> bytes:
@@ -244,13 +254,17 @@ def _parse_line(line: bytes) -> tuple[RecordId, bytes]:
     try:
         members = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise StorageError(f"{RECORDS_FILE} is damaged: {error}: {line[:100]!r}") from error
+        raise StorageError(f"{RECORDS_FILE} is damaged: {error}: {line[:100]!r}; {BUILD_AGAIN}") from error
     record_id = members.get("id") if isinstance(members, dict) else None
     if not isinstance(record_id, str) or not isinstance(members.get("fields"), dict):
-        raise StorageError(f"{RECORDS_FILE} is damaged: a line has no 'id' or no 'fields': {line[:100]!r}")
+        raise StorageError(
+            f"{RECORDS_FILE} is damaged: a line has no 'id' or no 'fields': {line[:100]!r}; {BUILD_AGAIN}"
+        )
     start = _line_start(RecordId(record_id))
     if not line.startswith(start):
-        raise StorageError(f"{RECORDS_FILE} is damaged: the line of '{record_id:.80}' does not begin with its id")
+        raise StorageError(
+            f"{RECORDS_FILE} is damaged: the line of '{record_id:.80}' does not begin with its id; {BUILD_AGAIN}"
+        )
     return RecordId(record_id), b"{" + line[len(start) :]
 
 
@@ -259,10 +273,14 @@ def _parse_batch(batch: RecordBatch, dimension: int) -> Iterator[tuple[RecordId,
         ids, digests = batch.column(ID).to_pylist(), batch.column(TEXT_DIGEST).to_pylist()
         values = list_flatten(batch.column(VECTOR)).to_numpy().reshape(len(ids), dimension)
     except Exception as error:  # the library has no exception class of its own
-        raise StorageError(f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error}") from error
+        raise StorageError(
+            f"{EMBEDDINGS_FILE} is not a table of vectors of {dimension} numbers: {error}; {BUILD_AGAIN}"
+        ) from error
     if values.dtype != np.float32 or not np.isfinite(values).all():
-        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: some values are not finite 32-bit floats")
+        raise StorageError(f"{EMBEDDINGS_FILE} is damaged: some values are not finite 32-bit floats; {BUILD_AGAIN}")
     for record_id, digest, vector in zip(ids, digests, values, strict=True):
         if not isinstance(record_id, str) or not isinstance(digest, bytes):
-            raise StorageError(f"{EMBEDDINGS_FILE} is damaged: a vector has no id or no digest of its text")
+            raise StorageError(
+                f"{EMBEDDINGS_FILE} is damaged: a vector has no id or no digest of its text; {BUILD_AGAIN}"
+            )
         yield RecordId(record_id), PackedVector(digest, vector)

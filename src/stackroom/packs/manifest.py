@@ -184,9 +184,9 @@ def _load(content: bytes, origin: str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise StorageError(f"{origin} is damaged: not JSON: {error}; fetch it again") from error
     except orjson.JSONEncodeError as error:
-        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep") from error
+        raise StorageError(f"{origin} is not a manifest of a pack: it is nested too deep; check the address") from error
     if not isinstance(members, dict):
-        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object")
+        raise StorageError(f"{origin} is not a manifest of a pack: it is no JSON object; check the address")
     return members
 
 

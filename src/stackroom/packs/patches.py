@@ -60,9 +60,11 @@ def apply_patch(old: bytes, patch: bytes, target: PackFile) -> bytes:
         decompressor = zstd.ZstdDecompressor(zstd_dict=_prefix_of(old), options=options)
         content = decompressor.decompress(patch, target.raw_bytes + 1)
     except zstd.ZstdError as error:
-        raise StorageError(f"the patch to {target.name} is damaged: {error}") from error
+        raise StorageError(f"the patch to {target.name} is damaged: {error}; fetch it again") from error
     if hashlib.sha256(content).hexdigest() != target.content:
-        raise StorageError(f"the patch to {target.name} does not make the content that the manifest names")
+        raise StorageError(
+            f"the patch to {target.name} does not make the content that the manifest names; fetch it again"
+        )
     return content
 
 
@@ -110,7 +112,9 @@ def iter_content(path: Path, file: PackFile) -> Iterator[bytes]:
             while chunk := stream.read(CHUNK_BYTES):
                 unpacked += len(chunk)
                 if unpacked > file.raw_bytes:
-                    raise StorageError(f"{path} is damaged: it unpacks to more than {file.raw_bytes:,} bytes")
+                    raise StorageError(
+                        f"{path} is damaged: it unpacks to more than {file.raw_bytes:,} bytes; fetch it again"
+                    )
                 yield chunk
     except (zstd.ZstdError, EOFError) as error:
         raise StorageError(f"{path} is damaged: {error}; fetch it again") from error

@@ -109,7 +109,8 @@ GITHUB_RELEASES = "https://api.github.com/repos/{}/{}/releases?per_page=30"
 WEB = re.compile(r"https?://", re.IGNORECASE)
 MEGABYTE = 1_000_000
 NOTHING_THERE = frozenset({404, 410})
-LIMITED = frozenset({403, 429})
+LIMITED = 403
+"""The status by which GitHub refuses a caller who asks too often."""
 MOST_SIGNATURE_BYTES = 10_000
 TAG_MARKS = ("v", "-", "/", "_", "@")
 SHOWN_TAGS = 5
@@ -175,7 +176,7 @@ class FolderPlace:
         except OSError as error:
             raise UnavailableError(f"{path}: cannot be read: {error.strerror or error}") from error
         if len(content) > max_bytes:
-            raise InputError(f"{path} is larger than {max_bytes:,} bytes")
+            raise InputError(f"{path} is larger than {max_bytes:,} bytes; publish the release again")
         return content
 
     def bring(
@@ -204,10 +205,10 @@ class FolderPlace:
         is_plain = not WEB.match(asset.url) and not {"\\", "\0"} & {*asset.url, *str(relative)}
         is_named = bool(relative.parts) and ":" not in relative.parts[0]
         if not (is_plain and is_named) or relative.is_absolute() or ".." in relative.parts:
-            raise InputError(f"'{asset.url:.80}' is not a path inside {self._folder}")
+            raise InputError(f"'{asset.url:.80}' is not a path inside {self._folder}; publish the release again")
         path = self._folder.joinpath(*relative.parts)
         if not path.resolve().is_relative_to(self._folder.resolve()):
-            raise InputError(f"'{asset.url:.80}' leads out of {self._folder}")
+            raise InputError(f"'{asset.url:.80}' leads out of {self._folder}; put the file itself there")
         return path
 
 
@@ -290,19 +291,19 @@ def _named(url: str, error: ExpectedError) -> ExpectedError:
     """Return an error of a transfer with the address in it."""
     is_transfer = isinstance(error, TransferError)
     kind = UnavailableError if is_transfer else type(error)
-    advice = "; it may limit how often it is asked: try again later" if _is_limited(error) else ""
+    advice = ", or try again later: it may limit how often it is asked" if _is_limited(error) else ""
     return kind(f"{shown_address(url)}: {error.message}{advice}")
 
 
 def _is_limited(error: ExpectedError) -> bool:
-    return isinstance(error, TransferError) and error.status in LIMITED
+    return isinstance(error, TransferError) and error.status == LIMITED
 
 
 def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:
     if asset.size_bytes not in (None, size):
-        raise InputError(f"{name} has {size:,} bytes rather than {asset.size_bytes:,}")
+        raise InputError(f"{name} has {size:,} bytes rather than {asset.size_bytes:,}; publish the release again")
     if size > max_bytes:
-        raise InputError(f"{name} has {size:,} bytes, more than the limit of {max_bytes:,}")
+        raise InputError(f"{name} has {size:,} bytes, more than the limit of {max_bytes:,}; publish a smaller release")
 
 
 def _require_sum(asset: Asset, path: Path) -> None:
@@ -387,14 +388,16 @@ class FoundRelease:
         """Return where a file of the release is, with the size and the checksum that the manifest names."""
         asset = self.release.find_asset(file.name)
         if asset is None:
-            raise NotFoundError(f"{self.place.shown} does not have {file.name}; nothing was changed")
+            raise NotFoundError(f"{self.place.shown} does not have {file.name}; nothing was changed: ask its publisher")
         return asset.model_copy(update={"size_bytes": file.size_bytes, "digest": f"sha256:{file.sha256}"})
 
     def read_small(self, file: PackFile) -> bytes:
         """Return a small file that is not compressed, without keeping it."""
         content = self.place.read(self.get_asset(file), max_bytes=file.size_bytes)
         if hashlib.sha256(content).hexdigest() != file.sha256:
-            raise StorageError(f"{file.name} of {self.place.shown} is damaged: its sha256 is not that of the manifest")
+            raise StorageError(
+                f"{file.name} of {self.place.shown} is damaged: its sha256 is not that of the manifest; try again later"
+            )
         return content
 
 
@@ -408,7 +411,9 @@ def find_release(place: ReleasePlace, *, key: str = "", version: str | None = No
         _require_signed(place, release, content, key)
     manifest = parse_manifest(content, origin=f"{MANIFEST_FILE} of {_name_of(release, place)}")
     if version is not None and manifest.version != version.removeprefix("v"):
-        raise InputError(f"the release '{release.tag:.80}' has version {manifest.version}, not {version}")
+        raise InputError(
+            f"the release '{release.tag:.80}' has version {manifest.version}, not {version}; give the version it has"
+        )
     return FoundRelease(place=place, release=release, manifest=manifest, is_signed=bool(key))
 
 
@@ -416,7 +421,7 @@ def _choose(place: ReleasePlace, version: str | None) -> Release:
     """Return the release that is wanted."""
     offered = [release for release in place.list_releases() if release.is_installable]
     if not offered:
-        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}")
+        raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
     chosen = next((release for release in offered if _is_wanted(release, version)), None)
     if chosen is None:
         newest = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
@@ -437,7 +442,8 @@ def _require_signed(place: ReleasePlace, release: Release, content: bytes, key: 
     signature = release.find_asset(SIGNATURE_FILE)
     if signature is None:
         raise StorageError(
-            f"{_name_of(release, place)} is not signed, but a key is pinned for this catalogue; nothing was changed"
+            f"{_name_of(release, place)} is not signed, but a key is pinned for this catalogue; nothing was changed: "
+            "ask its publisher to sign it"
         )
     verify_signature(content, place.read(signature, max_bytes=MOST_SIGNATURE_BYTES), PublicKey.parse(key))
 

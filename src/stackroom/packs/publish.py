@@ -106,7 +106,9 @@ def _publishing_in(folder: Path) -> Iterator[None]:
     except filelock.Timeout as error:
         raise BusyError(f"{folder}: another process publishes there; wait for it") from error
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise StorageError(
+            f"{folder}: cannot be written: {error.strerror or error}; make room, or give another folder"
+        ) from error
 
 
 def _require_next(manifest: Manifest, pack: Path, before: Sequence[PublishedRelease]) -> None:
@@ -139,7 +141,9 @@ def _write_release(release: PublishedRelease, pack: Path, bases: Sequence[Publis
         source = files_folder(pack, release.manifest) / file.name
         shutil.copyfile(source, fresh / file.name)
         if (problem := check_file(fresh / file.name, file, is_shipped=True)) is not None:
-            raise StorageError(f"{problem.replace(str(fresh), str(source.parent))}. Nothing was published")
+            raise StorageError(
+                f"{problem.replace(str(fresh), str(source.parent))}. Nothing was published: build the pack again"
+            )
         _write_patches(fresh, file, bases)
     for name in (SIGNATURE_FILE, MANIFEST_FILE):
         if (pack / name).is_file():

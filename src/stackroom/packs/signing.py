@@ -74,11 +74,15 @@ def load_public_key(text_or_file: str) -> PublicKey:
         if path.is_file():
             return PublicKey.parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RuntimeError) as error:  # RuntimeError: the home of an unknown user
-        raise InputError(f"'{text_or_file:.80}': the public key cannot be read: {error}") from error
+        raise InputError(
+            f"'{text_or_file:.80}': the public key cannot be read ({error}); give the key itself"
+        ) from error
     try:
         return PublicKey.parse(text_or_file)
     except InputError as error:
-        raise InputError(f"'{text_or_file:.80}' is neither a file nor a public key of minisign (RW…)") from error
+        raise InputError(
+            f"'{text_or_file:.80}' is neither a file nor a public key of minisign; one begins with RW"
+        ) from error
 
 
 def verify_signature(content: bytes, signature_file: bytes, key: PublicKey) -> str:

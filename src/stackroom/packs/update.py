@@ -50,7 +50,9 @@ def check_update(host: ReleaseHost, name: str) -> ReleaseReport:
     pack = InstalledPack(installed.folder / PACK_FOLDER)
     source, manifest = pack.find_source(), pack.find_manifest()
     if source is None or manifest is None:
-        raise NotFoundError(f"'{name}' was not installed from a place, so there is nothing to look for")
+        raise NotFoundError(
+            f"'{name}' was not installed from a place, so there is nothing to look for; stackroom add updates it"
+        )
     found = find_release(open_place(source.place, host.settings), key=source.key)
     report = _report(name, manifest, former=manifest.version)
     if require_successor(found.manifest, manifest):
@@ -103,7 +105,9 @@ def roll_back(host: ReleaseHost, name: str) -> ReleaseReport:
     with held_catalogue(host, name) as held:
         former = held.pack.find_former()
         if former is None:
-            raise NotFoundError(f"'{name}' has no release before {held.manifest.version} to go back to")
+            raise NotFoundError(
+                f"'{name}' has no release before {held.manifest.version} to go back to; an update keeps the one before"
+            )
         for file in former.files:
             if (problem := held.pack.check_file(file)) is not None:
                 raise StorageError(f"'{name}' cannot go back to {former.version}: {problem}. Nothing was changed")

@@ -8,7 +8,7 @@ from email.message import Message
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from stackroom.errors import ExpectedError, InputError, InvalidUrlError, UnavailableError
+from stackroom.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
 from stackroom.net.addresses import INWARD, AddressGuard, AddressRules, Resolve, shown_address
 from stackroom.net.fetch import FetchedCopy, Fetcher, FetchLimits
 from stackroom.settings import Settings
@@ -78,6 +78,8 @@ def _explained(url: str, error: ExpectedError) -> ExpectedError:
     """Return an error of the same kind that names the address, and how one that is not public can be allowed."""
     is_inward = isinstance(error, InvalidUrlError) and error.message == INWARD
     advice = "; to allow it, name its host in allowed_hosts of [sources] in stackroom.toml" if is_inward else ""
+    if isinstance(error, TooLargeError):
+        advice = ", or raise max_download_mb of [sources] in stackroom.toml"
     kind = UnavailableError if isinstance(error, UnavailableError) else type(error)
     return kind(f"{shown_address(url)}: {error.message}{advice}")
 

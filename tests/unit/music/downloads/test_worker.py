@@ -221,7 +221,7 @@ def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
         assert downloads.worker.work_once()
         place.passed_s += 3600
     failed = downloads.queue.get(download.id)
-    assert (failed.state, failed.error) == (DownloadState.FAILED, "the server answered status 503")
+    assert (failed.state, failed.error) == (DownloadState.FAILED, "the server answered status 503; try again later")
     assert not (place.music / "Handel").exists()
     downloads.retry(download.id, user="ann")
     downloads.worker.work_once()
