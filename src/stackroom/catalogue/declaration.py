@@ -191,9 +191,9 @@ def read_declaration(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+        raise SpecError(f"{path}: cannot be read: {error.strerror}; check the path") from error
     except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text") from error
+        raise SpecError(f"{path}: not UTF-8 text; save it as UTF-8") from error
 
 
 def parse_declaration(text: str, *, origin: str) -> Declaration:

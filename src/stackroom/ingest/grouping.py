@@ -134,7 +134,7 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
             else:
                 fields.setdefault(name, value)
     if first is None or not (fields or collected):
-        raise InputError("empty row: no field has a value")
+        raise InputError("empty row: no field has a value; a record needs one")
     return ReadRow(
         (replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()}),), tuple(unread)
     )

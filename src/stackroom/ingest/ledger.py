@@ -66,7 +66,7 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
         with db:
             yield
     except apsw.Error as error:
-        raise StorageError(f"{db.filename}: cannot be written: {error}") from error
+        raise StorageError(f"{db.filename}: cannot be written: {error}; make room, or check its permissions") from error
 
 
 def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:

@@ -62,7 +62,9 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
     if is_nothing(stated):
         raise InputError(f"'{spec.kind_path}', the record's kind, is missing; kinds: {', '.join(spec.kinds)}")
     if isinstance(stated, list | tuple) and len(stated) > 1:
-        raise InputError(f"'{spec.kind_path}', the record's kind, has several values: {text_of(stated)[:60]!r}")
+        raise InputError(
+            f"'{spec.kind_path}', the record's kind, has several values: {text_of(stated)[:60]!r}; one is right"
+        )
     name = text_of(stated)
     known = {kind.lower(): kind for kind in spec.kinds}
     if name.lower() not in known:
@@ -121,13 +123,13 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
     require_fitting(record, spec)
     for field in spec.fields.values():
         if field.required and field.is_of(record.kind) and record.get(field.name) is None:
-            raise InputError(f"'{field.name}' is missing")
+            raise InputError(f"'{field.name}' is missing; every {record.kind} needs one")
 
 
 def require_fitting(record: Record, spec: CatalogueSpec) -> None:
     """Refuse a record whose values do not fit the spec or cannot be stored."""
     if not record.id or len(record.id) > 512:
-        raise InputError("the record's id is empty or longer than 512 characters")
+        raise InputError("the record's id is empty or longer than 512 characters; give it another")
     if record.kind not in spec.kinds:
         raise InputError(f"no kind '{record.kind}'; kinds: {', '.join(spec.kinds)}")
     for field in spec.fields.values():
@@ -143,7 +145,7 @@ def encoded(record: Record) -> bytes:
         record.id.encode()
         return encode_record(record)
     except (TypeError, UnicodeEncodeError) as error:
-        raise InputError(f"a value cannot be stored: {error}") from error
+        raise InputError(f"a value cannot be stored: {error}; leave it out, or write it as text") from error
 
 
 def _is_date(text: str) -> bool:
@@ -191,7 +193,7 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
 
     def read_row(row: Mapping[str, Any]) -> ReadRow:
         if all(map(is_nothing, row.values())):
-            raise InputError("empty row: no column has a value")
+            raise InputError("empty row: no column has a value; a record needs one")
         of_kind = kind or read_kind(row, spec)
         fields, unread = _read_fields(row, readings[of_kind])
         if not spec.group_path:  # another row of the group may have the values
@@ -264,7 +266,7 @@ def _words_at(row: Mapping[str, Any], column: str) -> str:
 
 def _require_value(fields: Mapping[str, Value]) -> None:
     if not fields:
-        raise InputError("empty row: no field has a value")
+        raise InputError("empty row: no field has a value; a record needs one")
 
 
 def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:

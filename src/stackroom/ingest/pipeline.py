@@ -344,7 +344,7 @@ class _Run:
         name = self._source.name
         if not self._report.written and not self._report.unchanged:
             problem = f"{name}: no row of it makes a record, so the records it made before are kept"
-            raise InputError(f"{problem}{self._report.first_reason}")
+            raise InputError(f"{problem}{self._report.first_reason}; correct it, and add it again")
         self._report.removed = _remove(self._unseen, name, self._target)
 
     def _gone_with(self, batch: Sequence[tuple[Record, Origin]]) -> set[RecordId]:

@@ -101,7 +101,7 @@ def require_file(path: Path) -> Path:
         is_there = path.exists()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    raise InputError(f"{path}: expected a file, not a folder" if is_there else f"{path}: no such file")
+    raise InputError(f"{path}: expected a file, not a folder" if is_there else f"{path}: no such file; check the path")
 
 
 def _decompressor(raw: BinaryIO, suffix: str) -> Any:

@@ -155,7 +155,9 @@ class CsvRows(FileRows):
             good += row.problem is None
             yield row
         if row is None:
-            raise InputError(f"{self._path}: the file has a header and no rows")
+            raise InputError(
+                f"{self._path}: the file has a header and no rows; for a file without a header: --header-rows 0"
+            )
         if not good:
             raise InputError(
                 f"{self._path}: no row can be read with the header {shown(names)}; {row.place}: {row.problem}; "
@@ -193,7 +195,7 @@ class CsvRows(FileRows):
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
-            raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes")
+            raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes; close each quote")
         if all(NUMBER.fullmatch(name) for name in header):
             raise InputError(
                 f"{self._path}, line {number}: expected column names; these are numbers; "
@@ -254,7 +256,7 @@ class _Lines:
         again = self._row_lines[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
-            raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes")
+            raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes; close each quote")
         self._pushed_back.extendleft(reversed(again))
         self._read -= len(again)
 

@@ -49,11 +49,11 @@ def read_docx(content: bytes) -> Extracted:
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
         return Extracted(text=_text_of(document, levels), title=" ".join(title.split()))
     except RecursionError as error:
-        raise InputError("not a readable DOCX: its elements are nested too deeply") from error
+        raise InputError("not a readable DOCX: its elements are nested too deeply; save it as plain text") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"not a readable DOCX, or protected by a password: {error}") from error
+        raise InputError(f"not a readable DOCX, or protected by a password ({error}); save it without one") from error
     except ElementTree.ParseError as error:
-        raise InputError(f"not a readable DOCX: {error}") from error
+        raise InputError(f"not a readable DOCX ({error}); save it again, or as plain text") from error
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Element:
@@ -61,7 +61,9 @@ def _part(archive: zipfile.ZipFile, name: str) -> Element:
     if name not in archive.namelist():
         return Element("missing")
     if archive.getinfo(name).file_size > MOST_UNPACKED_BYTES:
-        raise InputError(f"'{name}' in it decompresses to more than {MOST_UNPACKED_BYTES // 1_000_000} MB")
+        raise InputError(
+            f"'{name}' in it decompresses to more than {MOST_UNPACKED_BYTES // 1_000_000} MB; split the file"
+        )
     return ElementTree.fromstring(archive.read(name))
 
 
@@ -86,7 +88,7 @@ def _level_of(style: str) -> int:
 def _text_of(document: Element, levels: Mapping[str, int]) -> str:
     body = document.find(f"{W}body")
     if body is None:
-        raise InputError("not a DOCX: the archive has no document")
+        raise InputError("not a DOCX: the archive has no document; save it again, or as plain text")
     return "\n\n".join(_blocks(body, levels)) + "\n"
 
 
@@ -386,5 +388,5 @@ def extract(content: bytes, file_format: str) -> Extracted:
     read, _ = FORMATS[file_format]
     extracted = read(content)
     if not extracted.text.strip():
-        raise InputError("the file has no text")
+        raise InputError("the file has no text; if it is a scan, run text recognition on it first")
     return extracted

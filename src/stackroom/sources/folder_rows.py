@@ -34,7 +34,7 @@ class FolderRows:
     def __init__(self, path: Path) -> None:
         self._path = path.expanduser()
         if not self._path.exists():
-            raise InputError(f"{path}: no such file or folder")
+            raise InputError(f"{path}: no such file or folder; check the path")
         if next(self._files(), None) is None:
             raise InputError(f"{path}: no supported file in it; supported: {KINDS}; tables are added one by one")
 
@@ -115,7 +115,7 @@ def _is_there(path: Path) -> bool:
 
 def _refuse(error: OSError) -> None:
     """Stop at an unreadable folder: skipping it would count its files as deleted."""
-    raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}") from error
+    raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}; check its permissions") from error
 
 
 def day_of(modified_at: float) -> str | None:

@@ -84,7 +84,9 @@ class ParquetRows(FileRows):
         end = file.read()
         described_bytes = int.from_bytes(end[:LENGTH_BYTES], "little")
         if not end.endswith(MAGIC) or not 0 < described_bytes <= before_end - len(MAGIC):
-            raise InputError(f"{self._path}: cannot be read as Parquet: the file is damaged or truncated")
+            raise InputError(
+                f"{self._path}: cannot be read as Parquet: the file is damaged or truncated; copy it again"
+            )
 
     def _guarded(self, step: Callable[[], Result]) -> Result:
         """Call the library; it has no exception class of its own, and a panic is not even an `Exception`."""
@@ -92,7 +94,7 @@ class ParquetRows(FileRows):
             return step()
         except BaseException as error:
             if isinstance(error, Exception) or type(error).__name__ == PANIC:
-                raise InputError(f"{self._path}: cannot be read as Parquet: {error}") from error
+                raise InputError(f"{self._path}: cannot be read as Parquet: {error}; write it again") from error
             raise
 
 

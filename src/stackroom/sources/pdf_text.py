@@ -29,7 +29,9 @@ def read_pdf(content: bytes) -> Extracted:
         pages = [] if is_locked else [_page_text(page) for page in reader.pages]
         title = "" if is_locked else _title(reader)
     except FAULTS as error:
-        raise InputError(f"not a readable PDF: {error or type(error).__name__}") from error
+        raise InputError(
+            f"not a readable PDF ({error or type(error).__name__}); save it again, or as plain text"
+        ) from error
     if is_locked:
         raise InputError("the PDF is encrypted; save it without a password")
     if not any(page.strip() for page in pages):

@@ -70,7 +70,9 @@ class SheetRows(FileRows):
         body = list(footnotes.without(rows[below:]))
         self._note(footnotes.rows, "below the table")
         if not body:
-            raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows")
+            raise InputError(
+                f"{self._path}: the sheet '{self._sheet.name}' has a header and no rows; name another: --sheet NAME"
+            )
         used = _used_places(headers, body)
         names = column_names([[row[place] for place in used] for row in headers])
         for number, row in body:
@@ -87,7 +89,9 @@ class SheetRows(FileRows):
             (number, row) for number, row in numbered if number > skip and not all(map(is_empty, row))
         ]
         if not rows:
-            raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has no row below row {skip}")
+            raise InputError(
+                f"{self._path}: the sheet '{self._sheet.name}' has no row below row {skip}; give a smaller --skip"
+            )
         return rows
 
     def _note(self, rows: Sequence[NumberedRow], where: str, advice: str = "") -> None:
@@ -127,7 +131,7 @@ class SheetRows(FileRows):
                 f"{self._path}: no sheet '{wanted}'{did_you_mean(wanted, list(self._sheets))}; it has: {known}"
             )
         if not _size(self._sheets[name]):
-            raise InputError(f"{self._path}: the sheet '{name}' is empty")
+            raise InputError(f"{self._path}: the sheet '{name}' is empty; name another: --sheet NAME")
         return self._sheets[name]
 
     @contextmanager
@@ -140,7 +144,9 @@ class SheetRows(FileRows):
             raise
         except BaseException as error:  # damaged archives fail in many ways, and a panic is not even an `Exception`
             if isinstance(error, Exception) or type(error).__name__ == PANIC:
-                raise InputError(f"{self._path}: cannot be read as a spreadsheet: {error}") from error
+                raise InputError(
+                    f"{self._path}: cannot be read as a spreadsheet: {error}; save it again, or as CSV"
+                ) from error
             raise
 
 

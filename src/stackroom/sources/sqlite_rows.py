@@ -140,14 +140,14 @@ class SqliteRows(FileRows):
         """Return the table with the most text."""
         main = find_main(tables, partial(_weight, db))
         if main is None:
-            raise InputError(f"{self._path}: no table in it")
+            raise InputError(f"{self._path}: no table in it; add a database that has one")
         return main
 
     def _query_reading(self, db: apsw.Connection, query: str) -> _Reading:
         try:
             details = apsw.ext.query_info(db, query)
         except apsw.SQLError as error:
-            raise InputError(f"{self._path}: the query cannot be run: {error}") from error
+            raise InputError(f"{self._path}: the query cannot be run: {error}; try it in sqlite3 first") from error
         is_selection = SELECTION.match(COMMENT.sub(" ", query)) and details.is_readonly
         if not is_selection or (details.query_remaining and COMMENT.sub(" ", details.query_remaining).strip()):
             raise InputError(f"{self._path}: the query must be one SELECT statement")
@@ -166,7 +166,7 @@ class SqliteRows(FileRows):
                 db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
                 yield db
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}") from error
+            raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}; copy it again") from error
 
     def _address(self) -> str:
         """Return the file's URI; a file without a write-ahead log is opened immutable, so that none is created."""
@@ -181,11 +181,11 @@ class SqliteRows(FileRows):
         if not size_bytes:
             raise InputError(f"{self._path}: the file is empty; no table in it")
         if len(header) < 100 or not header.startswith(MAGIC):
-            raise InputError(f"{self._path}: not an SQLite database, or an encrypted one")
+            raise InputError(f"{self._path}: not an SQLite database, or an encrypted one; decrypt it first")
         page_bytes, changes, pages = struct.unpack(">16xH6xII", header[:32])
         is_counted = changes == struct.unpack(">I", header[92:96])[0]
         if is_counted and not self._has_log() and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
-            raise InputError(f"{self._path}: cannot be read: the file is truncated")
+            raise InputError(f"{self._path}: cannot be read: the file is truncated; copy it again")
 
     def _header(self) -> bytes:
         try:

@@ -37,7 +37,7 @@ def decode(content: bytes, *, declared: str = "") -> str:
     """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown encoding."""
     marked = next((encoding for bom, encoding in _BOMS if content.startswith(bom)), None)
     if marked is None and b"\0" in content[:_BINARY_LOOKED_AT]:
-        raise InputError("not a text file: it has NUL bytes")
+        raise InputError("not a text file: it has NUL bytes; save it as UTF-8 text")
     text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -112,7 +112,7 @@ def _require_text(head: bytes, path: Path) -> None:
     """Refuse a file whose beginning has a NUL byte among many other bytes that are no text."""
     if b"\0" in head and len(CONTROL.findall(head)) > max(FEW_CONTROL, MOST_CONTROL * len(head)):
         line = head[: head.index(b"\0")].count(b"\n") + 1
-        raise InputError(f"{path}, line {line}: NUL byte: this is not a text file")
+        raise InputError(f"{path}, line {line}: NUL byte: this is not a text file; save it as UTF-8 text")
 
 
 def _find_utf16(file: io.BufferedReader) -> str | None:
@@ -131,9 +131,9 @@ def _iter_utf16(content: bytes, encoding: str, path: Path) -> Iterator[str]:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: starts as UTF-16 and is not valid UTF-16: {error}") from error
+        raise InputError(f"{path}: starts as UTF-16 and is not valid UTF-16: {error}; save it as UTF-8 text") from error
     if text.count("\0") > MOST_CONTROL * len(text):
-        raise InputError(f"{path}, line 1: NUL byte: this is not a text file")
+        raise InputError(f"{path}, line 1: NUL byte: this is not a text file; save it as UTF-8 text")
     return iter(io.StringIO(text, newline=""))
 
 

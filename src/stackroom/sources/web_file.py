@@ -43,7 +43,9 @@ def open_web_file(
     """Return the rows of the file at an address, which is fetched."""
     place = SourceLocation.parse(location)
     if settings.offline:
-        raise UnavailableError(f"{shown_address(place.location)}: a file on the web, which is not fetched offline")
+        raise UnavailableError(
+            f"{shown_address(place.location)}: a file on the web, which is not fetched offline; give a file here"
+        )
     folder = Path(tempfile.mkdtemp(prefix="stackroom-"))
     try:
         file = _fetched(place.location, folder, settings, resolve)
@@ -68,7 +70,7 @@ def _fetched(url: str, folder: Path, settings: Settings, resolve: Resolve | None
     try:
         fetched = fetcher.fetch_copy(url, part, known={})
         if fetched is None:
-            raise UnavailableError("the server sends no file")
+            raise UnavailableError("the server sends no file; check the address")
         return part.rename(folder / f"file{_find_suffix(url, fetched)}")
     except ExpectedError as error:
         raise _explained(url, error) from error

@@ -130,7 +130,7 @@ def test_a_row_without_the_value_is_a_record_of_its_own(drinks: Shelf) -> None:
 
 def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: Shelf) -> None:
     report = drinks.add(Rows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
-    assert report.rejects == [("line 7", "empty row: no field has a value")]
+    assert report.rejects == [("line 7", "empty row: no field has a value; a record needs one")]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
@@ -167,7 +167,7 @@ def test_a_required_field_may_be_in_any_row_of_a_group(drinks: Shelf) -> None:
     shelf = Shelf(compile_text(required, origin="drinks.toml"))
     report = shelf.add(Rows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12
-    assert report.rejects == [("line 3", "'strength' is missing")]
+    assert report.rejects == [("line 3", "'strength' is missing; every record needs one")]
 
 
 def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

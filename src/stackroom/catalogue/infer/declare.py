@@ -70,7 +70,7 @@ def infer_declaration(
     `id_column` is the primary key that the source declares, if it does; `choices` are the user's, and come first.
     """
     if not columns or not columns[0].rows:
-        raise InputError("it has no rows, so the types of its columns cannot be inferred")
+        raise InputError("it has no rows, so the types of its columns cannot be inferred; give a table with rows")
     names = field_names(columns)
     inference = _Inference(columns, names, choices.resolved(names), id_column)
     fields = inference.choose_fields()

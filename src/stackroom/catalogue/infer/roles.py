@@ -88,7 +88,7 @@ def choose_title(
         return title_field(base, names)
     parts = parts or [column for column in others if column.filled][:3]
     if not parts:
-        raise InputError("it has no column with a value, so no record can be named")
+        raise InputError("it has no column with a value, so no record can be named; give a table with values")
     return _composed_field(parts, base, names)
 
 

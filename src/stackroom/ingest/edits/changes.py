@@ -156,7 +156,7 @@ class ChangePlanner:
     def _draft_delete(self, change: Change) -> DraftedChange:
         request = change.request
         if request.fields:
-            raise InputError("a delete takes no 'fields'")
+            raise InputError("a delete takes no 'fields'; to remove values, update the record with null for them")
         record = self._draft.get_visible(required_id(request))
         if request.kind is not None and meant(request.kind, self._spec.kinds) != record.kind:
             raise NotFoundError(f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}")

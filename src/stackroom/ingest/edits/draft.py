@@ -155,7 +155,7 @@ class Draft:
         """Return a record that the caller may see, or refuse."""
         record = self.find(record_id)
         if record is None or not self.is_visible(record):
-            raise NotFoundError(f"there is no record '{record_id[:80]}' in '{self.spec.name}'")
+            raise NotFoundError(f"there is no record '{record_id[:80]}' in '{self.spec.name}'; search finds ids")
         return record
 
     def is_visible(self, record: Record) -> bool:

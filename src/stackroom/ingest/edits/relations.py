@@ -181,7 +181,7 @@ def _require_named(draft: Draft, record: Record, relation: RelationSpec) -> None
     for one in ids_in(record, relation):
         target = None if one == record.id else draft.find(one)
         if target is None or target.kind != relation.to or not draft.is_visible(target):
-            raise InputError(f"'{relation.field}': there is no {relation.to} '{one[:80]}'")
+            raise InputError(f"'{relation.field}': there is no {relation.to} '{one[:80]}'; create it first")
 
 
 def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:

@@ -138,7 +138,9 @@ def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordI
         named = ids_in(record, relation)
         gone = [one for one in named if (target := draft.find(one)) is None or target.kind != relation.to]
         if gone and (before is None or ids_in(before, relation) != named):
-            raise ConflictError(f"'{record.id}' cannot be restored: the {relation.to} '{gone[0]}' no longer exists")
+            raise ConflictError(
+                f"'{record.id}' cannot be restored: the {relation.to} '{gone[0]}' no longer exists; restore it first"
+            )
         for one in named if relation.copies else ():
             if one in renamed:
                 now = draft.find(record.id) or record
