@@ -30,6 +30,7 @@ from stackroom.library import require_name
 from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage
+from stackroom.sources.compressed import find_path
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
@@ -86,7 +87,7 @@ def _print_records(proposal: Proposal) -> None:
 
 
 @click.command("add")
-@click.argument("location")
+@click.argument("locations", metavar="LOCATION", nargs=-1, required=True)
 @click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
 @click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
@@ -98,7 +99,7 @@ def _print_records(proposal: Proposal) -> None:
 @choice_options
 @json_option
 def add_command(
-    location: str,
+    locations: tuple[str, ...],
     spec_name: str | None,
     spec_file: Path | None,
     name: str | None,
@@ -129,6 +130,7 @@ def add_command(
     was graded (stackroom eval) is undone and refused if it answers its questions worse than before, beyond noise;
     --force keeps it.
     """
+    location = _require_one(locations)
     workshop = open_workshop()
     order = _read_order(workshop, location, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
     recipe = _settle(workshop, order, choices, show=not as_json, ask=not yes)
@@ -159,6 +161,19 @@ def add_command(
     _print_report(order.name, report, as_json=as_json)
 
 
+def _require_one(locations: tuple[str, ...]) -> str:
+    location = locations[0]
+    if not location.strip():
+        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
+    is_pattern = "*" in location and ":" not in location and find_path(location) is None
+    if len(locations) > 1 or is_pattern:
+        raise InputError(
+            f"{shown_address(location)}: one file, folder or address is added at a time; join files with the same "
+            "columns to one file first, or add each as a catalogue of its own"
+        )
+    return location
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
     """A source to add, the catalogue's name, and the recipe of --as or --spec."""
@@ -179,8 +194,6 @@ def _read_order(
     options: ReadOptions,
 ) -> _Order:
     """Open what the arguments name; refuse those that do not go together."""
-    if not location.strip():
-        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():

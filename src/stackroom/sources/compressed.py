@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from stackroom.errors import InputError
+from stackroom.errors import InputError, did_you_mean
 from stackroom.zstd import zstd
 
 MEGABYTE = 1_000_000
 UNPACKED_MB = 1_000
 UNPACKED_TIMES = 200
 """A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
+LONGEST_LINE = 64 * MEGABYTE
+"""The most bytes of a line, and characters of a cell: each is in memory as a whole."""
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """The suffixes of compressed files."""
 READ_BYTES = 1 << 20
@@ -68,6 +70,16 @@ def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
+def iter_short_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; refuse one that would fill the memory."""
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{path}, line {number}: longer than {LONGEST_LINE // MEGABYTE} MB; expected lines with a row each"
+            )
+        yield line
+
+
 def is_compressed(path: Path) -> bool:
     """Return whether a file is compressed, by its suffix."""
     return path.suffix.lower() in COMPRESSED
@@ -98,10 +110,13 @@ def require_file(path: Path) -> Path:
     try:
         if path.is_file():
             return path
-        is_there = path.exists()
+        is_there, folder = path.exists(), path.absolute().parent
+        known = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    raise InputError(f"{path}: expected a file, not a folder" if is_there else f"{path}: no such file; check the path")
+    if is_there:
+        raise InputError(f"{path}: expected a file, not a folder")
+    raise InputError(f"{path}: no such file{did_you_mean(path.name, known)}; check the path")
 
 
 def _decompressor(raw: BinaryIO, suffix: str) -> Any:

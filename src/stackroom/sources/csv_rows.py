@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stackroom.errors import InputError
 from stackroom.sources.columns import unique_names
-from stackroom.sources.compressed import is_compressed, open_decompressed, without_compression
+from stackroom.sources.compressed import LONGEST_LINE, is_compressed, open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows, ReadingNotes
 from stackroom.sources.grid_layout import (
     NUMBER,
@@ -97,7 +97,6 @@ def _rows(lines: Sequence[str], delimiter: str) -> Rows:
 
 
 TAB_ENDINGS = (".tsv", ".tab")
-CELL_CHARACTERS = (1 << 31) - 1
 ROW_LINES = 100_000
 """A row that spans more lines has an unclosed quote."""
 REREAD_LINES = 5_000_000
@@ -130,7 +129,7 @@ class CsvRows(FileRows):
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
-        csv.field_size_limit(CELL_CHARACTERS)
+        csv.field_size_limit(LONGEST_LINE)
         skip = self._options.skip
         with open_decompressed(self._path) as file:
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes))

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.sources.compressed import open_decompressed, without_compression
+from stackroom.sources.compressed import iter_short_lines, open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
 
@@ -188,7 +188,9 @@ class JsonRows(FileRows):
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
         with self._opened() as file:
-            return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
+            if not _is_lines(self._path, file):
+                return None
+            return sum(1 for line in iter_short_lines(file, self._path) if line.strip())
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
@@ -205,7 +207,7 @@ class JsonRows(FileRows):
 
     def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
         """Yield the rows of lines; with a path of records, each line may have several."""
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter_short_lines(file, self._path), start=1):
             if not line.strip():
                 continue
             row = _row(line, f"line {number}")
@@ -229,7 +231,8 @@ class JsonRows(FileRows):
             return _loads(_as_utf8(content))
         except orjson.JSONDecodeError as error:
             raise InputError(
-                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
+                "mend it there, or export the file again"
             ) from error
 
     def _note(self, table: JsonTable) -> None:

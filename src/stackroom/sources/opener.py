@@ -36,6 +36,8 @@ ENDINGS: Mapping[str, OpenFile] = {
 }
 """File suffix → the reader of its format."""
 
+ARCHIVES = (".zip", ".tar", ".tgz")
+
 OpenProvider = Callable[[str, ReadOptions], RowSource | None]
 """Opens a location that is no file or folder, such as `PREFIX:QUERY`, with the options given beside it; returns None
 for any other location. An option that means nothing for the source is refused."""
@@ -72,7 +74,10 @@ def open_source(
 
 def open_file(path: Path, options: ReadOptions) -> FileRows:
     """Return the rows of a file, by its suffix."""
-    opened = ENDINGS.get(without_compression(path).suffix.lower())
+    suffix = without_compression(path).suffix.lower()
+    if suffix in ARCHIVES:
+        raise InputError(f"{path}: archives are not read; unpack it, and add the file or the folder in it")
+    opened = ENDINGS.get(suffix)
     if opened is None:
         tables = f"{', '.join(ENDINGS)} (each also compressed: {', '.join(COMPRESSED)})"
         raise InputError(

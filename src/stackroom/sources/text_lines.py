@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stackroom.errors import InputError
+from stackroom.sources.compressed import iter_short_lines
 from stackroom.sources.file_rows import ReadingNotes
 
 _BOMS = (
@@ -89,7 +90,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def iter_lines(file: io.BufferedReader, path: Path, notes: ReadingNotes) -> Iterator[str]:
     """Yield the lines with their line ends; refuse a file that is not text."""
     encoding = _find_utf16(file)
-    lines = _iter_utf16(file.read(), encoding, path) if encoding else _iter_utf8(file, notes)
+    lines = _iter_utf16(file.read(), encoding, path) if encoding else _iter_utf8(file, path, notes)
     if not encoding:
         _require_text(file.peek(LOOKED_AT_BYTES)[:LOOKED_AT_BYTES], path)
     for number, line in enumerate(lines, start=1):
@@ -137,10 +138,10 @@ def _iter_utf16(content: bytes, encoding: str, path: Path) -> Iterator[str]:
     return iter(io.StringIO(text, newline=""))
 
 
-def _iter_utf8(file: io.BufferedReader, notes: ReadingNotes) -> Iterator[str]:
+def _iter_utf8(file: io.BufferedReader, path: Path, notes: ReadingNotes) -> Iterator[str]:
     """Yield the lines; each line that is not UTF-8 is decoded as Windows-1252."""
     number = 0
-    for piece_number, piece in enumerate(file):
+    for piece_number, piece in enumerate(iter_short_lines(file, path)):
         for line in (piece if piece_number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(keepends=True):
             number += 1
             try:

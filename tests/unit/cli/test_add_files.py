@@ -95,3 +95,34 @@ def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, run:
     ran = run(["add", str(path), "--records", "data", "--yes"])
     assert (ran.code, "wines.csv: --records is for JSON files only" in ran.err) == (2, True)
     assert "no such file" in run(["add", str(tmp_path / "nothing.csv"), "--yes"]).err
+
+
+def test_several_files_and_a_pattern_are_refused_with_what_to_do(tmp_path: Path, run: Run) -> None:
+    path = str(written(tmp_path / "wines.csv", WINES))
+    for locations in ([path, str(tmp_path / "other.csv")], [str(tmp_path / "wi*.csv")]):
+        ran = run(["add", *locations, "--yes", "--no-embed"])
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert "one file, folder or address is added at a time; join files with the same columns" in ran.err
+
+
+WRONG_INPUTS = {
+    "empty.csv": (b"", "the file is empty; expected column names and rows"),
+    "nul.csv": (bytes(3_000), "NUL byte: this is not a text file; save it as UTF-8 text"),
+    "header.csv": (b"name,price\n", "a header and no rows; for a file without a header: --header-rows 0"),
+    "wines.csv.zip": (b"PK", "archives are not read; unpack it"),
+    "broken.json": (b'{"a": [1, 2', "not valid JSON at line 1, column 12: unexpected end of data; mend it there"),
+    "folder": (None, "no supported file in it; supported: .md"),
+    "wins.csv": (None, "no such file (did you mean 'wines.csv'?); check the path"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_INPUTS)
+def test_a_wrong_input_is_refused_in_a_line_that_says_what_would_be_right(name: str, tmp_path: Path, run: Run) -> None:
+    content, says = WRONG_INPUTS[name]
+    written(tmp_path / "wines.csv", WINES)
+    (tmp_path / "folder").mkdir()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ran = run(["add", str(tmp_path / name), "--yes", "--no-embed"])
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert says in ran.err
