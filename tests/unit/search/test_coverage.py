@@ -5,7 +5,7 @@ import pytest
 
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.model.hits import build_ranking
-from stackroom.search.fuse import Candidates, blend, line_up
+from stackroom.search.fuse import Candidates, blend_steps, line_up
 
 pytestmark = pytest.mark.row("T2")
 
@@ -30,10 +30,14 @@ def found(*, full_score: float) -> Candidates:
 
 @pytest.mark.parametrize(("full_score", "is_first_by_words"), [(4.0, True), (2.0, True), (8.0, False)])
 def test_a_record_with_few_of_the_words_stands_below_a_near_one(full_score: float, is_first_by_words: bool) -> None:
-    by_words, near = blend(found(full_score=full_score), QUERY, BY_COVERAGE)
+    by_words, near = blend_steps(found(full_score=full_score), QUERY, BY_COVERAGE).scores()
     assert bool(by_words > near) is is_first_by_words
 
 
 def test_coverage_does_not_count_where_it_is_not_declared() -> None:
     spec = SearchSpec(vector_weight=0.5, feedback_weight=0.0, smoothing_weight=0.0)
-    assert blend(found(full_score=8.0), QUERY, spec).tolist() == blend(found(full_score=4.0), QUERY, spec).tolist()
+
+    def scores(full_score: float) -> list[float]:
+        return blend_steps(found(full_score=full_score), QUERY, spec).scores().tolist()
+
+    assert scores(8.0) == scores(4.0)

@@ -13,7 +13,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.serve.caller import Caller, caller_of
 from stackroom.serve.mcp_server import build_server
-from stackroom.serve.message_loop import _encoded, serve_messages
+from stackroom.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 
@@ -99,6 +99,28 @@ def test_every_request_is_answered_and_what_is_no_message_is_refused() -> None:
         (types.PARSE_ERROR, 0),
         (types.INVALID_REQUEST, 3),
     ]
+
+
+def test_no_more_is_read_while_many_answers_are_not_taken() -> None:
+    async def talk() -> tuple[int, int]:
+        line = Line([call(number) for number in range(1, 101)])
+        may_take = anyio.Event()
+
+        async def send(text: str) -> None:
+            if json.loads(text)["id"] != 0:
+                await may_take.wait()
+            await line.send(text)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, line, send)
+            await anyio.wait_all_tasks_blocked()
+            read = line.read - len(OPENING)
+            may_take.set()
+        return read, len(line.heard)
+
+    read, answered = anyio.run(talk)
+    assert MOST_UNANSWERED <= read <= MOST_UNANSWERED + 3
+    assert answered == 101
 
 
 def test_answers_are_carried_one_at_a_time() -> None:

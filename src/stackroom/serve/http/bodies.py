@@ -1,6 +1,6 @@
 """Request bodies: read only when the caller is known, and bounded all together.
 
-A body counts until its request is answered. Bodies of unauthenticated callers have a memory
+A body counts until its request is answered, or its stream begins. Bodies of unauthenticated callers have a memory
 budget of their own, so that they cannot take the room of others.
 """
 
@@ -89,7 +89,7 @@ class WithBody:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body, and pass the request on; the bytes count until it is answered."""
+        """Read the body, and pass the request on; the bytes count until it is answered, or its stream begins."""
         held = _HeldBody(self._budget)
         try:
             with suppress(_DisconnectedError):
@@ -109,8 +109,13 @@ class WithBody:
             await self._refuse(error, CLOSING)(scope, receive, send)
             return
 
+        async def releasing(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_stream(message):
+                held.release()
+            await send(message)
+
         whole: Message = {"type": "http.request", "body": body, "more_body": False}
-        await self._app(scope, once_more(whole, receive), send)
+        await self._app(scope, once_more(whole, receive), releasing)
 
     async def _read(self, scope: Scope, receive: Receive, held: _HeldBody) -> bytes:
         """Return the body; raise TooLargeError at its declared length, or as soon as it exceeds the limit."""
@@ -130,6 +135,11 @@ class WithBody:
 
     def _too_large(self) -> TooLargeError:
         return TooLargeError(f"a body is at most {self._most_bytes} bytes long here")
+
+
+def _is_stream(start: Message) -> bool:
+    """Tell whether an answer is a stream, which stays open long after its request was read."""
+    return Headers(raw=start.get("headers", [])).get("content-type", "").startswith("text/event-stream")
 
 
 class _DisconnectedError(Exception):

@@ -81,7 +81,10 @@ async def read_object(request: Request) -> dict[str, Any]:
         raise UnsupportedMediaTypeError
     if len(body) <= DECODED_AT_ONCE:
         return decode_object(body)
-    return await anyio.to_thread.run_sync(decode_object, body, limiter=_DECODERS)
+    decoded = await anyio.to_thread.run_sync(_decode_taken, [body], limiter=_DECODERS)
+    if isinstance(decoded, str):  # an error kept in a variable here would keep this frame, and with it the body
+        raise InputError(decoded)
+    return decoded
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:
@@ -97,6 +100,17 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise InputError("the body must be a JSON object: {…}")
     return decoded
+
+
+def _decode_taken(bodies: list[bytes]) -> dict[str, Any] | str:
+    """Decode the last body of a list, or return what is wrong with it.
+
+    An idle thread remembers its last arguments and the exception that it raised, with all that they refer to.
+    """
+    try:
+        return decode_object(bodies.pop())
+    except InputError as error:
+        return error.message
 
 
 def base_url(settings: Settings, scope: Scope) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -22,6 +24,7 @@ from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame
 from stackroom.serve.http.bodies import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import Streaming, Streams
+from stackroom.serve.message_loop import IncomingStream, Stream, Unanswered
 
 MESSAGES_PATH = "/messages"
 LISTEN = "subscriptions/listen"
@@ -125,7 +128,9 @@ class SSE:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._transport.connect_sse(scope, receive, send) as (incoming, outgoing):
-            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+            unanswered = Unanswered()
+            requests, answers = _Requests(incoming, unanswered), _Answers(outgoing, unanswered)
+            await self._server.run(requests, answers, self._server.create_initialization_options())
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal: Response | None = None
@@ -148,3 +153,45 @@ def _no_such_stream(status: int) -> Response:
     if status == 404:
         return status_reply(404, "not_found", "there is no such stream, or it has ended; open another with GET /sse")
     return status_reply(status, "invalid_input", "'session_id' is missing or malformed; GET /sse says where to post")
+
+
+class _Requests(IncomingStream):
+    """Messages posted to an SSE stream; held back while many of its requests are unanswered."""
+
+    def __init__(self, posted: Any, unanswered: Unanswered) -> None:
+        self._posted = posted
+        self._unanswered = unanswered
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._posted.aclose()
+
+    @property
+    def last_context(self) -> Context | None:
+        """The context in which the last message was posted, for the SDK."""
+        context: Context | None = self._posted.last_context
+        return context
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        """Return the next message, when the connection has room for it."""
+        item: SessionMessage | Exception = await anext(self._posted)
+        if isinstance(item, SessionMessage) and isinstance(item.metadata, ServerMessageMetadata):
+            item.metadata.on_request_unanswered = await self._unanswered.note_received(item.message)
+        return item
+
+
+class _Answers(Stream):
+    """Messages sent on an SSE stream; a delivered answer makes room for another request."""
+
+    def __init__(self, stream: Any, unanswered: Unanswered) -> None:
+        self._stream = stream
+        self._unanswered = unanswered
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message."""
+        await self._stream.send(item)
+        self._unanswered.note_sent(item.message)
