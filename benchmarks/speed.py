@@ -15,7 +15,7 @@ import orjson
 
 from stackroom.background.processes import ChildProcess
 from stackroom.background.threads import start_timer
-from stackroom.catalogue.spec import Role, texts_of
+from stackroom.catalogue.spec import FieldRole, texts_of
 from stackroom.errors import InputError, UnavailableError
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import WHOLE
@@ -168,7 +168,7 @@ def _build_queries(catalogue: OpenCatalogue, count: int, seed: int) -> list[Benc
 
 
 def _some_words(record: Record, catalogue: OpenCatalogue, generator: random.Random) -> str:
-    body = catalogue.spec.field_with_role(Role.BODY)
+    body = catalogue.spec.field_with_role(FieldRole.BODY)
     words = " ".join(texts_of(record.get(body.name))).split() if body else []
     if len(words) < 8:
         return ""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.upkeep import DamageCheck
+from stackroom.assembly.upkeep import DamageTask
 from stackroom.background.task import TaskContext
 from stackroom.errors import StorageError
 from stackroom.model.record import RecordId
@@ -175,7 +175,7 @@ def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
     alter_record(home)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        assert DamageCheck(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
+        assert DamageTask(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
         assert "Film 7" in app.problems()[f"catalogue {NAME}"]
         filtered = next(call for call in right if "filters" in call)
         assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
@@ -186,7 +186,7 @@ def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_
     ledger.rename(away)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        app.background.add(DamageCheck(app, share=1).task(first_s=0.0, again_s=0.01))
+        app.background.add(DamageTask(app, share=1).task(first_s=0.0, again_s=0.01))
         app.background.start()
         assert app.background.wait_for("check catalogues", runs=1, timeout_s=120)
         assert "ledger.sqlite is missing" in app.problems()[f"catalogue {NAME}"]
@@ -199,7 +199,7 @@ def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, mo
     monkeypatch.setattr("stackroom.assembly.machine_limits.bytes", full_disk, raising=False)
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
-        assert DamageCheck(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
+        assert DamageTask(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
         assert f"catalogue {NAME}" not in app.problems()
 
 

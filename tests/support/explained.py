@@ -17,7 +17,7 @@ from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.explain import Question, explain_call
+from stackroom.tools.explain import ExplainedCall, explain_call
 from support.libraries import Library
 
 NEAR = 1.1e-4
@@ -125,7 +125,7 @@ class ExplanationCheck:
             yield record
 
     def _check(self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]) -> None:
-        question = Question(id=record.id, query=query, tool=self._tool.name, arguments=dict(more))
+        question = ExplainedCall(id=record.id, query=query, tool=self._tool.name, arguments=dict(more))
         tools = self._library.app.list_tools(LOCAL_USER)
         told = explain_call(self._view.catalogue, tools, LOCAL_USER, question)
         place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldType, Role
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
@@ -54,7 +54,7 @@ class Stock:
     @property
     def body_field(self) -> str:
         """The field that holds the running text."""
-        field = self.spec.field_with_role(Role.BODY)
+        field = self.spec.field_with_role(FieldRole.BODY)
         assert field is not None
         return field.name
 

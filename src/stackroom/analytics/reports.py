@@ -36,7 +36,7 @@ FORMER = " (deleted)"
 RowT = TypeVar("RowT")
 
 
-class Period(StrEnum):
+class ReportPeriod(StrEnum):
     """The period that rows are grouped by; weeks begin on Mondays, in UTC."""
 
     DAY = "day"
@@ -45,7 +45,7 @@ class Period(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class EventSpan:
     """The events that a report covers."""
 
     user: str | None = None
@@ -62,7 +62,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listening:
+class ListeningRow:
     """Listening of a user, or in a period."""
 
     label: str
@@ -113,7 +113,7 @@ class EventReports:
         self._database = database
         self._log = log
 
-    def listening(self, span: Span, *, by: Period | None = None) -> tuple[list[Listening], int]:
+    def listening(self, span: EventSpan, *, by: ReportPeriod | None = None) -> tuple[list[ListeningRow], int]:
         """Return the listening of each user, most first, or of each period, latest first."""
         chosen = self._labelled(span, by, [EventKind.PLAY])
         seconds = func.sum(chosen.c.seconds)
@@ -125,9 +125,9 @@ class EventReports:
             func.count(distinct(chosen.c.user_name)).label("listeners"),
         ).group_by(chosen.c.label)
         order = (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label)
-        return self._page(wanted, order, span, lambda row: Listening(**row))
+        return self._page(wanted, order, span, lambda row: ListeningRow(**row))
 
-    def bandwidth(self, span: Span, *, by: Period | None = None) -> tuple[list[Bandwidth], int]:
+    def bandwidth(self, span: EventSpan, *, by: ReportPeriod | None = None) -> tuple[list[Bandwidth], int]:
         """Return the bytes sent to each user, most first, or in each period, latest first."""
         chosen = self._labelled(span, by, list(EventKind))
         is_download = chosen.c.kind == EventKind.DOWNLOAD
@@ -145,7 +145,7 @@ class EventReports:
         order = (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label)
         return self._page(wanted, order, span, lambda row: Bandwidth(**row))
 
-    def popular(self, span: Span) -> tuple[list[Popular], int]:
+    def popular(self, span: EventSpan) -> tuple[list[Popular], int]:
         """Return the played records, most often played first."""
         seconds = func.sum(events.c.seconds)
         wanted = (
@@ -171,7 +171,7 @@ class EventReports:
                     return [name]
             return list(connection.execute(select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)).scalars())
 
-    def searched(self, span: Span, *, without_results: bool = False) -> tuple[list[Searched], int]:
+    def searched(self, span: EventSpan, *, without_results: bool = False) -> tuple[list[Searched], int]:
         """Return the queries, most frequent first, or only those without results."""
         wanted = (
             select(
@@ -191,25 +191,25 @@ class EventReports:
             wanted, order, span, lambda row: Searched(**{**row, "last_at": from_microseconds(row["last_at"])})
         )
 
-    def _labelled(self, span: Span, by: Period | None, kinds: list[EventKind]) -> Subquery:
+    def _labelled(self, span: EventSpan, by: ReportPeriod | None, kinds: list[EventKind]) -> Subquery:
         """Return the events with the key of their group: the user, or the first day of the period."""
         label = _user_label() if by is None else self._first_day(by)
         return select(label.label("label"), events).where(*_conditions(span, kinds)).subquery()
 
-    def _first_day(self, period: Period) -> ColumnElement[Any]:
+    def _first_day(self, period: ReportPeriod) -> ColumnElement[Any]:
         second = events.c.at // MICROSECONDS
         if self._database.dialect == "postgresql":
             moment = func.timezone("UTC", func.to_timestamp(second))
             return func.to_char(func.date_trunc(str(period), moment), "YYYY-MM-DD")
         moves = {
-            Period.DAY: (),
-            Period.WEEK: ("weekday 0", "-6 days"),
-            Period.MONTH: ("start of month",),
+            ReportPeriod.DAY: (),
+            ReportPeriod.WEEK: ("weekday 0", "-6 days"),
+            ReportPeriod.MONTH: ("start of month",),
         }
         return func.date(second, "unixepoch", *moves[period])
 
     def _page(
-        self, wanted: Select[Any], order: tuple[Any, ...], span: Span, make: Callable[[dict[str, Any]], RowT]
+        self, wanted: Select[Any], order: tuple[Any, ...], span: EventSpan, make: Callable[[dict[str, Any]], RowT]
     ) -> tuple[list[RowT], int]:
         self._log.flush()
         with self._database.read() as connection:
@@ -239,7 +239,7 @@ def _user_label() -> ColumnElement[str]:
     return case((is_former, events.c.user_name + FORMER), else_=events.c.user_name)
 
 
-def _conditions(span: Span, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
+def _conditions(span: EventSpan, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
     """Return the conditions of a report's events; `names_subjects`: the report shows their subjects."""
     found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
     if span.user is not None:

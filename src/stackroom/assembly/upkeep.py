@@ -56,7 +56,7 @@ RunMap = Callable[[str, Checkpoint], str]
 """Makes the map of a catalogue, and returns a report."""
 
 
-class DamageCheck:
+class DamageTask:
     """Checks every open catalogue until it is found whole."""
 
     def __init__(self, app: App, *, share: float = SHARE) -> None:
@@ -133,7 +133,7 @@ def release_task(app: App) -> Task:
 
 def add_upkeep(app: App, database: ControlDatabase | None) -> None:
     """Add the tasks over the library, and that over the audit where there is a control database."""
-    app.background.add(DamageCheck(app).task(), release_task(app), *sync_tasks(app.settings))
+    app.background.add(DamageTask(app).task(), release_task(app), *sync_tasks(app.settings))
     if database is not None:
         app.background.add(_audit_task(database))
 

@@ -24,11 +24,11 @@ from stackroom.catalogue.spec import (
     TERM_TYPES,
     CatalogueSpec,
     EmbedSpec,
+    FieldRole,
     FieldSpec,
     FieldType,
     FilterKind,
     RecommendSpec,
-    Role,
     SearchSpec,
     TemplatePart,
 )
@@ -76,15 +76,15 @@ TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 COMPOSED_TYPES = (FieldType.TEXT, FieldType.URL, FieldType.TEXTS, FieldType.TAGS)
 
 ROLE_TYPES = {
-    Role.TITLE: {FieldType.TEXT},
-    Role.ALTERNATIVES: {FieldType.TEXT, FieldType.TEXTS},
-    Role.BODY: {FieldType.TEXT},
-    Role.TIME: {FieldType.INT, FieldType.DATE},
-    Role.POPULARITY: {FieldType.INT, FieldType.FLOAT},
-    Role.PEOPLE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS},
-    Role.PLACE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS, FieldType.ENUM},
-    Role.PICTURE: {FieldType.URL, FieldType.TEXT},
-    Role.LINK: {FieldType.URL, FieldType.TEXT},
+    FieldRole.TITLE: {FieldType.TEXT},
+    FieldRole.ALTERNATIVES: {FieldType.TEXT, FieldType.TEXTS},
+    FieldRole.BODY: {FieldType.TEXT},
+    FieldRole.TIME: {FieldType.INT, FieldType.DATE},
+    FieldRole.POPULARITY: {FieldType.INT, FieldType.FLOAT},
+    FieldRole.PEOPLE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS},
+    FieldRole.PLACE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS, FieldType.ENUM},
+    FieldRole.PICTURE: {FieldType.URL, FieldType.TEXT},
+    FieldRole.LINK: {FieldType.URL, FieldType.TEXT},
 }
 
 
@@ -220,11 +220,11 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
 
 
 def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
-    holders: dict[Role, list[str]] = {}
+    holders: dict[FieldRole, list[str]] = {}
     for field in fields:
         if field.role:
             holders.setdefault(field.role, []).append(field.name)
-    if Role.TITLE not in holders:
+    if FieldRole.TITLE not in holders:
         yield 'no field has role = "title": one text field must'
     for role, names in holders.items():
         if len(names) > 1:
@@ -254,7 +254,7 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
             yield f"{place}.field': ids are text or text[], not {naming.type}"
         if naming is not None and declaration.editable and naming.filter is None:
             yield f"{place}.field': '{naming.name}' needs a filter, by which edits find the records that name another"
-        if copying is not None and (copying.type not in TEXT_TYPES or copying.role is Role.TITLE):
+        if copying is not None and (copying.type not in TEXT_TYPES or copying.role is FieldRole.TITLE):
             yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
         if relation.order in fields and fields[relation.order].type is not FieldType.INT:
             yield f"{place}.order': places are of type int, not {fields[relation.order].type}"

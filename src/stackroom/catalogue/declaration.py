@@ -12,6 +12,7 @@ from stackroom.catalogue.spec import (
     DateOrder,
     Declared,
     Epoch,
+    FieldRole,
     FieldType,
     FilterKind,
     Fusion,
@@ -19,7 +20,6 @@ from stackroom.catalogue.spec import (
     PreferencesSpec,
     RecommendSpec,
     RelationSpec,
-    Role,
     Take,
 )
 from stackroom.errors import SpecError, did_you_mean
@@ -47,7 +47,7 @@ class DeclaredField(Declared):
 
     type: FieldType
     """The type of the values."""
-    role: Role | None = None
+    role: FieldRole | None = None
     """The field's role in search, recommendation and answers; at most one field has each role."""
     search: bool | DeclaredSearch = False
     """Whether its words are searched, and how."""

@@ -30,7 +30,7 @@ class FieldType(StrEnum):
     URL = "url"
 
 
-class Role(StrEnum):
+class FieldRole(StrEnum):
     """The role of a field in search, recommendation and answers, whatever its name."""
 
     TITLE = "title"
@@ -84,7 +84,7 @@ class Fusion(StrEnum):
     RRF = "rrf"
 
 
-ROLES_OF_ANSWERS = frozenset({Role.PEOPLE, Role.PLACE, Role.PICTURE, Role.LINK})
+ROLES_OF_ANSWERS = frozenset({FieldRole.PEOPLE, FieldRole.PLACE, FieldRole.PICTURE, FieldRole.LINK})
 """Roles that affect how a record is shown, and nothing that is indexed."""
 NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
 LIST_TYPES = frozenset({FieldType.TEXTS, FieldType.TAGS})
@@ -97,7 +97,7 @@ class FieldSpec:
 
     name: str
     type: FieldType
-    role: Role | None = None
+    role: FieldRole | None = None
     searched: bool = False
     boost: float = 0.0
     fuzzy: bool = False
@@ -157,7 +157,7 @@ class FieldSpec:
     @property
     def needs_column(self) -> bool:
         """Tell whether shelves store this field as a column, for filters, facets and signals."""
-        return self.filter is not None or self.facet or self.role in (Role.TIME, Role.POPULARITY)
+        return self.filter is not None or self.facet or self.role in (FieldRole.TIME, FieldRole.POPULARITY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,12 +398,12 @@ class CatalogueSpec:
     """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
     digest: str
 
-    def field_with_role(self, role: Role) -> FieldSpec | None:
+    def field_with_role(self, role: FieldRole) -> FieldSpec | None:
         """Return the field that has this role, or None."""
         return self._by_role.get(role)
 
     @cached_property
-    def _by_role(self) -> dict[Role, FieldSpec]:
+    def _by_role(self) -> dict[FieldRole, FieldSpec]:
         """Role → the first field that has it."""
         return {field.role: field for field in reversed(list(self.fields.values())) if field.role}
 
@@ -416,9 +416,11 @@ class CatalogueSpec:
     def link_names(self) -> tuple[str, ...]:
         """The fields that may have a record's own page: links first, other addresses, then its pages at the sources."""
         shown = [field for field in self.fields.values() if field.shown]
-        links = [field.name for field in shown if field.role is Role.LINK]
+        links = [field.name for field in shown if field.role is FieldRole.LINK]
         others = [
-            field.name for field in shown if field.type is FieldType.URL and field.role not in (Role.LINK, Role.PICTURE)
+            field.name
+            for field in shown
+            if field.type is FieldType.URL and field.role not in (FieldRole.LINK, FieldRole.PICTURE)
         ]
         pages = self.recommend.related.pages if self.recommend else ""
         return (*links, *others, *([pages] if pages else ()))
@@ -426,7 +428,7 @@ class CatalogueSpec:
     @cached_property
     def title_field(self) -> FieldSpec:
         """The field that names a record; every spec has one."""
-        field = self.field_with_role(Role.TITLE)
+        field = self.field_with_role(FieldRole.TITLE)
         if field is None:
             raise LookupError(f"catalogue '{self.name}' compiled without a title field")
         return field
@@ -449,7 +451,7 @@ class CatalogueSpec:
     @cached_property
     def name_fields(self) -> tuple[FieldSpec, ...]:
         """The fields matched by similar spelling: the title, the alternatives, and those declared fuzzy."""
-        by_role = [self.title_field, self.field_with_role(Role.ALTERNATIVES)]
+        by_role = [self.title_field, self.field_with_role(FieldRole.ALTERNATIVES)]
         fuzzy = [field for field in self.fields.values() if field.fuzzy]
         return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
 

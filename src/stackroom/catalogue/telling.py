@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
 from stackroom.model.record import Record, Value
 from stackroom.text.cells import in_unit
 from stackroom.text.normalise import pattern
@@ -58,13 +58,13 @@ SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE
 COUNTED = (_Group.RATING, _Group.POPULARITY)
 """The groups of which tables tend to have one number several times."""
 
-NAMING_ROLES = (Role.TITLE, Role.ALTERNATIVES, Role.BODY)
-POINTING_ROLES = (Role.PICTURE, Role.LINK)
+NAMING_ROLES = (FieldRole.TITLE, FieldRole.ALTERNATIVES, FieldRole.BODY)
+POINTING_ROLES = (FieldRole.PICTURE, FieldRole.LINK)
 GROUP_OF_ROLE = {
-    Role.PEOPLE: _Group.PEOPLE,
-    Role.TIME: _Group.TIME,
-    Role.PLACE: _Group.PLACE,
-    Role.POPULARITY: _Group.POPULARITY,
+    FieldRole.PEOPLE: _Group.PEOPLE,
+    FieldRole.TIME: _Group.TIME,
+    FieldRole.PLACE: _Group.PLACE,
+    FieldRole.POPULARITY: _Group.POPULARITY,
 }
 NUMBERS = (FieldType.INT, FieldType.FLOAT)
 LISTS = (FieldType.TAGS, FieldType.TEXTS)
@@ -290,7 +290,7 @@ BETWEEN_FIELDS = " · "
 PAGE = re.compile(r"https?://\S+", re.IGNORECASE)
 MEDIA = re.compile(r"\.(jpe?g|png|gif|webp|svg|mp3|mp4|wav|ogg|webm)([?#]\S*)?$", re.IGNORECASE)
 NOT_IN_TABLES = (FieldType.JSON, FieldType.URL)
-NOT_CELLS = (Role.TITLE, Role.BODY)
+NOT_CELLS = (FieldRole.TITLE, FieldRole.BODY)
 MOST_COLUMNS = 12
 
 
@@ -367,7 +367,7 @@ def has_value(record: Record, field: FieldSpec) -> bool:
 
 def body_of(record: Record, spec: CatalogueSpec) -> str:
     """Return a record's description or passage; empty where it has none."""
-    body = spec.field_with_role(Role.BODY)
+    body = spec.field_with_role(FieldRole.BODY)
     return str(record.fields.get(body.name) or "").strip() if body else ""
 
 
@@ -393,7 +393,7 @@ def find_page(record: Record, spec: CatalogueSpec) -> str | None:
 
 def _any_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the first fields of any sort that a record has, if it has no body text to show."""
-    shown = [field for field in spec.fields.values() if field.shown and field.role is not Role.TITLE]
+    shown = [field for field in spec.fields.values() if field.shown and field.role is not FieldRole.TITLE]
     return [] if body_of(record, spec) else [field for field in shown if has_value(record, field)][:FEWEST]
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 import click
 
 from stackroom.assembly.app import App
-from stackroom.assembly.collections.state import Outcome, find_collection_problems, find_place, load_state
+from stackroom.assembly.collections.state import SyncOutcome, find_collection_problems, find_place, load_state
 from stackroom.assembly.machine_limits import check_disk
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import Finding, json_option, report_findings
@@ -69,7 +69,7 @@ def _examine_collections(app: App) -> Iterator[Finding]:
         return
     state = load_state(app.settings.home, place)
     problems = list(find_collection_problems(app.settings))
-    synced = sum(collection.outcome is Outcome.SYNCED for collection in state.collections)
+    synced = sum(collection.outcome is SyncOutcome.SYNCED for collection in state.collections)
     seen = f"{synced} synced when last looked at ({state.looked_at})" if state.looked_at else "not looked at yet"
     yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
     for name, problem in problems:

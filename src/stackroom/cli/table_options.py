@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from stackroom.catalogue.infer.choices import NONE, Choices
-from stackroom.catalogue.spec import FieldType, Role
+from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.location import ReadOptions
 
 TYPES = [kind.value for kind in FieldType if kind is not FieldType.ENUM]
-ROLES = [role.value for role in Role]
+ROLES = [role.value for role in FieldRole]
 
 CHOICE_OPTIONS = (
     click.option("--title", metavar="COLUMN", help='What names a record: a column, or a template: "{from} – {to}".'),
@@ -67,10 +67,10 @@ def read_type(stated: str) -> FieldType:
     return FieldType(_one_of("type", stated, TYPES))
 
 
-def read_role(stated: str) -> Role | None:
+def read_role(stated: str) -> FieldRole | None:
     """Return the role of this name; None for `none`."""
     role = _one_of("role", stated, [*ROLES, NONE])
-    return None if role == NONE else Role(role)
+    return None if role == NONE else FieldRole(role)
 
 
 def _one_of(choice: str, stated: str, known: Iterable[str]) -> str:
@@ -88,7 +88,7 @@ def _type_of(option: str) -> tuple[str, FieldType]:
     return column, read_type(kind)
 
 
-def _role_of(option: str) -> tuple[str, Role | None]:
+def _role_of(option: str) -> tuple[str, FieldRole | None]:
     column, role = _pair("role", option)
     return column, read_role(role)
 

@@ -7,10 +7,10 @@ from stackroom.errors import ForbiddenError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.principal import Action
 from stackroom.tools.catalogue import choose_catalogue
-from stackroom.tools.explain import Question, explain_call
+from stackroom.tools.explain import ExplainedCall, explain_call
 
 
-def explain(gate: Gate, context: CallContext, catalogue: str, question: Question) -> dict[str, Any]:
+def explain(gate: Gate, context: CallContext, catalogue: str, question: ExplainedCall) -> dict[str, Any]:
     """Return why a record has its place in the answer of a search tool, or why it is not in it."""
     principal = context.principal
     named = gate.toolbox_of(principal).find_tool(question.tool) if question.tool else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, texts_of
 from stackroom.grading.questions import Question, QuestionKind
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import KIND_FIELD, KNOWN_FIELD, AnyOf, Condition, NoneOf, Range, Scope
@@ -200,12 +200,12 @@ class _Writer:
         self._weights: dict[Key, float] = {
             key: max(one, LEAST_KNOWN) for key, one in zip(self._keys, known, strict=bool(known))
         }
-        self._body = spec.field_with_role(Role.BODY)
+        self._body = spec.field_with_role(FieldRole.BODY)
 
     def rules(self) -> dict[QuestionKind, Rule]:
         """Return the rules that this catalogue has fields for."""
         rules: dict[QuestionKind, Rule] = {QuestionKind.MISSPELT: self._misspelt, QuestionKind.SHORT: self._short}
-        if any(field.role is Role.ALTERNATIVES for field in self._spec.name_fields):
+        if any(field.role is FieldRole.ALTERNATIVES for field in self._spec.name_fields):
             rules[QuestionKind.OTHER_NAME] = self._other_name
         if self._body is not None and self._body.searched:
             rules[QuestionKind.DESCRIPTION] = self._description
@@ -324,7 +324,7 @@ class _Writer:
         chosen = generator.sample(values, min(2, len(values)))
         conditions: list[Condition] = [AnyOf(field.name, (value,)) for field, value in chosen]
         query = " about ".join(value for _, value in chosen)
-        time = self._spec.field_with_role(Role.TIME)
+        time = self._spec.field_with_role(FieldRole.TIME)
         if time and time.type is FieldType.INT and time.filter is FilterKind.RANGE and len(chosen) == 1:
             year = record.get(time.name)
             if year is None:

@@ -41,7 +41,7 @@ class RunState(StrEnum):
 LIVE = (RunState.QUEUED, RunState.RUNNING)
 
 
-class Cause(StrEnum):
+class RunCause(StrEnum):
     """The reason of a run."""
 
     SCHEDULE = "schedule"
@@ -56,7 +56,7 @@ class JobRun:
     id: int
     job: str
     state: RunState
-    cause: Cause
+    cause: RunCause
     requested_by: str
     attempt: int
     is_cancelling: bool
@@ -100,7 +100,7 @@ class Runs:
             live = find_live(connection, job)
             if live is not None:
                 raise ConflictError(f"job '{job}' is {live.state} already (run {live.id})")
-            return insert_run(connection, job, cause=Cause.REQUEST, by=by, at=self._now())
+            return insert_run(connection, job, cause=RunCause.REQUEST, by=by, at=self._now())
 
     def find_next(self, jobs: Collection[str]) -> JobRun | None:
         """Return the oldest queued run of these jobs."""
@@ -203,7 +203,7 @@ class Runs:
         """Queue an interrupted run again, unless its process died too often."""
         if attempt <= MOST_ATTEMPTS and find_live(connection, run.job) is None:
             at = self._now()
-            insert_run(connection, run.job, cause=Cause.RESUME, by=run.requested_by, at=at, attempt=attempt)
+            insert_run(connection, run.job, cause=RunCause.RESUME, by=run.requested_by, at=at, attempt=attempt)
 
 
 def find_live(connection: Connection, job: str) -> JobRun | None:
@@ -212,7 +212,7 @@ def find_live(connection: Connection, job: str) -> JobRun | None:
     return _one(connection, wanted.with_for_update())
 
 
-def insert_run(connection: Connection, job: str, *, cause: Cause, by: str, at: datetime, attempt: int = 1) -> JobRun:
+def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at: datetime, attempt: int = 1) -> JobRun:
     """Queue a run."""
     values = {
         "job": job,
@@ -273,4 +273,4 @@ def _values(report: RunReport) -> dict[str, Any]:
 
 def _run(row: Any) -> JobRun:
     values = row._mapping
-    return JobRun(**{**values, "state": RunState(row.state), "cause": Cause(row.cause)})
+    return JobRun(**{**values, "state": RunState(row.state), "cause": RunCause(row.cause)})

@@ -17,7 +17,7 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import job_settings, utc_now
 from stackroom.errors import ConflictError, InputError
 from stackroom.jobs.job import JobSpec
-from stackroom.jobs.runs import Cause, find_live, insert_run
+from stackroom.jobs.runs import RunCause, find_live, insert_run
 
 MANUAL = "manual"
 """The schedule of a job that only runs when it is triggered."""
@@ -162,7 +162,7 @@ class Timetable:
                 return
             _set(connection, name, next_at=next_at)
             if queue_at is not None and find_live(connection, name) is None:
-                insert_run(connection, name, cause=Cause.SCHEDULE, by=BY_SCHEDULE, at=queue_at)
+                insert_run(connection, name, cause=RunCause.SCHEDULE, by=BY_SCHEDULE, at=queue_at)
 
 
 def usual_timing(spec: JobSpec) -> Timing:

@@ -35,7 +35,7 @@ SMOOTHING = 1.0
 Codes = NDArray[np.uint8]
 
 
-class FieldValues(NamedTuple):
+class MappedValues(NamedTuple):
     """The values of a field on the map: the record at `rows[i]` has `values[indexes[i]]`."""
 
     field: str
@@ -69,7 +69,7 @@ class _Candidate(NamedTuple):
     rows: Rows
 
 
-def find_labels(places: Places, fields: Sequence[FieldValues]) -> list[MapLabel]:
+def find_labels(places: Places, fields: Sequence[MappedValues]) -> list[MapLabel]:
     """Return the labels of a map, coarse ones first, and of each level the clearest first."""
     kept: list[MapLabel] = []
     for level, side in enumerate(SIDES):
@@ -80,7 +80,7 @@ def find_labels(places: Places, fields: Sequence[FieldValues]) -> list[MapLabel]
 
 
 def _labels_of_level(
-    places: Places, fields: Sequence[FieldValues], level: int, coarser: Sequence[MapLabel]
+    places: Places, fields: Sequence[MappedValues], level: int, coarser: Sequence[MapLabel]
 ) -> list[MapLabel]:
     width = 2 * REACH / SIDES[level]
     found: list[MapLabel] = []
@@ -99,7 +99,7 @@ def _is_apart(label: MapLabel, other: MapLabel, width: float) -> bool:
     return label.level > other.level or distance > APART
 
 
-def _by_clarity(places: Places, fields: Sequence[FieldValues], level: int) -> Iterator[MapLabel]:
+def _by_clarity(places: Places, fields: Sequence[MappedValues], level: int) -> Iterator[MapLabel]:
     """Yield the most typical value of each square, of squares that lie side by side and of those between them."""
     squarings = [_squares_of(places, SIDES[level], shift) for shift in (0.0, 0.5)]
     candidates = [
@@ -119,7 +119,7 @@ def _squares_of(places: Places, side: int, shift: float) -> Rows:
     return squares
 
 
-def _candidates(values: FieldValues, squares: Rows) -> list[_Candidate]:
+def _candidates(values: MappedValues, squares: Rows) -> list[_Candidate]:
     """Return the values of a field that are typical of a square."""
     if not len(values.rows):
         return []
@@ -166,7 +166,7 @@ class MapColours:
     """Whether the values are steps of a scale."""
 
 
-def colour_by_values(places: Places, values: FieldValues) -> MapColours:
+def colour_by_values(places: Places, values: MappedValues) -> MapColours:
     """Return colours for the values of a field that lie together most."""
     count, total = len(places), len(values.values)
     if not len(values.indexes):
@@ -198,7 +198,7 @@ def _lifts(table: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.f
 
 
 def _codes(
-    values: FieldValues, chosen: NDArray[np.int64], lifts: NDArray[np.float64], squares: NDArray[np.int64]
+    values: MappedValues, chosen: NDArray[np.int64], lifts: NDArray[np.float64], squares: NDArray[np.int64]
 ) -> Codes:
     codes, best = np.zeros(len(squares), dtype=np.uint8), np.zeros(len(squares))
     for place, value in enumerate(chosen.tolist(), start=1):

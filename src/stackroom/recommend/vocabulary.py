@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldType, MoodSpec, Role
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, MoodSpec
 from stackroom.model.scope import Range, Scope
 from stackroom.search.values import FieldValues, field_values
 from stackroom.shelf.port import ShelfReader
@@ -17,7 +17,7 @@ def preference_vocabulary(
     """Return the vocabulary of a catalogue as someone with this scope sees it."""
     tag_field = next((one.name for one in spec.column_fields if one.type is FieldType.TAGS), None)
     tags = field_values(reader, spec, tag_field, visibility=scope.visibility) if tag_field else None
-    time_field = spec.field_with_role(Role.TIME)
+    time_field = spec.field_with_role(FieldRole.TIME)
     words, length = spec.preferences, spec.preferences.length
     return PreferenceVocabulary(
         time_field=time_field.name if time_field else None,

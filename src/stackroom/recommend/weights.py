@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from stackroom.catalogue.spec import (
     CatalogueSpec,
     Declared,
+    FieldRole,
     FieldType,
     OverlapSpec,
     PopularitySpec,
     RecommendSpec,
-    Role,
     TemporalSpec,
 )
 from stackroom.errors import InputError, did_you_mean
@@ -73,7 +73,7 @@ def _with_signals(spec: CatalogueSpec) -> RecommendSpec:
     """Return the `[recommend]` section of a spec, with the signals that its fields allow and it does not declare."""
     recommend = spec.recommend or RecommendSpec()
     tags = [field.name for field in spec.column_fields if field.type is FieldType.TAGS]
-    time, fame = spec.field_with_role(Role.TIME), spec.field_with_role(Role.POPULARITY)
+    time, fame = spec.field_with_role(FieldRole.TIME), spec.field_with_role(FieldRole.POPULARITY)
     more: dict[str, object] = {}
     if tags and not recommend.taxonomy.fields:
         more[TAXONOMY] = OverlapSpec(weight=0.0, fields=tuple(tags))

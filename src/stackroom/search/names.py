@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stackroom.catalogue.known import known_of
-from stackroom.catalogue.spec import CatalogueSpec, Role, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, texts_of
 from stackroom.model.hits import Ranking, TitleMatch
 from stackroom.model.record import DEFAULT_KIND, Key, Record
 from stackroom.model.scope import Scope
@@ -174,7 +174,7 @@ def _namesakes(
 def describe(spec: CatalogueSpec, record: Record) -> str:
     """Return a record's title with what tells it apart: its form, its time and its id."""
     form = spec.recommend.format.fields if spec.recommend else ()
-    time = spec.field_with_role(Role.TIME)
+    time = spec.field_with_role(FieldRole.TIME)
     told = [record.kind if record.kind != DEFAULT_KIND else "", *(_told(record, name) for name in form[:1])]
     told.append(_told(record, time.name) if time else "")
     return f"{spec.title_of(record)} ({', '.join([*filter(None, told), record.id])})"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, Role, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, RecommendSpec, texts_of
 from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage, Why
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
@@ -58,7 +58,7 @@ def work_of(record: Record, spec: CatalogueSpec) -> Work:
     """Return the series evidence of a record."""
     recommend = spec.recommend or RecommendSpec()
     markers = recommend.series_markers if spec.recommend else ()
-    title, alternatives = spec.title_of(record), spec.field_with_role(Role.ALTERNATIVES)
+    title, alternatives = spec.title_of(record), spec.field_with_role(FieldRole.ALTERNATIVES)
     others = texts_of(record.fields.get(alternatives.name)) if alternatives else []
     stem, size = title_stem(title, markers=markers), MIN_SHARED_CHARS
     marks = {record.id, *texts_of(record.fields.get(recommend.related.pages))}

@@ -44,7 +44,7 @@ async def serve_messages(
         raise outgoing.failure
 
 
-class Stream:
+class MessageStream:
     """The interface that the SDK needs of both directions of a connection."""
 
     async def aclose(self) -> None:
@@ -57,7 +57,7 @@ class Stream:
         await self.aclose()
 
 
-class IncomingStream(Stream, ABC):
+class IncomingStream(MessageStream, ABC):
     """The interface that the SDK needs of the direction that it reads."""
 
     def __aiter__(self) -> Self:
@@ -104,7 +104,7 @@ class _Incoming(IncomingStream):
         raise StopAsyncIteration
 
 
-class _Outgoing(Stream):
+class _Outgoing(MessageStream):
     """Sends answers to the client, one after the other; a failure ends serving."""
 
     def __init__(self, send: Send, unanswered: "Unanswered") -> None:

@@ -27,7 +27,7 @@ JITTER = 0.25
 """A pause is up to this share longer, so that the catalogues of one disk are not all tried at once."""
 
 
-class Cause(StrEnum):
+class ConditionKind(StrEnum):
     """The kind of a condition."""
 
     UNREADABLE = "unreadable"
@@ -39,7 +39,7 @@ class Condition:
     """A catalogue that is not as it should be."""
 
     catalogue: str
-    cause: Cause
+    cause: ConditionKind
     reason: str
     since: datetime
     retry_in_s: float | None = None
@@ -158,7 +158,7 @@ class CatalogueConditions:
         with self._guard:
             failing = [self._unreadable(name, known) for name, known in sorted(self._failing.items())]
             damaged = [
-                Condition(catalogue=name, cause=Cause.DAMAGED, reason=known.reason, since=known.since)
+                Condition(catalogue=name, cause=ConditionKind.DAMAGED, reason=known.reason, since=known.since)
                 for name, known in sorted(self._damaged.items())
             ]
         return [*failing, *damaged]
@@ -167,7 +167,7 @@ class CatalogueConditions:
         retry_in_s = max(0.0, known.retry_at - self._monotonic())
         return Condition(
             catalogue=name,
-            cause=Cause.UNREADABLE,
+            cause=ConditionKind.UNREADABLE,
             reason=known.reason,
             since=known.since,
             retry_in_s=retry_in_s,

@@ -15,9 +15,9 @@ from stackroom.text.preference_pieces import (
     Choice,
     Leaning,
     Mood,
+    NamedTag,
     Plain,
     PreferenceVocabulary,
-    Tag,
     Thing,
     Title,
     Tone,
@@ -82,7 +82,7 @@ def effects_of(mention: Mention) -> list[Effect]:
             return [bounds] if bounds else []
         case Choice(field=name, value=value):
             return [choice_effect(name, value, mention.mood)]
-        case Tag():
+        case NamedTag():
             return [tag_condition(mention.what, mention) or tag_nudge(mention.what, mention.mood)]
         case Tone():
             return tone_effects(mention.what, mention.mood)
@@ -99,7 +99,7 @@ def choice_effect(name: str, value: str, mood: Mood) -> Effect:
     return (NoneOf if mood is Mood.NOT else AnyOf)(name, (value,))
 
 
-def tag_condition(tag: Tag, mention: Mention) -> Condition | None:
+def tag_condition(tag: NamedTag, mention: Mention) -> Condition | None:
     """Return the condition on a tag that is refused or demanded, or None if it is only mentioned or wanted less."""
     if tag.field is None or mention.mood in (Mood.PLAIN, Mood.LESS):
         return None
@@ -108,7 +108,7 @@ def tag_condition(tag: Tag, mention: Mention) -> Condition | None:
     return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (tag.name,))
 
 
-def tag_nudge(tag: Tag, mood: Mood) -> Nudge:
+def tag_nudge(tag: NamedTag, mood: Mood) -> Nudge:
     """Return the nudge towards a tag, or away from one that is wanted less."""
     if mood in REFUSALS:
         return Nudge("away from", tag.name, Checks(field=tag.field, avoided=(tag.name,)) if tag.field else None)

@@ -37,7 +37,7 @@ class Lead(Enum):
     SETTING = auto()
 
 
-class Join(Enum):
+class PieceJoin(Enum):
     """A separator between the members of a list."""
 
     AND = auto()
@@ -92,7 +92,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class NamedTag:
     """A tag of the catalogue, or a name in another field (of several names, any one is enough)."""
 
     name: str
@@ -135,12 +135,12 @@ class Variety:
     """A wish for things that differ."""
 
 
-Thing = Bounds | Choice | Tag | Tone | Title | Variety
-What = Thing | Cue | Lead | Join | Plain
+Thing = Bounds | Choice | NamedTag | Tone | Title | Variety
+What = Thing | Cue | Lead | PieceJoin | Plain
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SentencePiece:
     """A span of the sentence with one meaning."""
 
     start: int
@@ -148,13 +148,13 @@ class Piece:
     what: What
 
 
-def is_listed(first: What, other: What, joins: set[Join], *, in_list: bool) -> bool:
+def is_listed(first: What, other: What, joins: set[PieceJoin], *, in_list: bool) -> bool:
     """Tell whether a thing continues a list. 'Or' joins any things; 'and' only those of one type."""
     is_same_kind = type(first) is type(other)
     has_number = isinstance(first, Bounds) or isinstance(other, Bounds)
-    if Join.OR in joins or not joins:
+    if PieceJoin.OR in joins or not joins:
         return (is_same_kind and bool(joins)) or not has_number
-    return is_same_kind and (in_list or joins != {Join.COMMA, Join.AND})
+    return is_same_kind and (in_list or joins != {PieceJoin.COMMA, PieceJoin.AND})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from stackroom.text.normalise import pattern
-from stackroom.text.preference_pieces import Bound, Cue, Join, Lead, Mood, Piece, Plain, Title, Variety, What
+from stackroom.text.preference_pieces import (
+    Bound,
+    Cue,
+    Lead,
+    Mood,
+    PieceJoin,
+    Plain,
+    SentencePiece,
+    Title,
+    Variety,
+    What,
+)
 
 LONGEST_TITLE: Final = 200
 
@@ -123,8 +134,8 @@ STRUCTURE: Final[Mapping[str, What]] = {
     **each(Lead.HAVING, "with, with more, more, more of, featuring, features, having, has, have, including, lots of"),
     **each(Lead.ABOUT, "about, revolving around, centered on, centred on, focused on, focusing on, exploring"),
     **each(Lead.SETTING, "in, set in, set on, set during, takes place in, take place in, taking place in"),
-    **{"and": Join.AND, "&": Join.AND, "plus": Join.AND, "as well as": Join.AND},
-    **{"or": Join.OR, "nor": Join.OR, "/": Join.OR, ",": Join.COMMA},
+    **{"and": PieceJoin.AND, "&": PieceJoin.AND, "plus": PieceJoin.AND, "as well as": PieceJoin.AND},
+    **{"or": PieceJoin.OR, "nor": PieceJoin.OR, "/": PieceJoin.OR, ",": PieceJoin.COMMA},
     **each(Plain.STOP, "., ;, !, ?, (, ), :, –, —, but, though, although, yet, however, while, instead"),
     **each(
         Variety(),
@@ -431,7 +442,7 @@ def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
         quoted = QUOTED.match(text, following.end()) if following else None
 
 
-def title_pieces(text: str) -> Iterator[Piece]:
+def title_pieces(text: str) -> Iterator[SentencePiece]:
     """Yield the titles in the text; the first includes the words that introduce it."""
     position = 0
     while head := REFERENCE.search(text, position):
@@ -443,4 +454,4 @@ def title_pieces(text: str) -> Iterator[Piece]:
             title = text[start:end].strip(" \t\r\n.,;:?\"'")
             if title:
                 begin = head.start() if start == head.end() else start
-                yield Piece(begin, start + len(text[start:end].rstrip()), Title(title))
+                yield SentencePiece(begin, start + len(text[start:end].rstrip()), Title(title))

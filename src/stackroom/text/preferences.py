@@ -36,14 +36,14 @@ from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
     Cue,
-    Join,
     Lead,
     Leaning,
     Mood,
-    Piece,
+    NamedTag,
+    PieceJoin,
     Plain,
     PreferenceVocabulary,
-    Tag,
+    SentencePiece,
     Thing,
     Title,
     Tone,
@@ -57,7 +57,7 @@ LONGEST_RUN: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class UnderstoodWords:
     """Words of the sentence, as written, and their interpretation."""
 
     text: str
@@ -78,7 +78,7 @@ class Preferences:
     like: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
     is_novel: bool = False
-    understood: tuple[Understood, ...] = ()
+    understood: tuple[UnderstoodWords, ...] = ()
     not_understood: tuple[str, ...] = ()
 
 
@@ -113,20 +113,20 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     )
 
 
-def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> Understood:
+def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> UnderstoodWords:
     """Return the interpretation of some words by their effects."""
     meaning = "; ".join(describe_effect(one, tag_field=tag_field) for one in effects)
     by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
-    return Understood(said, meaning, by_vector)
+    return UnderstoodWords(said, meaning, by_vector)
 
 
-def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     """Return the pieces of a sentence, each cue before what it is about."""
     ordered = with_demands_first(with_comparisons(read(text, vocabulary), text), text)
     return with_descriptions(with_repeated_cues(ordered), text)
 
 
-def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
     left = text.translate(words.STRAIGHT)
     pieces = list(words.title_pieces(left))
@@ -144,24 +144,24 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
     return sorted(pieces, key=lambda piece: piece.start)
 
 
-def blanked(text: str, pieces: Iterable[Piece]) -> str:
+def blanked(text: str, pieces: Iterable[SentencePiece]) -> str:
     """Return the text with the pieces blanked out, so that later rules skip them."""
     for piece in pieces:
         text = text[: piece.start] + "\0" * (piece.end - piece.start) + text[piece.end :]
     return text
 
 
-def matched(rule: Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
+def matched(rule: Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
     """Yield the matches of a rule that its reading accepts, left to right."""
     position = 0
     while found := rule.pattern.search(text, position):
         what = rule.reading(found, vocabulary)
         position = found.end() if what else found.start() + 1
         if what:
-            yield Piece(*found.span(), what)
+            yield SentencePiece(*found.span(), what)
 
 
-def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning: Meaning) -> Iterator[Piece]:
+def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning: Meaning) -> Iterator[SentencePiece]:
     """Yield the longest known phrases, left to right; an unknown word is a piece of its own."""
     lowered = [token[0].lower() for token in tokens]
     index = 0
@@ -171,7 +171,7 @@ def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning:
         following = index + size
         if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
             following += 1
-        yield Piece(tokens[index].start(), tokens[following - 1].end(), what)
+        yield SentencePiece(tokens[index].start(), tokens[following - 1].end(), what)
         index = following
 
 
@@ -207,14 +207,14 @@ def read_spelling(spelling: str, vocabulary: PreferenceVocabulary) -> What | Non
     if spelling in vocabulary.moods:
         return vocabulary.moods[spelling]
     if spelling in vocabulary.tags:
-        return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
+        return NamedTag(vocabulary.tags[spelling], vocabulary.tag_field)
     if spelling in vocabulary.names:
         name_field, name = vocabulary.names[spelling]
-        return Tag(name, name_field, is_name=True)
+        return NamedTag(name, name_field, is_name=True)
     return Tone(words.TONES[spelling]) if spelling in words.TONES else None
 
 
-def with_comparisons(pieces: Sequence[Piece], text: str) -> list[Piece]:
+def with_comparisons(pieces: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
     """Mark the lesser side of a comparison: in 'prefer fantasy over sci-fi', sci-fi makes no difference."""
     marked = list(pieces)
     is_preferring = False
@@ -227,13 +227,13 @@ def with_comparisons(pieces: Sequence[Piece], text: str) -> list[Piece]:
     return marked
 
 
-def begins_thing(pieces: Sequence[Piece], text: str) -> bool:
+def begins_thing(pieces: Sequence[SentencePiece], text: str) -> bool:
     """Tell whether a thing follows, after articles."""
     following = (one for one in pieces if text[one.start : one.end].lower() not in words.EDGES)
-    return isinstance(next(following, Piece(0, 0, Plain.STOP)).what, Thing)
+    return isinstance(next(following, SentencePiece(0, 0, Plain.STOP)).what, Thing)
 
 
-def with_demands_first(pieces: Sequence[Piece], text: str) -> list[Piece]:
+def with_demands_first(pieces: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
     """Move a cue that follows its object before it: 'movies only', 'romance and drama are a must'."""
     ordered = list(pieces)
     for index in range(1, len(ordered)):
@@ -248,37 +248,37 @@ def with_demands_first(pieces: Sequence[Piece], text: str) -> list[Piece]:
     return ordered
 
 
-def object_start(pieces: Sequence[Piece], index: int, *, is_list: bool) -> int:
+def object_start(pieces: Sequence[SentencePiece], index: int, *, is_list: bool) -> int:
     """Return the place of the first thing that a cue after it is about."""
     first = index - 1
     while (
         first > 1
         and is_list
-        and pieces[first - 1].what in (Join.AND, Join.OR)
+        and pieces[first - 1].what in (PieceJoin.AND, PieceJoin.OR)
         and isinstance(pieces[first - 2].what, Thing)
     ):
         first -= 2
     return first
 
 
-def with_repeated_cues(pieces: Sequence[Piece]) -> list[Piece]:
+def with_repeated_cues(pieces: Sequence[SentencePiece]) -> list[SentencePiece]:
     """Repeat a lead or cue after 'and' or 'or' before unknown words: 'with zombies and (with) robots'."""
-    result: list[Piece] = []
+    result: list[SentencePiece] = []
     opener: Lead | Cue | None = None
     for piece, following in zip_longest(pieces, pieces[1:]):
         result.append(piece)
         if isinstance(piece.what, Lead | Cue):
             opener = piece.what if isinstance(piece.what, Lead) or piece.what.takes_unknown else None
-        elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, Join.COMMA):
+        elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, PieceJoin.COMMA):
             opener = None
-        elif opener and following and piece.what in (Join.AND, Join.OR) and following.what is Plain.WORD:
-            result.append(Piece(following.start, following.start, opener))
+        elif opener and following and piece.what in (PieceJoin.AND, PieceJoin.OR) and following.what is Plain.WORD:
+            result.append(SentencePiece(following.start, following.start, opener))
     return result
 
 
-def with_descriptions(pieces: Sequence[Piece], text: str) -> list[Piece]:
+def with_descriptions(pieces: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
     """Attach to leads and cues the words that follow them, known or not."""
-    result: list[Piece] = []
+    result: list[SentencePiece] = []
     index = 0
     while index < len(pieces):
         opener, run = pieces[index], run_after(pieces, index)
@@ -293,44 +293,44 @@ def with_descriptions(pieces: Sequence[Piece], text: str) -> list[Piece]:
     return result
 
 
-def run_after(pieces: Sequence[Piece], index: int) -> list[Piece]:
+def run_after(pieces: Sequence[SentencePiece], index: int) -> list[SentencePiece]:
     """Return the words after a lead or cue that may be its description, up to the end of the clause."""
     opener = pieces[index].what
     if not isinstance(opener, Lead | Cue):
         return []
     takes_adjectives = isinstance(opener, Lead) or opener.takes_unknown
-    run: list[Piece] = []
+    run: list[SentencePiece] = []
     for piece in pieces[index + 1 : index + 1 + LONGEST_RUN]:
         is_adjective = isinstance(piece.what, Bounds) and piece.what.adjective and takes_adjectives
-        if not is_adjective and not isinstance(piece.what, Tag | Tone | Choice) and piece.what not in WORDS:
+        if not is_adjective and not isinstance(piece.what, NamedTag | Tone | Choice) and piece.what not in WORDS:
             break
         run.append(piece)
     return run
 
 
-def trimmed(run: Sequence[Piece], text: str) -> list[Piece]:
+def trimmed(run: Sequence[SentencePiece], text: str) -> list[SentencePiece]:
     """Return the run without the articles, amounts and courtesies around it."""
     inner = [i for i, piece in enumerate(run) if text[piece.start : piece.end].lower() not in words.EDGES]
     return list(run[inner[0] : inner[-1] + 1]) if inner else []
 
 
-def described(run: Sequence[Piece], text: str, form: str = "{}") -> list[Piece]:
+def described(run: Sequence[SentencePiece], text: str, form: str = "{}") -> list[SentencePiece]:
     """Join a run of words into one description, which leans to the tags among them."""
     phrase = " ".join(text[run[0].start : run[-1].end].split())
-    return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase), leaning_of(run)))]
+    return [SentencePiece(run[0].start, run[-1].end, Tone(form.format(phrase), leaning_of(run)))]
 
 
-def leaning_of(run: Sequence[Piece]) -> Leaning:
+def leaning_of(run: Sequence[SentencePiece]) -> Leaning:
     """Return the tags that a run of words names: as its meaning if it has no other words, else as near to it."""
-    tags = [piece.what for piece in run if isinstance(piece.what, Tag) and piece.what.field]
+    tags = [piece.what for piece in run if isinstance(piece.what, NamedTag) and piece.what.field]
     if not tags:
         return Leaning()
     names = tuple(dict.fromkeys(tag.name for tag in tags if tag.field == tags[0].field))
-    is_whole = all(isinstance(piece.what, Tag) or piece.what is Plain.FILLER for piece in run)
+    is_whole = all(isinstance(piece.what, NamedTag) or piece.what is Plain.FILLER for piece in run)
     return Leaning(tags[0].field or "", meant=names if is_whole else (), near=() if is_whole else names)
 
 
-def lead_pieces(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
+def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[SentencePiece]:
     """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the things named."""
     if all(piece.what is Plain.FILLER for piece in run):
         return []
@@ -343,7 +343,9 @@ def lead_pieces(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
     return run
 
 
-def cue_pieces(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) -> list[Piece]:
+def cue_pieces(
+    opener: SentencePiece, cue: Cue, run: list[SentencePiece], following: What, text: str
+) -> list[SentencePiece]:
     """Return the pieces of a cue and its run. 'No cheap horror' is not 'no horror', so such words stay together."""
     things = [piece for piece in run if isinstance(piece.what, Thing)]
     is_unknown = any(piece.what is Plain.WORD for piece in run)
@@ -360,13 +362,13 @@ def cue_pieces(opener: Piece, cue: Cue, run: list[Piece], following: What, text:
     return [opener, *(described(kept, text) if is_compound else kept)]
 
 
-def openers(pieces: Sequence[Piece], index: int) -> list[Piece]:
+def openers(pieces: Sequence[SentencePiece], index: int) -> list[SentencePiece]:
     """Return the cues, leads and words directly before a thing, the nearest first."""
     before = reversed(pieces[:index])
     return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
 
 
-def iter_mentions(pieces: Sequence[Piece]) -> Iterator[Mention]:
+def iter_mentions(pieces: Sequence[SentencePiece]) -> Iterator[Mention]:
     """Yield each thing with its mood: that of the cues before it, or of its list."""
     mood, until, either = Mood.PLAIN, -1, False
     for index, piece in enumerate(pieces):
@@ -376,31 +378,31 @@ def iter_mentions(pieces: Sequence[Piece]) -> Iterator[Mention]:
         cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
         if cues:
             mood, until = combined(cues), last_in_list(pieces, index)
-            either = any(one.what is Join.OR for one in pieces[index:until])
+            either = any(one.what is PieceJoin.OR for one in pieces[index:until])
         elif index > until:
             mood, either = Mood.PLAIN, False
         start = min(one.start for one in (piece, *before))
         yield Mention(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
 
 
-def last_in_list(pieces: Sequence[Piece], index: int) -> int:
+def last_in_list(pieces: Sequence[SentencePiece], index: int) -> int:
     """Return the last thing that the cue before this one applies to: all three in 'no jazz, blues or rock'."""
     sure = previous = index
-    joins: set[Join] = set()
+    joins: set[PieceJoin] = set()
     for position in range(index + 1, len(pieces)):
         what = pieces[position].what
-        if isinstance(what, Join):
+        if isinstance(what, PieceJoin):
             joins.add(what)
         elif isinstance(what, Thing) and is_listed(pieces[index].what, what, joins, in_list=previous != sure):
-            is_tentative = joins == {Join.COMMA} or (not joins and previous != sure)
+            is_tentative = joins == {PieceJoin.COMMA} or (not joins and previous != sure)
             sure, previous = (sure if is_tentative else position), position
             joins = set()
-        elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {Join.OR}):
+        elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {PieceJoin.OR}):
             break
     return sure
 
 
-def find_unknown_spans(pieces: Iterable[Piece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
+def find_unknown_spans(pieces: Iterable[SentencePiece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
     """Return the spans of unknown words, and of cues that nothing followed."""
     mentioned = {position for one in mentions for position in range(one.start, one.end)}
     return [

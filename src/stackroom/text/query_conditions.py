@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stackroom.model.scope import Condition
 from stackroom.text.preference_effects import Mention, effects_of, in_days
-from stackroom.text.preference_pieces import Bounds, Choice, Mood, Piece, Plain, PreferenceVocabulary
+from stackroom.text.preference_pieces import Bounds, Choice, Mood, Plain, PreferenceVocabulary, SentencePiece
 from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
@@ -83,13 +83,13 @@ def _is_joint(token: str) -> bool:
     return token[0] in ",;" or token[0].isspace() or token.casefold() in JOINTS
 
 
-def _is_unknown(piece: Piece, stated: Collection[StatedCondition]) -> bool:
+def _is_unknown(piece: SentencePiece, stated: Collection[StatedCondition]) -> bool:
     is_word = piece.what in (Plain.WORD, Plain.UNCHECKED)
     return is_word and not any(one.start <= piece.start < one.end for one in stated)
 
 
 def _stated(
-    mention: Mention, pieces: Sequence[Piece], text: str, vocabulary: PreferenceVocabulary
+    mention: Mention, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
 ) -> StatedCondition | None:
     conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, pieces))
     if not conditions:
@@ -99,13 +99,13 @@ def _stated(
     )
 
 
-def _conditions_of(mention: Mention, pieces: Sequence[Piece]) -> Iterator[Condition]:
+def _conditions_of(mention: Mention, pieces: Sequence[SentencePiece]) -> Iterator[Condition]:
     """Yield the conditions of a thing, where it is a bound or a kind, refused or demanded."""
     if _is_condition(mention, pieces):
         yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
 
 
-def _is_condition(mention: Mention, pieces: Sequence[Piece]) -> bool:
+def _is_condition(mention: Mention, pieces: Sequence[SentencePiece]) -> bool:
     if mention.mood in (Mood.NOT, Mood.MUST):
         return not (isinstance(mention.what, Bounds) and mention.what.adjective)
     if isinstance(mention.what, Bounds):

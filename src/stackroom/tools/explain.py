@@ -246,7 +246,7 @@ GENERIC_SEARCH = "search"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ExplainedCall:
     """The query and other arguments of a call, and the record whose place in its answer is to be explained."""
 
     id: str
@@ -257,7 +257,7 @@ class Question:
 
 
 def explain_call(
-    catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: Question
+    catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: ExplainedCall
 ) -> dict[str, Any]:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     record = require_record(catalogue.view(), question.id, principal)
@@ -287,7 +287,7 @@ def find_path(
     catalogue: OpenCatalogue,
     tools: Iterable[ToolSpec],
     principal: Principal,
-    question: Question,
+    question: ExplainedCall,
     record: Record | None = None,
 ) -> tuple[ToolSpec, SearchPath]:
     """Return the tool that a question is about, and how it searches the catalogue; of a record only the kind counts."""
@@ -376,7 +376,7 @@ class _Asked:
 
     catalogue: OpenCatalogue
     principal: Principal
-    question: Question
+    question: ExplainedCall
     kind: str
 
     def path(self, tool: ToolSpec) -> SearchPath | None:

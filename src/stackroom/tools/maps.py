@@ -22,9 +22,9 @@ from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.maps.following import FinishedMaps
 from stackroom.maps.labels import (
-    FieldValues,
     MapColours,
     MapLabel,
+    MappedValues,
     colour_by_numbers,
     colour_by_values,
     find_labels,
@@ -93,13 +93,13 @@ class VisibleMap:
         lists = self._all_values([one.name for one in facets if one.type in LIST_TYPES])
         return find_labels(self.places, lists or self._all_values([one.name for one in facets]) or [self._words()])
 
-    def values_of(self, name: str) -> FieldValues:
+    def values_of(self, name: str) -> MappedValues:
         """Return the values of a field at the places of this map."""
         found = self.view.reader.occurrences(name, scope=self.scope)
         rows, is_here = find_rows(self.keys, found.keys)
-        return FieldValues(name, found.values, found.indexes[is_here], rows[is_here])
+        return MappedValues(name, found.values, found.indexes[is_here], rows[is_here])
 
-    def _all_values(self, names: Sequence[str]) -> list[FieldValues]:
+    def _all_values(self, names: Sequence[str]) -> list[MappedValues]:
         """Return those of these fields that have values, without values that say nothing."""
         return [one for name in names if len((one := _telling(self.values_of(name))).rows)]
 
@@ -112,7 +112,7 @@ class VisibleMap:
         steps = find_steps(numbers)
         return colour_by_numbers(numbers, _shown_steps(numbers, steps, field), steps)
 
-    def _words(self) -> FieldValues:
+    def _words(self) -> MappedValues:
         """Return the words of titles as values, of a sample where there are many records."""
         step = max(1, len(self.keys) // TITLES_READ)
         rows = np.arange(0, len(self.keys), step)
@@ -126,7 +126,7 @@ class VisibleMap:
         places = {word: place for place, word in enumerate(words)}
         kept = [(places[word], row) for word, row in pairs if word in places]
         indexes, found = np.array(kept, dtype=np.int64).reshape(-1, 2).T
-        return FieldValues("", words, indexes, found)
+        return MappedValues("", words, indexes, found)
 
 
 def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap | None:
@@ -148,7 +148,7 @@ def find_visible(catalogue: OpenCatalogue, principal: Principal) -> VisibleMap |
     )
 
 
-def _telling(values: FieldValues) -> FieldValues:
+def _telling(values: MappedValues) -> MappedValues:
     is_empty = np.array([one.casefold() in NO_VALUES for one in values.values], dtype=bool)
     if not is_empty.any():
         return values

@@ -83,7 +83,7 @@ def argument_of(condition: Condition) -> str:
     return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
 
 
-class SearchParams(ExplainParams, PagedParams):
+class SearchAnimeParams(ExplainParams, PagedParams):
     """Arguments of `search_anime`."""
 
     query: QueryText = Field(description="A description, theme or title")
@@ -122,7 +122,7 @@ class SearchHit(Explained, AnimeShape):
     match_type: Literal["fts", "vector", "hybrid"]
 
 
-class SearchResult(FoundResult, PricedResult):
+class SearchAnimeResult(FoundResult, PricedResult):
     """The answer of `search_anime`."""
 
     long_texts = ("synopsis", "tags", "alternatives")
@@ -134,7 +134,7 @@ class SearchResult(FoundResult, PricedResult):
     degraded: str | None
 
 
-class RecommendParams(ExplainParams, PagedParams):
+class RecommendAnimeParams(ExplainParams, PagedParams):
     """Arguments of `recommend_similar`."""
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
@@ -176,7 +176,7 @@ class RecommendedAnime(Explained, AnimeShape):
     other_signals: OtherSignalsShape
 
 
-class RecommendResult(PricedResult):
+class RecommendAnimeResult(PricedResult):
     """The answer of `recommend_similar`."""
 
     paged = "recommendations"
@@ -247,7 +247,7 @@ class DetailsResult(PricedResult):
     """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
 
 
-class BrowseParams(PagedParams):
+class BrowseAnimeParams(PagedParams):
     """Arguments of `browse_taxonomy`."""
 
     category: Category | None = Field(default=None, description="Only this one")
@@ -277,7 +277,7 @@ class CategoryShape(ToolResult):
         return self.model_copy(update={"tags": tags, "total": total if len(tags) < total else None})
 
 
-class BrowseResult(PricedResult):
+class BrowseAnimeResult(PricedResult):
     """The answer of `browse_taxonomy`: its items are tags, counted over all categories."""
 
     unit = "tags"
@@ -290,16 +290,16 @@ class BrowseResult(PricedResult):
         """The number of tags."""
         return sum(len(one.tags) for one in self.categories)
 
-    def first(self, count: int) -> "BrowseResult":
+    def first(self, count: int) -> "BrowseAnimeResult":
         """Return the answer with its first tags only."""
         return self.between(0, count)
 
-    def between(self, start: int, end: int) -> "BrowseResult":
+    def between(self, start: int, end: int) -> "BrowseAnimeResult":
         """Return the answer with the tags from one place to before another."""
         before = [0, *accumulate(len(one.tags) for one in self.categories)]
         shown = [one.between(start - at, end - at) for one, at in zip(self.categories, before, strict=False)]
         return self.model_copy(update={"categories": [one for one in shown if one.tags]})
 
-    def shortened(self, _chars: int) -> "BrowseResult":
+    def shortened(self, _chars: int) -> "BrowseAnimeResult":
         """Return the answer itself: tags are short."""
         return self

@@ -39,20 +39,20 @@ from stackroom.api import (
 )
 from stackroom_catalogues.anime.shapes import (
     AnimeDetails,
-    BrowseParams,
-    BrowseResult,
+    BrowseAnimeParams,
+    BrowseAnimeResult,
     CategoryShape,
     DetailsParams,
     DetailsResult,
     OtherSignalShape,
     OtherSignalsShape,
+    RecommendAnimeParams,
+    RecommendAnimeResult,
     RecommendedAnime,
-    RecommendParams,
-    RecommendResult,
+    SearchAnimeParams,
+    SearchAnimeResult,
     SearchFilters,
     SearchHit,
-    SearchParams,
-    SearchResult,
     SeasonShape,
     SignalShape,
     TagCount,
@@ -71,7 +71,9 @@ class AnimeTools:
     def __init__(self, catalogues: LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
-    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+    def search(
+        self, principal: Principal, params: SearchAnimeParams, *, catalogue: str | None = None
+    ) -> SearchAnimeResult:
         """Find anime by a description."""
         scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
         found = search_scopes(
@@ -81,7 +83,7 @@ class AnimeTools:
             limit=depth_for(params.start, params.limit),
             explain=params.explain,
         )
-        return SearchResult(
+        return SearchAnimeResult(
             results=[self._hit(item) for item in found.page(params.start, params.limit)],
             cursor=found.cursor_after(params.start + params.limit),
             total_matches=found.total_matches,
@@ -92,7 +94,7 @@ class AnimeTools:
             notes=scoped.notes,
         )
 
-    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+    def search_path(self, principal: Principal, params: SearchAnimeParams, name: str, _kind: str) -> SearchPath:
         """Return how `search_anime` searches one catalogue."""
         view = self._catalogues.view(name)
         scope, notes = scope_of(view, _asked(principal, params))
@@ -115,8 +117,8 @@ class AnimeTools:
         )
 
     def recommend(
-        self, principal: Principal, params: RecommendParams, *, catalogue: str | None = None
-    ) -> RecommendResult:
+        self, principal: Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
+    ) -> RecommendAnimeResult:
         """Recommend anime like those given."""
         request = Request(
             titles=tuple(params.titles),
@@ -132,7 +134,7 @@ class AnimeTools:
             raise next(refusal for refusal in asked.found.values() if isinstance(refusal, InputError))
         items = [(item, name) for name, answer in answers.items() for item in answer.items]
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
-        return RecommendResult(
+        return RecommendAnimeResult(
             recommendations=[
                 self._recommended(item, views.found[name], explain=params.explain)
                 for item, name in best[params.start :]
@@ -191,7 +193,9 @@ class AnimeTools:
     def _details(self, found: FoundRecord) -> AnimeDetails:
         return _details(found.record, self._catalogues.label(found.view.name))
 
-    def browse(self, principal: Principal, params: BrowseParams, *, catalogue: str | None = None) -> BrowseResult:
+    def browse(
+        self, principal: Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
+    ) -> BrowseAnimeResult:
         """List tags by category, with how many anime have each."""
         scope = Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue).found
@@ -206,7 +210,7 @@ class AnimeTools:
         shapes = [_category(category, facets) for category in categories]
         shown = [shape for shape in shapes if shape.tags]
         near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
-        result = BrowseResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
+        result = BrowseAnimeResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
         return result.between(params.start, result.item_count) if params.start else result
 
 
@@ -218,8 +222,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="search_anime",
             description="Search anime (series and films) by description, theme or title.",
-            params=SearchParams,
-            result=SearchResult,
+            params=SearchAnimeParams,
+            result=SearchAnimeResult,
             run=anime.search,
             searches=anime.search_path,
             text=result_text,
@@ -228,8 +232,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="recommend_similar",
             description="Recommend anime like given titles, within preferences in plain words.",
-            params=RecommendParams,
-            result=RecommendResult,
+            params=RecommendAnimeParams,
+            result=RecommendAnimeResult,
             run=anime.recommend,
             recommends=_asked_taste,
             text=result_text,
@@ -245,8 +249,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="browse_taxonomy",
             description="Tags of anime (genres, themes …) with counts.",
-            params=BrowseParams,
-            result=BrowseResult,
+            params=BrowseAnimeParams,
+            result=BrowseAnimeResult,
             run=anime.browse,
             text=result_text,
         ),
@@ -265,7 +269,7 @@ def _asked_taste(asked: AskedTaste) -> dict[str, Any]:
     }
 
 
-def _asked(principal: Principal, params: SearchParams) -> Asked:
+def _asked(principal: Principal, params: SearchAnimeParams) -> Asked:
     filters = params.filters or SearchFilters()
     return Asked(
         query=params.query,
@@ -282,7 +286,7 @@ def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:
 
 
 def _browse_notes(
-    params: BrowseParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
+    params: BrowseAnimeParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
 ) -> list[str]:
     """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
     elsewhere = sorted({one.category for one in facets} - {one.category for one in shown})

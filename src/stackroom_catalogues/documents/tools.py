@@ -86,7 +86,7 @@ class PingResult(DocumentResult):
     message: str
 
 
-class SearchParams(ExplainParams, PagedParams, DocumentParams):
+class SearchDocumentsParams(ExplainParams, PagedParams, DocumentParams):
     """Arguments of `search_documents`."""
 
     sized_by = ("n_results",)
@@ -159,7 +159,7 @@ class HandbookResult(PassagesResult):
     results: list[FoundPassage]
 
 
-class SearchResult(PassagesResult):
+class SearchDocumentsResult(PassagesResult):
     """The answer of `search_documents`."""
 
     long_texts = ("content", "before", "after")
@@ -179,7 +179,7 @@ class DocumentTools:
         """Answer."""
         return PingResult(status="ok", message="pong")
 
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+    def search(self, principal: Principal, params: SearchDocumentsParams) -> SearchDocumentsResult:
         """Search collections in parallel and merge their results; skip one that cannot be searched."""
         damaged = [name for name in self._list_unserved() if principal.visibility.sees_catalogue(name)]
         names, notes = self._sources(params, damaged)
@@ -189,7 +189,7 @@ class DocumentTools:
         asked = ask_each(views.found, lambda view: _page(view, params, scope), pool=self._pool)
         pages = {name: page for name, page in asked.found.items() if page is not None}
         found = merged(pages, limit=params.n_results)[params.start :]
-        return SearchResult(
+        return SearchDocumentsResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             evidence=evidence_of(pages),
             skipped=[name for name in names if name not in pages],
@@ -197,7 +197,7 @@ class DocumentTools:
             unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
         )
 
-    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+    def search_path(self, principal: Principal, params: SearchDocumentsParams, name: str, _kind: str) -> SearchPath:
         """Return how `search_documents` searches one collection."""
         view = self._collections[name].view()
         return passages_path(view, params.query, _scope(PASSAGE, principal), n_results=params.n_results)
@@ -210,7 +210,7 @@ class DocumentTools:
         path = passages_path(view, params.query, scope, n_results=params.n_results)
         return replace(path, label=_argument_of, notes=notes)
 
-    def searched(self, params: SearchParams) -> Iterable[str]:
+    def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is refused."""
         try:
             return self._sources(params)[0]
@@ -257,7 +257,7 @@ class DocumentTools:
         """Return the collections that could not be opened."""
         return next(iter(self._collections.values())).list_unserved()
 
-    def _sources(self, params: SearchParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    def _sources(self, params: SearchDocumentsParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Return the names of the collections that are meant, all by default, and notes."""
         there = (*self._collections, *damaged)
         chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
@@ -293,7 +293,7 @@ def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tupl
     return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
 
 
-def _page(view: CatalogueView, params: SearchParams, scope: Scope) -> SearchPage | None:
+def _page(view: CatalogueView, params: SearchDocumentsParams, scope: Scope) -> SearchPage | None:
     """Search one collection; None where it is empty."""
     if not view.reader.count(scope):
         return None
@@ -408,8 +408,8 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
     return catalogue_tool(
         name="search_documents",
         description="Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH.",
-        params=SearchParams,
-        result=SearchResult,
+        params=SearchDocumentsParams,
+        result=SearchDocumentsResult,
         reads=documents.searched,
         run=documents.search,
         searches=documents.search_path,
@@ -438,7 +438,7 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
     )
 
 
-def _search_text(result: SearchResult) -> str:
+def _search_text(result: SearchDocumentsResult) -> str:
     names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
     return _whole_text(result, result.results, [f"skipped: {', '.join(names)}"] if names else [])
 

@@ -164,7 +164,7 @@ class RagResult(FoundResult, PricedResult):
     hint: str | None
 
 
-class SearchParams(ExplainParams, PagedParams):
+class SearchJudokaParams(ExplainParams, PagedParams):
     """Arguments of `judokon.search`."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
@@ -193,7 +193,7 @@ class JudokaHit(Explained, JudokaShape):
     relevance: Relevance
 
 
-class SearchResult(FoundResult, PricedResult):
+class SearchJudokaResult(FoundResult, PricedResult):
     """The answer of `judokon.search`."""
 
     results: list[JudokaHit]

@@ -69,8 +69,8 @@ from stackroom_catalogues.judoka.shapes import (
     RagResult,
     RandomParams,
     ResolveParams,
-    SearchParams,
-    SearchResult,
+    SearchJudokaParams,
+    SearchJudokaResult,
     Side,
     StatShape,
     argument_of,
@@ -113,14 +113,16 @@ class JudokonTools:
         view, scope = self._catalogues.view(name), Scope(visibility=principal.visibility)
         return _expanded_path(view, params.query, scope, limit=reach_of(params, RAG_RESULTS), page=RAG_RESULTS)
 
-    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+    def search_path(self, principal: Principal, params: SearchJudokaParams, name: str, _kind: str) -> SearchPath:
         """Return how `judokon.search` searches one catalogue."""
         scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
         view, scope = scoped.views.found[name], scoped.scopes[name]
         path = _expanded_path(view, params.query, scope, limit=reach_of(params, params.top_k), page=params.top_k)
         return replace(path if params.filters is None else _shown_whole(path), notes=scoped.notes)
 
-    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+    def search(
+        self, principal: Principal, params: SearchJudokaParams, *, catalogue: str | None = None
+    ) -> SearchJudokaResult:
         """Find cards by a description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         start, end = params.start, params.start + params.top_k
@@ -128,7 +130,7 @@ class JudokonTools:
         is_list = params.filters is not None  # filters ask for all that meet them
         shown = page.page(start, params.top_k, is_list=is_list)
         hints = [] if shown or start else ["no judoka meets this; judokon.listCountries lists the countries there are"]
-        return SearchResult(
+        return SearchJudokaResult(
             results=[self._hit(item) for item in shown],
             evidence=page.evidence,
             hint=_hint(page.degraded),
@@ -272,7 +274,7 @@ class JudokonTools:
 
 
 def _search(
-    views: Gathered[CatalogueView], params: RagParams | SearchParams, scopes: Mapping[str, Scope], limit: int
+    views: Gathered[CatalogueView], params: RagParams | SearchJudokaParams, scopes: Mapping[str, Scope], limit: int
 ) -> MergedPage:
     query, explain = params.query, params.explain
     return search_each(
@@ -355,8 +357,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="judokon.search",
             description="Search judoka cards of the game JU-DO-KON! by description.",
-            params=SearchParams,
-            result=SearchResult,
+            params=SearchJudokaParams,
+            result=SearchJudokaResult,
             run=judokon.search,
             searches=judokon.search_path,
             text=result_text,

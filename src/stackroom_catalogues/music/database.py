@@ -46,7 +46,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class MusicTable:
     """A table, and its columns by name without case and underscores."""
 
     name: str
@@ -63,7 +63,7 @@ class Table:
         """The column of names."""
         return self._first(*NAMES, f"{self.kind}name", f"{self.kind}title")
 
-    def pointer_to(self, other: "Table | None") -> str | None:
+    def pointer_to(self, other: "MusicTable | None") -> str | None:
         """Return the foreign key column to another table; None without one."""
         return self._first(f"{other.kind}id", f"{_bare(other.name)}id", other.kind) if other else None
 
@@ -85,17 +85,17 @@ def find_rows(path: Path) -> WholeRows | None:
     for row in SqliteRows(path, ReadOptions(query=COLUMNS_QUERY)).iter_rows():
         name, column = str(row.values.get("table_name")), str(row.values.get("column_name"))
         columns.setdefault(name, {}).setdefault(_bare(column), column)
-    tables: dict[str, Table] = {}
+    tables: dict[str, MusicTable] = {}
     for name, some in columns.items():
         kind = next((one for one in (ARTIST, ALBUM, TRACK, GENRE_TABLE) if _bare(name) in (one, f"{one}s")), None)
-        table = Table(name=name, kind=kind, columns=some) if kind else None
+        table = MusicTable(name=name, kind=kind, columns=some) if kind else None
         if table and table.key and table.naming:
             tables.setdefault(table.kind, table)
     is_music = {ARTIST, ALBUM, TRACK} <= tables.keys() and tables[TRACK].pointer_to(tables[ALBUM])
     return WholeRows(path, partial(_read_rows, path, tables)) if is_music else None
 
 
-def _read_rows(path: Path, tables: Mapping[str, Table]) -> list[SourceRow]:
+def _read_rows(path: Path, tables: Mapping[str, MusicTable]) -> list[SourceRow]:
     """Return unreadable rows, then artists, albums and tracks."""
     read = {kind: list(_read_table(path, table, tables)) for kind, table in tables.items()}
     known = {kind: [row for row in rows if row["key"] is not None] for kind, rows in read.items()}
@@ -118,7 +118,7 @@ def _read_rows(path: Path, tables: Mapping[str, Table]) -> list[SourceRow]:
     ]
 
 
-def _read_table(path: Path, table: Table, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
+def _read_table(path: Path, table: MusicTable, tables: Mapping[str, MusicTable]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table with values by meaning; an unreadable one has no key."""
     chosen = {"key": table.key, "name": table.naming}
     chosen |= {meaning: table.plain(meaning) for meaning in PLAIN}

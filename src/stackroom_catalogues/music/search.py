@@ -28,7 +28,7 @@ from stackroom.api import (
 )
 from stackroom_catalogues.music.grouping import KINDS
 from stackroom_catalogues.music.library import MusicLibrary
-from stackroom_catalogues.music.shapes import MOST, SearchParams
+from stackroom_catalogues.music.shapes import MOST, SearchMusicParams
 
 HEAD = 21
 """The number of best hits that are looked at for the exact words of a query."""
@@ -59,7 +59,7 @@ class FoundKinds:
     degraded: str | None
 
 
-def scope_search(views: Gathered[CatalogueView], principal: Principal, params: SearchParams) -> Scoped:
+def scope_search(views: Gathered[CatalogueView], principal: Principal, params: SearchMusicParams) -> Scoped:
     """Return the scope of a search in each catalogue: without what it excludes."""
     excluded = params.exclude or {}
     require_excludable(excluded, [view.spec for view in views.found.values()])
@@ -71,7 +71,7 @@ def scope_search(views: Gathered[CatalogueView], principal: Principal, params: S
     return scope_each(views, asked)
 
 
-def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool) -> FoundKinds:
+def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged: bool) -> FoundKinds:
     """Search each kind by itself.
 
     The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end.
@@ -100,7 +100,7 @@ def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool
     return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded)
 
 
-def search_path(library: MusicLibrary, params: SearchParams, kind: str, notes: Sequence[str]) -> SearchPath:
+def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, notes: Sequence[str]) -> SearchPath:
     """Return how `catalog.search` searches one catalogue for records of a kind, or of the one that is asked for."""
     searcher, vector = _without_smoothing(library.catalogue.searcher), library.view.embed(params.query)
     return SearchPath(

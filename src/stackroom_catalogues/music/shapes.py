@@ -67,7 +67,7 @@ def _left_out() -> Any:
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
-class SearchParams(ExplainParams, OffsetParams, MusicParams):
+class SearchMusicParams(ExplainParams, OffsetParams, MusicParams):
     """Arguments of `catalog.search`."""
 
     query: QueryText = Field(description="A name, or a description")
@@ -121,7 +121,7 @@ class Page(MusicResult):
         return self.model_copy(update={"items": self.items[:count], "has_more": True})
 
 
-class Group(Page):
+class RecordGroup(Page):
     """Records of one kind."""
 
     items: list[Entry]
@@ -129,7 +129,7 @@ class Group(Page):
     """The nearest records, where a search found none that answers."""
 
 
-LeanGroup = Annotated[Group, LEAN]
+LeanGroup = Annotated[RecordGroup, LEAN]
 
 
 class PagesResult(PricedResult, MusicResult):
@@ -171,14 +171,14 @@ PAGES = ("artists", "albums", "tracks", "fixes")
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 
 
-class SearchResult(FoundResult, PagesResult):
+class SearchMusicResult(FoundResult, PagesResult):
     """The result of `catalog.search`; kinds that were not requested are left out."""
 
     unit: ClassVar[str] = "of each kind"
 
     artists: LeanGroup | None = _left_out()
     albums: LeanGroup | None = _left_out()
-    tracks: Group | None = _left_out()
+    tracks: RecordGroup | None = _left_out()
     degraded: str | None = _left_out()
 
 
@@ -348,7 +348,7 @@ def plain_value(value: Any) -> Any:
     return [{"category": one.category, "value": one.value} if isinstance(one, Tag) else one for one in value]
 
 
-def page_of(entries: Sequence[Entry], *, offset: int, limit: int) -> Group:
+def page_of(entries: Sequence[Entry], *, offset: int, limit: int) -> RecordGroup:
     """Return a page of a whole list."""
     end = offset + limit
-    return Group(items=list(entries[offset:end]), total=len(entries), has_more=end < len(entries))
+    return RecordGroup(items=list(entries[offset:end]), total=len(entries), has_more=end < len(entries))

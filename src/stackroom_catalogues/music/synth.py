@@ -45,7 +45,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Tune:
     """A tune for a track. The first voice is the melody, and louder than the others.
 
     `decay_s` is how soon a held note grows faint: short for plucked strings, long for bowed ones. `ring_s` is how long
@@ -59,10 +59,10 @@ class Piece:
     ring_s: float = 0.25
 
 
-def load_pieces() -> list[Piece]:
+def load_pieces() -> list[Tune]:
     """Load the pieces of the sample."""
     document = tomllib.loads(TUNES.read_text(encoding="utf-8"))
-    return [Piece(**{**piece, "voices": tuple(piece["voices"])}) for piece in document["piece"]]
+    return [Tune(**{**piece, "voices": tuple(piece["voices"])}) for piece in document["piece"]]
 
 
 def file_of(track_id: str) -> str:
@@ -70,12 +70,12 @@ def file_of(track_id: str) -> str:
     return f"media/{track_id}.wav"
 
 
-def render(piece: Piece) -> bytes:
+def render(piece: Tune) -> bytes:
     """Return the piece as a WAV file."""
     return _wav_file(mix(piece))
 
 
-def mix(piece: Piece) -> Samples:
+def mix(piece: Tune) -> Samples:
     """Return the samples of the piece, all voices together, the loudest at `PEAK`."""
     beat_s = 60 / piece.beats_a_minute
     voices = [list(read_notes(voice)) for voice in piece.voices]
@@ -112,7 +112,7 @@ def frequency_of(pitch: str) -> float:
     return float(440 * 2 ** (semitones_from_a4 / 12))
 
 
-def _tone(frequency_hz: float, *, held_s: float, piece: Piece) -> Samples:
+def _tone(frequency_hz: float, *, held_s: float, piece: Tune) -> Samples:
     """Return one note: harmonics that die away, the higher the sooner, between a soft start and a soft end.
 
     With z = exp((-0.4 / decay + 2πif)·t), the imaginary part of z^k is the k-th harmonic, fading k times as fast as

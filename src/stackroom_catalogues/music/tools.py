@@ -49,9 +49,9 @@ from stackroom_catalogues.music.shapes import (
     GenreCount,
     GetParams,
     GetResult,
-    Group,
-    SearchParams,
-    SearchResult,
+    RecordGroup,
+    SearchMusicParams,
+    SearchMusicResult,
     Stats,
     entry_of,
     identity,
@@ -70,7 +70,9 @@ class MusicTools:
     def __init__(self, catalogues: LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
-    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+    def search(
+        self, principal: Principal, params: SearchMusicParams, *, catalogue: str | None = None
+    ) -> SearchMusicResult:
         """Search artists, albums and tracks, each kind separately."""
         scoped = scope_search(self._catalogues.views(catalogue), principal, params)
         views = scoped.views
@@ -90,7 +92,7 @@ class MusicTools:
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         evidence = Evidence.best(one.evidence for one in asked.found.values())
-        return SearchResult(
+        return SearchMusicResult(
             **groups,
             evidence=evidence,
             degraded=degraded,
@@ -99,20 +101,20 @@ class MusicTools:
             offset=params.offset,
         )
 
-    def search_path(self, principal: Principal, params: SearchParams, name: str, kind: str) -> SearchPath:
+    def search_path(self, principal: Principal, params: SearchMusicParams, name: str, kind: str) -> SearchPath:
         """Return how `catalog.search` searches one catalogue for records of a kind."""
         scoped = scope_search(self._catalogues.views(name), principal, params)
         library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
         return search_path(library, params, kind, scoped.notes)
 
-    def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
+    def _group(self, found: Sequence[FoundOfKind], params: SearchMusicParams, *, is_merged: bool) -> RecordGroup:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
         wanted = min(params.offset + params.limit, MOST)
         merged = merge([one.items for one in found])
         shown = merged[params.offset : wanted] if is_merged else merged
         total = sum(one.total for one in found)
         nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
-        return Group(
+        return RecordGroup(
             items=[self._entry(item) for item in shown],
             nearest=[self._entry(item) for item in nearest],
             total=total,
@@ -175,11 +177,11 @@ def _required_id(params: GetParams) -> str:
     return params.id
 
 
-def _page(records: Sequence[Record], params: GetParams, *, within: Record, usual: int | None = None) -> Group:
+def _page(records: Sequence[Record], params: GetParams, *, within: Record, usual: int | None = None) -> RecordGroup:
     """Return a page of a record's own; `usual` is its size unless the call says how many."""
     end = params.offset + (params.limit if usual is None or "limit" in params.model_fields_set else usual)
     shown = [entry_of(record, within=within) for record in records[params.offset : end]]
-    return Group(items=shown, total=len(records), has_more=end < len(records))
+    return RecordGroup(items=shown, total=len(records), has_more=end < len(records))
 
 
 def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
@@ -222,7 +224,7 @@ def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
     for kind, group in GROUPS.items():
         keys = library.recent_keys(kind)
         shown = [entry_of(record) for record in library.fetch(keys[params.offset : end])]
-        groups[group] = Group(items=shown, total=len(keys), has_more=end < len(keys))
+        groups[group] = RecordGroup(items=shown, total=len(keys), has_more=end < len(keys))
     return GetResult(query_type="recent", **groups)
 
 
@@ -270,8 +272,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="catalog.search",
             description="Search artists, albums and tracks by name and meaning.",
-            params=SearchParams,
-            result=SearchResult,
+            params=SearchMusicParams,
+            result=SearchMusicResult,
             run=music.search,
             searches=music.search_path,
             text=result_text,

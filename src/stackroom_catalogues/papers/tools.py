@@ -62,7 +62,7 @@ Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 
-class SearchParams(ExplainParams, PagedParams):
+class SearchPapersParams(ExplainParams, PagedParams):
     """Arguments of `search_papers`, named as they are written here."""
 
     model_config = ConfigDict(alias_generator=None)
@@ -96,7 +96,7 @@ class PaperShape(Explained, FromCatalogue):
     url: str | None
 
 
-class SearchResult(FoundResult, PricedResult):
+class SearchPapersResult(FoundResult, PricedResult):
     """The answer of `search_papers`."""
 
     paged = "papers"
@@ -115,7 +115,9 @@ class PaperTools:
     def __init__(self, catalogues: LayoutCatalogues) -> None:
         self._catalogues = catalogues
 
-    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
+    def search(
+        self, principal: Principal, params: SearchPapersParams, *, catalogue: str | None = None
+    ) -> SearchPapersResult:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
@@ -127,7 +129,7 @@ class PaperTools:
             explain=params.explain,
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
-        return SearchResult(
+        return SearchPapersResult(
             notes=missing,
             papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
             cursor=found.cursor_after(params.start + params.paper_count),
@@ -138,7 +140,7 @@ class PaperTools:
             unread=found.unread,
         )
 
-    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+    def search_path(self, principal: Principal, params: SearchPapersParams, name: str, _kind: str) -> SearchPath:
         """Return how `search_papers` searches one catalogue."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         limit = reach_of(params, params.paper_count)
@@ -175,8 +177,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     search = catalogue_tool(
         name="search_papers",
         description="Search research papers by topic, in titles and abstracts.",
-        params=SearchParams,
-        result=SearchResult,
+        params=SearchPapersParams,
+        result=SearchPapersResult,
         run=papers.search,
         searches=papers.search_path,
         text=result_text,
@@ -185,7 +187,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     return layout.declare([search])
 
 
-def _conditions(params: SearchParams) -> list[Condition]:
+def _conditions(params: SearchPapersParams) -> list[Condition]:
     found: list[Condition] = []
     if params.publish_year_range:
         start, end = params.publish_year_range

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from stackroom.analytics import events as events_module
 from stackroom.analytics.events import LIMITS, Event, EventKind, EventLog, EventRecorder
-from stackroom.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Span
+from stackroom.analytics.reports import Bandwidth, EventReports, EventSpan, ListeningRow, Popular, ReportPeriod
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import events
 from stackroom.errors import StorageError
@@ -61,28 +61,28 @@ def kept(log: EventLog) -> int:
 def test_listening_is_counted_for_each_user_most_first(log: EventLog, reports: EventReports) -> None:
     for one in (play("ann", "t1", 60), play("ann", "t1", 30), play("ann", "t2", 10), play("bob", "t1", 300)):
         log.note(one)
-    rows, total = reports.listening(Span())
+    rows, total = reports.listening(EventSpan())
     assert total == 2
     assert rows == [
-        Listening(label="bob", plays=1, seconds=300, tracks=1, listeners=1),
-        Listening(label="ann", plays=3, seconds=100, tracks=2, listeners=1),
+        ListeningRow(label="bob", plays=1, seconds=300, tracks=1, listeners=1),
+        ListeningRow(label="ann", plays=3, seconds=100, tracks=2, listeners=1),
     ]
 
 
 @pytest.mark.parametrize(
     ("period", "labels"),
     [
-        (Period.DAY, ["2026-12-01", "2026-11-16", "2026-11-15", "2026-11-09"]),
-        (Period.WEEK, ["2026-11-30", "2026-11-16", "2026-11-09"]),
-        (Period.MONTH, ["2026-12-01", "2026-11-01"]),
+        (ReportPeriod.DAY, ["2026-12-01", "2026-11-16", "2026-11-15", "2026-11-09"]),
+        (ReportPeriod.WEEK, ["2026-11-30", "2026-11-16", "2026-11-09"]),
+        (ReportPeriod.MONTH, ["2026-12-01", "2026-11-01"]),
     ],
 )
 def test_a_period_is_labelled_by_its_first_day_the_latest_first(
-    period: Period, labels: list[str], log: EventLog, reports: EventReports
+    period: ReportPeriod, labels: list[str], log: EventLog, reports: EventReports
 ) -> None:
     for days in (0, 6.6, 7, 22):  # Monday; Sunday evening; the Monday after; 1 December, a Tuesday
         log.note(play("ann", "t", 1, days=days))
-    rows, total = reports.listening(Span(), by=period)
+    rows, total = reports.listening(EventSpan(), by=period)
     assert [row.label for row in rows] == labels
     assert total == len(labels)
     assert sum(row.plays for row in rows) == 4
@@ -91,15 +91,15 @@ def test_a_period_is_labelled_by_its_first_day_the_latest_first(
 def test_a_span_has_its_beginning_and_not_its_end(log: EventLog, reports: EventReports) -> None:
     for days in (0, 1, 2):
         log.note(play("ann", f"t{days}", 1, days=days))
-    span = Span(since=MONDAY + timedelta(days=1), until=MONDAY + timedelta(days=2))
+    span = EventSpan(since=MONDAY + timedelta(days=1), until=MONDAY + timedelta(days=2))
     assert [row.id for row in reports.popular(span)[0]] == ["t1"]
 
 
 def test_a_report_of_one_user_has_nothing_of_the_others(log: EventLog, reports: EventReports) -> None:
     log.note(play("ann", "t1", 1))
     log.note(play("bob", "t2", 1))
-    assert [row.id for row in reports.popular(Span(user="bob"))[0]] == ["t2"]
-    assert reports.popular(Span(user="nobody")) == ([], 0)
+    assert [row.id for row in reports.popular(EventSpan(user="bob"))[0]] == ["t2"]
+    assert reports.popular(EventSpan(user="nobody")) == ([], 0)
 
 
 def test_nobody_has_a_name_that_no_database_takes(reports: EventReports) -> None:
@@ -113,23 +113,23 @@ def test_bandwidth_tells_what_was_sent_from_what_was_fetched(log: EventLog, repo
     log.note(event(SEARCH, subject="q", results=1, bytes=20))
     log.note(event(PLAY, subject="t", bytes=3_000_000_000))
     log.note(event(DOWNLOAD, subject="album", bytes=5_000_000_000))
-    rows, _ = reports.bandwidth(Span())
+    rows, _ = reports.bandwidth(EventSpan())
     assert rows == [Bandwidth(label="ann", requests=3, served_bytes=3_000_000_120, downloaded_bytes=5_000_000_000)]
-    assert reports.bandwidth(Span(), by=Period.DAY)[0][0].label == "2026-11-09"
+    assert reports.bandwidth(EventSpan(), by=ReportPeriod.DAY)[0][0].label == "2026-11-09"
 
 
 def test_a_play_for_which_nothing_was_sent_is_no_request(log: EventLog, reports: EventReports) -> None:
     log.note(event(SERVE, subject="the sound of t", bytes=100))
     log.note(play("ann", "t", 5))
     log.note(play("bob", "t", 5))
-    (row,), total = reports.bandwidth(Span())
+    (row,), total = reports.bandwidth(EventSpan())
     assert (row.label, row.requests, row.served_bytes, total) == ("ann", 1, 100, 1)
 
 
 def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: EventLog, reports: EventReports) -> None:
     for track, seconds in (("b", 5), ("a", 5), ("c", 9), ("d", 1), ("d", 1)):
         log.note(play("ann", track, seconds))
-    rows, total = reports.popular(Span())
+    rows, total = reports.popular(EventSpan())
     assert [row.id for row in rows] == ["d", "c", "a", "b"]
     assert total == 4
     assert rows[0] == Popular(catalogue="music", id="d", plays=2, seconds=2, listeners=1)
@@ -138,8 +138,8 @@ def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: Event
 def test_pages_fit_together(log: EventLog, reports: EventReports) -> None:
     for number in range(25):
         log.note(search(f"query {number % 7}", 1))
-    whole = [row.query for row in reports.searched(Span(limit=100))[0]]
-    pages = [reports.searched(Span(offset=start, limit=3)) for start in range(0, 9, 3)]
+    whole = [row.query for row in reports.searched(EventSpan(limit=100))[0]]
+    pages = [reports.searched(EventSpan(offset=start, limit=3)) for start in range(0, 9, 3)]
     assert [row.query for page, _ in pages for row in page] == whole
     assert {total for _, total in pages} == {7}
 
@@ -149,21 +149,21 @@ def test_queries_without_results_are_those_that_found_nothing(log: EventLog, rep
     log.note(search("atlantis", 0, user="bob", days=1))
     log.note(search("bach", 3))
     log.note(search("unknown", None))
-    (row,), total = reports.searched(Span(), without_results=True)
+    (row,), total = reports.searched(EventSpan(), without_results=True)
     assert (row.query, row.searches, row.users, row.results, total) == ("atlantis", 2, 2, 0, 1)
     assert row.last_at == MONDAY + timedelta(days=1)
-    assert [one.query for one in reports.searched(Span())[0]] == ["atlantis", "bach", "unknown"]
+    assert [one.query for one in reports.searched(EventSpan())[0]] == ["atlantis", "bach", "unknown"]
 
 
 def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, reports: EventReports) -> None:
     log.note(play("ann", "t1", 1, catalogue="music"))
     log.note(play("ann", "t2", 1, catalogue="secret"))
     log.note(play("ann", "t3", 1, catalogue=""))
-    hidden = Span(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
-    only = Span(visibility=Visibility(frozenset(), only=frozenset({"secret"})))
+    hidden = EventSpan(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
+    only = EventSpan(visibility=Visibility(frozenset(), only=frozenset({"secret"})))
     assert [row.id for row in reports.popular(hidden)[0]] == ["t1"]
     assert [row.id for row in reports.popular(only)[0]] == ["t2"]
-    assert [row.id for row in reports.popular(Span())[0]] == ["t3", "t1", "t2"]
+    assert [row.id for row in reports.popular(EventSpan())[0]] == ["t3", "t1", "t2"]
 
 
 def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidden(
@@ -171,12 +171,12 @@ def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidd
 ) -> None:
     log.note(search("plans", 1, catalogue="music"))
     log.note(search("payroll", 1, bytes=10))
-    hidden = Span(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
-    only = Span(visibility=Visibility(frozenset(), only=frozenset({"music"})))
+    hidden = EventSpan(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
+    only = EventSpan(visibility=Visibility(frozenset(), only=frozenset({"music"})))
     for span in (hidden, only):
         assert [row.query for row in reports.searched(span)[0]] == ["plans"]
         assert reports.bandwidth(span)[0][0].served_bytes == 10
-    assert len(reports.searched(Span())[0]) == 2
+    assert len(reports.searched(EventSpan())[0]) == 2
 
 
 def test_pruning_removes_what_is_older_and_nothing_else(log: EventLog) -> None:
@@ -193,7 +193,7 @@ def test_the_oldest_go_when_there_are_too_many(database: ControlDatabase, monkey
     log = EventLog(database, most_kept=5)
     for number in range(12):
         log.note(search(f"q{number}", 1))
-    rows, _ = EventReports(database, log).searched(Span())
+    rows, _ = EventReports(database, log).searched(EventSpan())
     assert sorted(row.query for row in rows) == ["q10", "q11", "q7", "q8", "q9"]
     log.close()
 
@@ -278,10 +278,10 @@ def test_events_are_dropped_and_counted_rather_than_waited_for(
 
 def test_odd_texts_are_kept_in_a_form_that_the_database_takes(log: EventLog, reports: EventReports) -> None:
     log.note(search("nul \0 and half \ud800 of a pair", 0, user="x" * 500))
-    (row,), _ = reports.searched(Span())
+    (row,), _ = reports.searched(EventSpan())
     assert "nul" in row.query
     log.note(search("y" * 5000, 0))
-    assert max(len(one.query) for one in reports.searched(Span())[0]) == 200
+    assert max(len(one.query) for one in reports.searched(EventSpan())[0]) == 200
 
 
 def entry(**more: Any) -> AuditEntry:
@@ -312,9 +312,9 @@ def test_a_call_of_a_search_tool_is_an_event_with_its_query_normalised(
 ) -> None:
     record()
     record(principal="bob", parameters={"query": "space pirates"}, result_count=0)
-    (row,), _ = reports.searched(Span())
+    (row,), _ = reports.searched(EventSpan())
     assert (row.query, row.searches, row.users, row.results) == ("space pirates", 2, 2, 4)
-    assert reports.bandwidth(Span(user="bob"))[0][0].served_bytes == 70
+    assert reports.bandwidth(EventSpan(user="bob"))[0][0].served_bytes == 70
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_what_is_no_search_and_gave_nothing_is_no_event(
 def test_whatever_else_was_sent_is_counted_by_its_size(record: Callable[..., None], reports: EventReports) -> None:
     record(operation="resources/read", target="logs://recent", parameters={})
     record(target="debug.sql", parameters={"query": "SELECT 1"})
-    assert reports.searched(Span()) == ([], 0)
-    assert reports.bandwidth(Span())[0][0].served_bytes == 140
+    assert reports.searched(EventSpan()) == ([], 0)
+    assert reports.bandwidth(EventSpan())[0][0].served_bytes == 140
 
 
 def test_a_user_who_was_created_again_does_not_inherit_the_plays_of_the_former(
@@ -348,12 +348,12 @@ def test_a_user_who_was_created_again_does_not_inherit_the_plays_of_the_former(
     log.note(replace(play("ann", "a", 5), at=at))
     people.add("lis", roles=["user"])
     log.note(replace(play("lis", "b", 20), at=people.clock.now() + timedelta(hours=1)))
-    rows, total = reports.listening(Span())
+    rows, total = reports.listening(EventSpan())
     assert [(row.label, row.seconds) for row in rows] == [("lis", 20), ("lis (deleted)", 10), ("ann", 5)]
     assert total == 3
-    rows, _ = reports.listening(Span(user="lis"))
+    rows, _ = reports.listening(EventSpan(user="lis"))
     assert [(row.label, row.seconds, row.tracks) for row in rows] == [("lis", 20, 1)]
-    assert [one.id for one in reports.popular(Span(user="lis"))[0]] == ["b"]
+    assert [one.id for one in reports.popular(EventSpan(user="lis"))[0]] == ["b"]
     assert reports.find_user_names("lis") == ["lis"]
     assert reports.find_user_names("ann") == ["ann"]
     assert reports.find_user_names("eve") == ["lis"]

@@ -15,7 +15,7 @@ from stackroom.jobs import runs as runs_module
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import MOST_OUTPUT_BYTES, JobContext, JobSpec
 from stackroom.jobs.lease import Lease
-from stackroom.jobs.runs import Cause, RunEnd, RunReport, Runs, RunState
+from stackroom.jobs.runs import RunCause, RunEnd, RunReport, Runs, RunState
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -153,7 +153,7 @@ def test_of_many_who_take_at_once_one_has_it(new_lease: Callable[[], Lease], at_
 
 def test_a_run_goes_from_the_queue_to_its_end(place: Any, runs: Runs) -> None:
     queued = runs.queue("hourly", by="ada")
-    assert (queued.state, queued.cause, queued.requested_by) == (RunState.QUEUED, Cause.REQUEST, "ada")
+    assert (queued.state, queued.cause, queued.requested_by) == (RunState.QUEUED, RunCause.REQUEST, "ada")
     assert runs.find_next(["hourly"]) == queued
     assert runs.find_next(["nightly"]) is None
     place.clock.advance(5)
@@ -209,7 +209,7 @@ def test_what_was_interrupted_is_begun_anew_where_it_can_be_but_not_for_ever(run
         run = runs.find_next(["nightly"])
         assert run is not None
         assert (run.attempt, run.requested_by) == (attempt, "ada")
-        assert run.cause is (Cause.REQUEST if run.id == first.id else Cause.RESUME)
+        assert run.cause is (RunCause.REQUEST if run.id == first.id else RunCause.RESUME)
         runs.start(run.id, holder="dead")
         runs.interrupt_others(["nightly"], besides=None)
     assert runs.find_next(["nightly", "asked"]) is None
@@ -260,7 +260,7 @@ def test_an_orderly_interruption_does_not_count_as_an_attempt(runs: Runs) -> Non
         runs.end(run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me")
     again = runs.find_next(["nightly"])
     assert again is not None
-    assert (again.attempt, again.cause) == (1, Cause.RESUME)
+    assert (again.attempt, again.cause) == (1, RunCause.RESUME)
 
 
 def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(runs: Runs) -> None:
@@ -328,7 +328,7 @@ def test_a_job_is_due_when_its_time_comes_and_then_not_before_the_next(place: An
     timetable.queue_due(JOBS)
     run = board.runs.find_next(list(board.specs))
     assert run is not None
-    assert (run.job, run.cause, run.requested_by) == ("hourly", Cause.SCHEDULE, "schedule")
+    assert (run.job, run.cause, run.requested_by) == ("hourly", RunCause.SCHEDULE, "schedule")
     timetable.queue_due(JOBS)
     assert board.runs.list_runs(job=None, limit=10, offset=0)[1] == 1
 

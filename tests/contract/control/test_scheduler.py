@@ -12,7 +12,7 @@ from stackroom.errors import BusyError, InputError, StorageError
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.lease import LeaseTimes
-from stackroom.jobs.runs import Cause, RunState
+from stackroom.jobs.runs import RunCause, RunState
 from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
 from support.processes import wait_until
 
@@ -197,7 +197,7 @@ def test_a_job_runs_when_it_is_due(place: Any, scheduler: Scheduler) -> None:
     assert scheduler.wait(PATIENCE_S)
     scheduler.step()
     (run,), _ = scheduler.board.list_runs()
-    assert (run.job, run.state, run.cause) == ("hourly", RunState.DONE, Cause.SCHEDULE)
+    assert (run.job, run.state, run.cause) == ("hourly", RunState.DONE, RunCause.SCHEDULE)
 
 
 def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
@@ -213,7 +213,7 @@ def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
     scheduler.step()
     run = elsewhere.get_job("waits").last_run
     assert run is not None
-    assert (run.state, run.error, run.cause) == (RunState.CANCELLED, "it was cancelled", Cause.REQUEST)
+    assert (run.state, run.error, run.cause) == (RunState.CANCELLED, "it was cancelled", RunCause.REQUEST)
     assert work.ran == []
 
 
@@ -248,7 +248,7 @@ def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
     second.step()
     newest = second.board.get_job("waits").last_run
     assert newest is not None
-    assert (newest.state, newest.cause, newest.attempt) == (RunState.DONE, Cause.RESUME, 2)
+    assert (newest.state, newest.cause, newest.attempt) == (RunState.DONE, RunCause.RESUME, 2)
 
 
 def test_a_database_that_is_away_ends_nothing_for_good(
@@ -268,7 +268,7 @@ def test_a_database_that_is_away_ends_nothing_for_good(
     work.goes_on.set()
     wait_until(lambda: last_state(scheduler.board, "waits") is RunState.DONE)
     states = [(run.state, run.cause) for run in scheduler.board.list_runs("waits")[0]]
-    assert states == [(RunState.DONE, Cause.RESUME), (RunState.INTERRUPTED, Cause.REQUEST)]
+    assert states == [(RunState.DONE, RunCause.RESUME), (RunState.INTERRUPTED, RunCause.REQUEST)]
     assert caplog.text.count("background task 'run jobs' failed") == 1
 
 
@@ -287,7 +287,7 @@ def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(
     wait_until(lambda: last_state(other.board, "waits") is RunState.DONE)
     done, interrupted = other.board.list_runs("waits")[0]
     assert (interrupted.state, interrupted.error) == (RunState.INTERRUPTED, "it was told to end before it was done")
-    assert (done.cause, done.attempt) == (Cause.RESUME, 1)
+    assert (done.cause, done.attempt) == (RunCause.RESUME, 1)
 
 
 def test_stopping_does_not_wait_for_a_body_that_reaches_no_checkpoint(

@@ -9,7 +9,7 @@ import pytest
 
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
-from stackroom.jobs.runs import Cause, RunState
+from stackroom.jobs.runs import RunCause, RunState
 from stackroom.jobs.scheduler import Scheduler
 from support.processes import wait_until
 
@@ -125,7 +125,7 @@ def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
     assert (lasts.state, lasts.error) == (RunState.INTERRUPTED, "its process ended before it did")
     again, interrupted = board.list_runs("resumes")[0]
     assert (interrupted.state, interrupted.ended_at is None) == (RunState.INTERRUPTED, False)
-    assert (again.state, again.cause, again.attempt) == (RunState.RUNNING, Cause.RESUME, 2)
+    assert (again.state, again.cause, again.attempt) == (RunState.RUNNING, RunCause.RESUME, 2)
     found = board.find_output(str(again.id))
     assert found is not None
     wait_until(lambda: (board.find_output(str(again.id)) or found).text == f"in {pid_of(board)}\n")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from stackroom.catalogue.compiler import compile_text, parse_template
-from stackroom.catalogue.spec import FilterKind, Role, TemplatePart
+from stackroom.catalogue.spec import FieldRole, FilterKind, TemplatePart
 from stackroom.errors import SpecError
 from stackroom.packages import PACKAGES
 
@@ -178,7 +178,7 @@ def test_a_role_that_only_answers_follow_leaves_the_index_valid(role: str, kind:
     plain = SMALL + f'[fields.x]\ntype = "{kind}"\nfilter = true\n'
     with_role = compile_text(plain + f'role = "{role}"', origin="a")
     assert with_role.digest == compile_text(plain, origin="a").digest
-    assert with_role.field_with_role(Role(role)) == with_role.fields["x"]
+    assert with_role.field_with_role(FieldRole(role)) == with_role.fields["x"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
 from stackroom.catalogue.profile import profile_columns
-from stackroom.catalogue.spec import CatalogueSpec, FieldType, FilterKind, Role
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, FilterKind
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import build_mapping, require_valid
 
@@ -74,10 +74,10 @@ def test_an_export_of_goodreads_is_understood() -> None:
     assert (binding.filter, binding.facet, binding.searched) == (FilterKind.EQUALS, True, True)
     roles = {field.role: field.name for field in spec.fields.values() if field.role}
     assert roles == {
-        Role.TITLE: "title",
-        Role.BODY: "my_review",
-        Role.TIME: "year_published",
-        Role.PEOPLE: "author",
+        FieldRole.TITLE: "title",
+        FieldRole.BODY: "my_review",
+        FieldRole.TIME: "year_published",
+        FieldRole.PEOPLE: "author",
     }
     assert "book_id" not in spec.fields
     assert ("Spoiler", "it is empty") in inferred.left_out
@@ -106,7 +106,7 @@ def test_a_film_list_has_its_genres_as_tags_whatever_they_are_written_as() -> No
         spec, _ = infer(rows)
         field = spec.fields["genres"]
         assert (field.type, field.filter, field.facet) == (FieldType.TAGS, FilterKind.ALL_OF, True)
-        assert spec.fields["released"].role is Role.TIME
+        assert spec.fields["released"].role is FieldRole.TIME
 
 
 def product_rows() -> list[Row]:
@@ -140,7 +140,7 @@ def test_a_product_feed_with_dirty_cells_keeps_every_row() -> None:
     assert spec.fields["old_price"].type is FieldType.FLOAT
     for name in ("in_stock", "active"):
         assert (spec.fields[name].type, spec.fields[name].facet) == (FieldType.TEXT, True)
-    assert spec.fields["description"].role is Role.BODY
+    assert spec.fields["description"].role is FieldRole.BODY
     assert spec.fields["product_type"].split == ">"
     assert (spec.fields["link"].type, spec.fields["stats"].type) == (FieldType.URL, FieldType.JSON)
     left_out = dict(inferred.left_out)
@@ -225,7 +225,7 @@ def test_other_names_are_searched_as_names() -> None:
     spec, _ = infer(
         [{"title": "Sen", "original_title": "千と千尋の神隠し"}, {"title": "Heidi", "original_title": "ハイジ"}]
     )
-    assert spec.fields["original_title"].role is Role.ALTERNATIVES
+    assert spec.fields["original_title"].role is FieldRole.ALTERNATIVES
 
 
 def test_without_a_named_title_the_short_text_with_the_most_distinct_values_is_it() -> None:
@@ -282,7 +282,7 @@ def test_of_a_very_wide_table_the_most_useful_columns_become_fields() -> None:
 def test_when_a_row_was_worked_on_is_not_the_time_of_the_thing() -> None:
     rows = [{"title": f"T{n}", "lastUpdated": f"2024-01-0{n + 1}", "opened": f"19{n}0-05-01"} for n in range(3)]
     spec, _ = infer(rows)
-    assert (spec.fields["opened"].role, spec.fields["lastUpdated"].role) == (Role.TIME, None)
+    assert (spec.fields["opened"].role, spec.fields["lastUpdated"].role) == (FieldRole.TIME, None)
     assert spec.recommend is not None
     assert spec.recommend.temporal.sigma == 5 * 365
 

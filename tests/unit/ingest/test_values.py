@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldSpec, FieldType, PreferencesSpec, Role
+from stackroom.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldRole, FieldSpec, FieldType, PreferencesSpec
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import build_mapping
 from stackroom.model.record import Tag
 
 
 def read(raw: Any, kind: FieldType, **more: Any) -> Any:
-    title = FieldSpec(name="title", type=FieldType.TEXT, role=Role.TITLE, source_path="title")
+    title = FieldSpec(name="title", type=FieldType.TEXT, role=FieldRole.TITLE, source_path="title")
     field = FieldSpec(name="field", type=kind, source_path="field", **more)
     spec = CatalogueSpec(
         name="table",

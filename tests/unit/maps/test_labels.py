@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stackroom.maps.labels import FieldValues, colour_by_numbers, colour_by_values, find_labels, find_steps
+from stackroom.maps.labels import MappedValues, colour_by_numbers, colour_by_values, find_labels, find_steps
 
 WEST, EAST = -20_000, 20_000
 
@@ -13,11 +13,11 @@ def two_groups(each: int = 30) -> np.ndarray:
     return (middles + chooser.integers(-2_000, 2_000, size=(2 * each, 2))).astype(np.int16)
 
 
-def values_of(each: int = 30) -> FieldValues:
+def values_of(each: int = 30) -> MappedValues:
     """Films in the west, books in the east, and both are old or new at random."""
     rows = np.arange(2 * each)
     kinds, ages = np.where(rows < each, 0, 1), 2 + np.random.default_rng(4).integers(0, 2, size=2 * each)
-    return FieldValues(
+    return MappedValues(
         "tags", ["film", "book", "old", "new"], np.concatenate([kinds, ages]), np.concatenate([rows] * 2)
     )
 
@@ -36,7 +36,7 @@ def test_no_label_stands_twice_in_one_place() -> None:
 
 
 def test_a_map_without_values_has_no_labels_and_no_colours() -> None:
-    none = FieldValues("tags", [], np.empty(0, np.int64), np.empty(0, np.int64))
+    none = MappedValues("tags", [], np.empty(0, np.int64), np.empty(0, np.int64))
     assert find_labels(two_groups(), [none]) == []
     assert not colour_by_values(two_groups(), none).codes.any()
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stackroom.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, Cause
+from stackroom.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, ConditionKind
 
 pytestmark = pytest.mark.row("T8")
 
@@ -46,7 +46,7 @@ def test_a_failing_catalogue_is_tried_by_one_caller_after_its_pause(
     conditions.note_failure("films", "gone")
     refused = conditions.begin_try("films")
     assert refused is not None
-    assert (refused.cause, refused.reason) == (Cause.UNREADABLE, "gone")
+    assert (refused.cause, refused.reason) == (ConditionKind.UNREADABLE, "gone")
     assert refused.retry_in_s == pytest.approx(FIRST_PAUSE_S)
     assert conditions.begin_try("plays") is None
     clock.at += FIRST_PAUSE_S
@@ -70,6 +70,6 @@ def test_damage_stays_until_a_check_clears_it_and_does_not_keep_the_catalogue_fr
     conditions.note_success("films")
     assert conditions.begin_try("films") is None
     told = conditions.list_conditions()
-    assert [(one.catalogue, one.cause, one.retry_in_s) for one in told] == [("films", Cause.DAMAGED, None)]
+    assert [(one.catalogue, one.cause, one.retry_in_s) for one in told] == [("films", ConditionKind.DAMAGED, None)]
     conditions.clear("films")
     assert conditions.list_conditions() == []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from stackroom.text.preference_effects import Checks, Nudge
 from stackroom.text.preference_pieces import Leaning, PreferenceVocabulary, Tone
-from stackroom.text.preferences import Preferences, Understood, understand
+from stackroom.text.preferences import Preferences, UnderstoodWords, understand
 from support.work import count_calls
 
 SENTENCES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))["sentence"]
@@ -108,27 +108,33 @@ def test_the_table_has_enough_sentences_and_none_twice() -> None:
 @pytest.mark.parametrize(
     ("sentence", "understood"),
     [
-        ("post-2020", [Understood("post-2020", "year ≥ 2021")]),
-        ("2005 to 2010", [Understood("2005 to 2010", "year 2005–2010")]),
-        ("Under 13 episodes!", [Understood("Under 13 episodes", "episodes ≤ 12")]),
-        ("a movie", [Understood("movie", "type is MOVIE")]),
-        ("not an OVA", [Understood("not an OVA", "type is not OVA")]),
-        ("No Horror", [Understood("No Horror", "not tagged horror")]),
-        ("must have romance", [Understood("must have romance", "tagged romance")]),
-        ("darker tone", [Understood("darker tone", "towards: dark, grim and serious (horror, thriller)")]),
-        ("for kids", [Understood("for kids", "towards: for children and families (kids); not tagged gore, horror")]),
-        ("horror is fine", [Understood("horror is fine", "makes no difference")]),
-        ("nothing like Naruto", [Understood("nothing like Naruto", "unlike: Naruto")]),
-        ("surprise me", [Understood("surprise me", "different from each other and from the titles")]),
-        ("not sad", [Understood("not sad", "away from: sad, melancholic")]),
+        ("post-2020", [UnderstoodWords("post-2020", "year ≥ 2021")]),
+        ("2005 to 2010", [UnderstoodWords("2005 to 2010", "year 2005–2010")]),
+        ("Under 13 episodes!", [UnderstoodWords("Under 13 episodes", "episodes ≤ 12")]),
+        ("a movie", [UnderstoodWords("movie", "type is MOVIE")]),
+        ("not an OVA", [UnderstoodWords("not an OVA", "type is not OVA")]),
+        ("No Horror", [UnderstoodWords("No Horror", "not tagged horror")]),
+        ("must have romance", [UnderstoodWords("must have romance", "tagged romance")]),
+        ("darker tone", [UnderstoodWords("darker tone", "towards: dark, grim and serious (horror, thriller)")]),
+        (
+            "for kids",
+            [UnderstoodWords("for kids", "towards: for children and families (kids); not tagged gore, horror")],
+        ),
+        ("horror is fine", [UnderstoodWords("horror is fine", "makes no difference")]),
+        ("nothing like Naruto", [UnderstoodWords("nothing like Naruto", "unlike: Naruto")]),
+        ("surprise me", [UnderstoodWords("surprise me", "different from each other and from the titles")]),
+        ("not sad", [UnderstoodWords("not sad", "away from: sad, melancholic")]),
         (
             "like Mushishi but in space",
-            [Understood("like Mushishi", "like: Mushishi"), Understood("in space", "towards: set in space (space)")],
+            [
+                UnderstoodWords("like Mushishi", "like: Mushishi"),
+                UnderstoodWords("in space", "towards: set in space (space)"),
+            ],
         ),
     ],
 )
 def test_what_was_understood_is_told_in_the_words_of_the_sentence(
-    sentence: str, understood: Sequence[Understood]
+    sentence: str, understood: Sequence[UnderstoodWords]
 ) -> None:
     assert understand(sentence, ANIME).understood == tuple(understood)
 
@@ -184,12 +190,12 @@ def test_another_catalogue_is_understood_by_its_own_vocabulary() -> None:
         ),
         towards=("jazz",),
         understood=(
-            Understood("live", "kind is live"),
-            Understood("jazz", "towards: jazz"),
-            Understood("from the 60s", "released 1960–1969"),
-            Understood("at least 120 bpm", "tempo ≥ 120"),
-            Understood("no drum & bass", "not tagged drum and bass"),
-            Understood("no R&B", "not tagged r&b"),
+            UnderstoodWords("live", "kind is live"),
+            UnderstoodWords("jazz", "towards: jazz"),
+            UnderstoodWords("from the 60s", "released 1960–1969"),
+            UnderstoodWords("at least 120 bpm", "tempo ≥ 120"),
+            UnderstoodWords("no drum & bass", "not tagged drum and bass"),
+            UnderstoodWords("no R&B", "not tagged r&b"),
         ),
     )
 

@@ -18,7 +18,7 @@ from stackroom.model.record import Record, RecordId
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
-from stackroom.tools.aggregate.buckets import NumberColumn, bucket_numbers, parse_bucketing
+from stackroom.tools.aggregate.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
@@ -438,18 +438,18 @@ def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: Served) -> N
 
 
 def test_sums_of_decimal_fractions_are_as_people_add_them() -> None:
-    column = NumberColumn(np.array([0.1, 0.2, np.nan, 0.3]))
+    column = ScopedNumbers(np.array([0.1, 0.2, np.nan, 0.3]))
     found = column.figures(column.order)
     assert found is not None
     assert (found.total, found.mean, found.median) == (0.6, 0.2, 0.2)
 
 
 def test_sums_of_other_fractions_and_large_numbers_lose_nothing() -> None:
-    column = NumberColumn(np.array([1e300, 1 / 3, -1e300, 2 / 3]))
+    column = ScopedNumbers(np.array([1e300, 1 / 3, -1e300, 2 / 3]))
     found = column.figures(column.order)
     assert found is not None
     assert found.total == 1.0
-    whole = NumberColumn(np.full(3_000, 2.0**52))
+    whole = ScopedNumbers(np.full(3_000, 2.0**52))
     figures = whole.figures(whole.order)
     assert figures is not None
     assert figures.total == 3_000 * 2**52

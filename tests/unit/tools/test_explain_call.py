@@ -8,14 +8,14 @@ from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from stackroom.tools.admin.inspect import Inspector, inspect_tools
-from stackroom.tools.explain import Question, explain_call
+from stackroom.tools.explain import ExplainedCall, explain_call
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")
 
 
 def why(library: Library, catalogue: str, record: str, query: str, **more: Any) -> dict[str, Any]:
-    question = Question(id=record, query=query, tool=more.pop("tool", None), arguments=more)
+    question = ExplainedCall(id=record, query=query, tool=more.pop("tool", None), arguments=more)
     opened = library.app.open_catalogue(catalogue)
     return explain_call(opened, library.app.list_tools(LOCAL_USER), LOCAL_USER, question)
 

@@ -21,7 +21,7 @@ STATE_FILE = "collections.json"
 COPY_SERVED = "the copy in the library is served"
 
 
-class Outcome(StrEnum):
+class SyncOutcome(StrEnum):
     """How the last look at a collection ended."""
 
     SYNCED = "synced"
@@ -38,7 +38,7 @@ class CollectionState:
     """One collection: its table as it was last seen, and how the library's copy stands to it."""
 
     name: str
-    outcome: Outcome
+    outcome: SyncOutcome
     reason: str = ""
     """Why it is not synced, or a remark on the copy."""
     version: int | None = None
@@ -49,9 +49,9 @@ class CollectionState:
     @property
     def problem(self) -> str | None:
         """Why the collection is not as it should be; None if it is."""
-        if self.outcome in (Outcome.SYNCED, Outcome.OWN):
+        if self.outcome in (SyncOutcome.SYNCED, SyncOutcome.OWN):
             return None
-        if self.outcome is Outcome.SKIPPED and self.synced_at is None:
+        if self.outcome is SyncOutcome.SKIPPED and self.synced_at is None:
             return f"skipped: {self.reason}"
         seen = f" of {self.synced_at}" if self.synced_at else ""
         return f"not synced: {self.reason}; {COPY_SERVED}{seen}" if self.synced_at else f"not synced: {self.reason}"
@@ -132,7 +132,9 @@ def stamp(now: datetime) -> str:
 
 
 def _decode(known: dict[str, Any]) -> PlaceState:
-    collections = tuple(CollectionState(**{**one, "outcome": Outcome(one["outcome"])}) for one in known["collections"])
+    collections = tuple(
+        CollectionState(**{**one, "outcome": SyncOutcome(one["outcome"])}) for one in known["collections"]
+    )
     return PlaceState(
         place=known["place"], looked_at=known["looked_at"], problem=known["problem"], collections=collections
     )

@@ -17,8 +17,8 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.collections.state import (
     CollectionState,
-    Outcome,
     PlaceState,
+    SyncOutcome,
     load_state,
     note_problem,
     save_state,
@@ -136,20 +136,20 @@ class _Sync:
 
     def look_at(self, name: str, progress: Progress) -> CollectionState:
         """Sync one collection, and return how that went."""
-        before = self.before.find(name) or CollectionState(name=name, outcome=Outcome.SKIPPED)
+        before = self.before.find(name) or CollectionState(name=name, outcome=SyncOutcome.SKIPPED)
         if name not in self.found:
             tables = ", ".join(self.found) or "none"
             reason = f"{self.uri} has no table {name}_documents; collections there: {tables}"
-            return replace(before, outcome=Outcome.SKIPPED, reason=reason)
+            return replace(before, outcome=SyncOutcome.SKIPPED, reason=reason)
         if self._failures >= MOST_FAILURES:
-            return replace(before, outcome=Outcome.FAILED, reason="not tried, since other tables could not be read")
+            return replace(before, outcome=SyncOutcome.FAILED, reason="not tried, since other tables could not be read")
         try:
             state = self._sync(name, progress)
         except StorageError as error:
             self._failures += 1
-            return replace(before, outcome=Outcome.FAILED, reason=error.message)
+            return replace(before, outcome=SyncOutcome.FAILED, reason=error.message)
         except ExpectedError as error:
-            return replace(before, outcome=Outcome.SKIPPED, reason=error.message)
+            return replace(before, outcome=SyncOutcome.SKIPPED, reason=error.message)
         self._failures = 0
         return state
 
@@ -158,12 +158,12 @@ class _Sync:
         installed = self.app.library.find_installed(name)
         if installed is not None and (other := self._find_other_source(installed)):
             reason = f"the library has a catalogue of this name from {other}, which is kept"
-            return CollectionState(name=name, outcome=Outcome.OWN, reason=reason)
+            return CollectionState(name=name, outcome=SyncOutcome.OWN, reason=reason)
         table = self.place.open(name)
         report = self._add(name, table, installed, progress)
         return CollectionState(
             name=name,
-            outcome=Outcome.SYNCED,
+            outcome=SyncOutcome.SYNCED,
             reason="; ".join(report.notes),
             version=table.version,
             rows=table.count_rows(),

@@ -7,7 +7,7 @@ from stackroom.catalogue.column_template import parse_column_template
 from stackroom.catalogue.compiler import ROLE_TYPES
 from stackroom.catalogue.infer.fields import InferredField, field_of_type
 from stackroom.catalogue.profile import ColumnProfile
-from stackroom.catalogue.spec import FieldType, Role
+from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError, did_you_mean
 
 NONE = "none"
@@ -28,7 +28,7 @@ class Choices:
     group: str | None = None
     """The column that all rows of one record have in common."""
     types: Mapping[str, FieldType] = field(default_factory=dict)
-    roles: Mapping[str, Role | None] = field(default_factory=dict)
+    roles: Mapping[str, FieldRole | None] = field(default_factory=dict)
     drop: frozenset[str] = frozenset()
     keep: frozenset[str] = frozenset()
     """The columns that are kept although they would be left out."""
@@ -83,8 +83,8 @@ def with_choices(
     fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile], choices: Choices
 ) -> list[InferredField]:
     """Return the fields with the types and roles that were chosen; a role has one field."""
-    roles = dict(choices.roles) | ({choices.body: Role.BODY} if choices.body not in (None, NONE) else {})
-    taken = set(roles.values()) | ({Role.BODY} if choices.body == NONE else set())
+    roles = dict(choices.roles) | ({choices.body: FieldRole.BODY} if choices.body not in (None, NONE) else {})
+    taken = set(roles.values()) | ({FieldRole.BODY} if choices.body == NONE else set())
     typed = [_typed(field, columns.get(field.column), choices.types) for field in fields]
     freed = [replace(field, role=None) if field.role in taken else field for field in typed]
     return [_with_role(field, roles[field.column]) if field.column in roles else field for field in freed]
@@ -100,10 +100,10 @@ def _typed(field: InferredField, column: ColumnProfile | None, types: Mapping[st
     return replace(field_of_type(column, field.name, kind), role=role)
 
 
-def _with_role(field: InferredField, role: Role | None) -> InferredField:
+def _with_role(field: InferredField, role: FieldRole | None) -> InferredField:
     right = ROLE_TYPES.get(role, set()) if role else set()
     if right and field.type not in right:
         fitting = " or ".join(sorted(right))
         raise InputError(f"role: '{field.column}' is {field.type}, and {role} needs {fitting}; choose its type as well")
-    is_text = role in (Role.TITLE, Role.BODY, Role.ALTERNATIVES)
+    is_text = role in (FieldRole.TITLE, FieldRole.BODY, FieldRole.ALTERNATIVES)
     return replace(field, role=role, searched=field.searched or is_text, reason=f"{field.reason}; your choice")

@@ -14,7 +14,7 @@ from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
 from stackroom.catalogue.infer.columns import choose_id, chosen_id, find_families, find_left_out
 from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
 from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
-from stackroom.catalogue.infer.toml import Draft, write_toml
+from stackroom.catalogue.infer.toml import DeclarationDraft, write_toml
 from stackroom.catalogue.infer.words import (
     QUESTION_WORDS,
     catalogue_title,
@@ -25,7 +25,7 @@ from stackroom.catalogue.infer.words import (
     is_title_name,
 )
 from stackroom.catalogue.profile import PEOPLE_WORD, PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
-from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldType, Role
+from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.errors import InputError
 
 MOST_FIELDS = 60
@@ -75,8 +75,8 @@ def infer_declaration(
     inference = _Inference(columns, names, choices.resolved(names), id_column)
     fields = inference.choose_fields()
     sampled = f" (in a sample of {columns[0].rows:,} rows)" if columns[0].is_sample else ""
-    popularity = next((field.column for field in fields if field.role is Role.POPULARITY), "")
-    draft = Draft(
+    popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
+    draft = DeclarationDraft(
         name=name,
         title=title or catalogue_title(name),
         fields=[replace(field, reason=f"{field.reason}{sampled}") for field in fields],
@@ -145,10 +145,10 @@ class _Inference:
     def _with_role(self, field: InferredField, column: ColumnProfile) -> InferredField:
         """Return the field with the role that its column was chosen for."""
         role = next((role for role, chosen in self.roles.items() if chosen is column), None)
-        if role is Role.ALTERNATIVES:
+        if role is FieldRole.ALTERNATIVES:
             kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
             return replace(field, type=kind, role=role, searched=True, filtered=False, facet=False)
-        if role is Role.BODY:
+        if role is FieldRole.BODY:
             reason = f"the most text: {column.mean_length:.0f} characters per cell{gaps(column)}"
             return replace(field, role=role, searched=True, filtered=False, facet=False, reason=reason)
         return replace(field, role=role) if role is not None and field.type in ROLE_TYPES[role] else field

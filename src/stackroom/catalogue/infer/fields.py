@@ -19,7 +19,7 @@ from stackroom.catalogue.infer.words import (
     percent,
 )
 from stackroom.catalogue.profile import LIST_WORD, PEOPLE_WORD, ColumnProfile, Form
-from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldType, Role
+from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
@@ -47,7 +47,7 @@ class InferredField:
     column: str
     type: FieldType
     reason: str
-    role: Role | None = None
+    role: FieldRole | None = None
     searched: bool = False
     filtered: bool = False
     facet: bool = False
@@ -60,7 +60,7 @@ class InferredField:
     @property
     def uses(self) -> str:
         """The uses of the field, in words."""
-        role = {Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.LINK: "web page"}
+        role = {FieldRole.BODY: "main text", FieldRole.ALTERNATIVES: "other names", FieldRole.LINK: "web page"}
         filtered = "range" if self.type in NUMERIC_TYPES else "filter"
         uses = [role.get(self.role, self.role) if self.role else "", "search" if self.searched else ""]
         uses += [filtered if self.filtered else "", "browse" if self.facet else ""]

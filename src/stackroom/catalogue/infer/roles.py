@@ -19,7 +19,7 @@ from stackroom.catalogue.infer.words import (
     percent,
 )
 from stackroom.catalogue.profile import PEOPLE_WORD, ColumnProfile, Form, distinct_together
-from stackroom.catalogue.spec import FieldType, Role
+from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError
 
 SHORT_NAME, SHORT_PART = 120, 60
@@ -190,7 +190,7 @@ def title_field(column: ColumnProfile, names: Mapping[str, str]) -> InferredFiel
         name=names[column.name],
         column=column.name,
         type=FieldType.TEXT,
-        role=Role.TITLE,
+        role=FieldRole.TITLE,
         searched=True,
         reason=reason,
     )
@@ -216,15 +216,15 @@ def _template_field(template: str, names: Mapping[str, str], *, reason: str) -> 
         column=template,
         template=template,
         type=FieldType.TEXT,
-        role=Role.TITLE,
+        role=FieldRole.TITLE,
         searched=True,
         reason=reason,
     )
 
 
-def choose_roles(columns: Sequence[ColumnProfile]) -> dict[Role, ColumnProfile]:
+def choose_roles(columns: Sequence[ColumnProfile]) -> dict[FieldRole, ColumnProfile]:
     """Return the column of each role but the title, as far as the table has one; no column has two."""
-    chosen: dict[Role, ColumnProfile] = {}
+    chosen: dict[FieldRole, ColumnProfile] = {}
     for role, worth_of in WORTHS.items():
         free = [column for column in columns if column not in chosen.values()]
         worths = [(worth_of(column), -place, column) for place, column in enumerate(free)]
@@ -295,14 +295,14 @@ def _shows_pictures(column: ColumnProfile) -> bool:
     return has_word(column, PICTURE_WORD) or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
 
 
-WORTHS: Mapping[Role, Callable[[ColumnProfile], float]] = {
-    Role.ALTERNATIVES: _worth_as_alternatives,
-    Role.BODY: _worth_as_body,
-    Role.TIME: _worth_as_time,
-    Role.POPULARITY: _worth_as_popularity,
-    Role.PEOPLE: _worth_as_people,
-    Role.PLACE: _worth_as_place,
-    Role.PICTURE: _worth_as_picture,
-    Role.LINK: _worth_as_link,
+WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {
+    FieldRole.ALTERNATIVES: _worth_as_alternatives,
+    FieldRole.BODY: _worth_as_body,
+    FieldRole.TIME: _worth_as_time,
+    FieldRole.POPULARITY: _worth_as_popularity,
+    FieldRole.PEOPLE: _worth_as_people,
+    FieldRole.PLACE: _worth_as_place,
+    FieldRole.PICTURE: _worth_as_picture,
+    FieldRole.LINK: _worth_as_link,
 }
 """Role → how well a column fits it; 0 where it does not."""

@@ -9,7 +9,7 @@ import orjson
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import GROUP_WORD
 from stackroom.catalogue.profile import LIST_WORD, name_words
-from stackroom.catalogue.spec import NUMERIC_TYPES, FieldType, Role
+from stackroom.catalogue.spec import NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.text.normalise import clean
 
 DAYS_A_YEAR = 365
@@ -20,12 +20,12 @@ HEADER = """\
 # Change what is wrong, and build with it:  stackroom add FILE --spec THIS_FILE
 # Check it:  stackroom spec check THIS_FILE
 """
-SEARCH_IN_TOML = {Role.TITLE: "{ boost = 0.25, fuzzy = true }", Role.ALTERNATIVES: "{ boost = 0.25 }"}
+SEARCH_IN_TOML = {FieldRole.TITLE: "{ boost = 0.25, fuzzy = true }", FieldRole.ALTERNATIVES: "{ boost = 0.25 }"}
 TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class DeclarationDraft:
     """The parts of a declaration that is being written."""
 
     name: str
@@ -37,7 +37,7 @@ class Draft:
     """The greatest number in the column with the role popularity."""
 
 
-def write_toml(draft: Draft) -> str:
+def write_toml(draft: DeclarationDraft) -> str:
     """Return the declaration as TOML."""
     head = [f"name = {_text_in_toml(draft.name)}", f"title = {_text_in_toml(draft.title)}"]
     head.append(f"summary = {_text_in_toml(_summary(draft.title, draft.fields))}")
@@ -79,22 +79,22 @@ def field_in_toml(field: InferredField) -> str:
     return "\n".join(lines)
 
 
-def _signals_in_toml(draft: Draft) -> Iterable[str]:
+def _signals_in_toml(draft: DeclarationDraft) -> Iterable[str]:
     """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
     fields = draft.fields
     topics = _topics(fields)
     by_role = {field.role: field for field in fields if field.role is not None}
     groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
-    parts = [part for part in (by_role.get(Role.TITLE), *groups[:2], *topics, by_role.get(Role.BODY)) if part]
+    parts = [part for part in (by_role.get(FieldRole.TITLE), *groups[:2], *topics, by_role.get(FieldRole.BODY)) if part]
     if len(parts) == 1:
         parts += [field for field in fields if field.searched and field not in parts][:3]
     template = ". ".join(f"{{{part.name}}}" for part in parts)
     yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
-    popularity = by_role.get(Role.POPULARITY)
+    popularity = by_role.get(FieldRole.POPULARITY)
     if popularity is not None and draft.most_popular > 0:
         yield f"# Of records that answer alike, the better known come first.\n[search]\nknown_weight = {KNOWN}"
         yield f"[known]\n{popularity.name} = {{ weight = 1, full = {draft.most_popular:.6g} }}"
-    yield _recommend_in_toml(topics, by_role.get(Role.TIME), popularity)
+    yield _recommend_in_toml(topics, by_role.get(FieldRole.TIME), popularity)
 
 
 def _topics(fields: Sequence[InferredField]) -> list[InferredField]:

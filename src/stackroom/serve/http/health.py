@@ -23,7 +23,7 @@ from stackroom.errors import ForbiddenError, StorageError
 from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import Action, Principal
 from stackroom.serve.http.endpoints import ServerRequest
-from stackroom.serve.http.metrics import Readings
+from stackroom.serve.http.metrics import Gauges
 from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
 from stackroom.serve.http.service import Lifecycle, Service
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
@@ -201,9 +201,9 @@ class HealthEndpoints:
         )
         return _reply(report, is_well=True)
 
-    def _read(self, ready: bool, parts: Mapping[str, bool]) -> Readings:
+    def _read(self, ready: bool, parts: Mapping[str, bool]) -> Gauges:
         service = self._service
-        return Readings(
+        return Gauges(
             streams=len(service.streams),
             calls_in_flight=service.workers.in_flight,
             is_ready=ready,

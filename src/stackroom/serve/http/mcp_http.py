@@ -24,7 +24,7 @@ from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame
 from stackroom.serve.http.bodies import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import Streaming, Streams
-from stackroom.serve.message_loop import IncomingStream, Stream, Unanswered
+from stackroom.serve.message_loop import IncomingStream, MessageStream, Unanswered
 
 MESSAGES_PATH = "/messages"
 LISTEN = "subscriptions/listen"
@@ -180,7 +180,7 @@ class _Requests(IncomingStream):
         return item
 
 
-class _Answers(Stream):
+class _Answers(MessageStream):
     """Messages sent on an SSE stream; a delivered answer makes room for another request."""
 
     def __init__(self, stream: Any, unanswered: Unanswered) -> None:

@@ -19,7 +19,7 @@ BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
+class Gauges:
     """Values that are read when metrics are requested, rather than counted at each call."""
 
     streams: int
@@ -76,7 +76,7 @@ class Metrics:
         if entry.result_bytes:
             series.result_bytes.inc(entry.result_bytes)
 
-    def render(self, readings: Readings, *, accept: str = "") -> tuple[bytes, str]:
+    def render(self, readings: Gauges, *, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in an accepted format, and its media type."""
         encode: Callable[[CollectorRegistry], bytes]
         encode, media_type = choose_encoder(accept)
@@ -108,7 +108,7 @@ class Metrics:
 class _Reader(Collector):
     """Exposes readings as gauges and counters."""
 
-    readings: Readings | None = None
+    readings: Gauges | None = None
 
     def collect(self) -> Iterable[Metric]:
         if (now := self.readings) is None:

@@ -19,7 +19,7 @@ from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, er
 from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_shapes import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
-from stackroom.tools.explain import Question
+from stackroom.tools.explain import ExplainedCall
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.resources.window import split_address
 
@@ -200,7 +200,7 @@ class RestEndpoints:
             target=asked.tool or asked.catalogue,
             parameters=asked.model_dump(),
         )
-        question = Question(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
+        question = ExplainedCall(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
         told = await self._service.gate.run(
             context.principal, lambda gate: explain(gate, context, asked.catalogue, question), context
         )

@@ -20,7 +20,7 @@ NO_LONGER_VALID = "this credential is no longer valid; connect again"
 
 
 @dataclass(eq=False, slots=True)
-class Stream:
+class OpenStream:
     """One open stream; `reason` says why it was ended."""
 
     identity: Identity
@@ -38,7 +38,7 @@ class Streams:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._open: set[Stream] = set()
+        self._open: set[OpenStream] = set()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -49,9 +49,9 @@ class Streams:
         return error_reply(OverloadedError("there are too many open streams")) if is_full else None
 
     @contextmanager
-    def opened(self, identity: Identity) -> Iterator[Stream]:
+    def opened(self, identity: Identity) -> Iterator[OpenStream]:
         """Register a stream while the block runs; ending the stream cancels the block."""
-        stream = Stream(identity)
+        stream = OpenStream(identity)
         self._open.add(stream)
         try:
             with stream.scope:

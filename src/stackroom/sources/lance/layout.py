@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 
 from stackroom.catalogue.codec import encode_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
 from stackroom.errors import StorageError
 from stackroom.model.record import Record, Value
 from stackroom.model.scope import WHOLE
@@ -178,13 +178,13 @@ def _column_fields(spec: CatalogueSpec) -> Sequence[FieldSpec]:
     return [
         field
         for field in spec.fields.values()
-        if field.type in COLUMN_TYPES and field.role is not Role.BODY and field.name not in reserved
+        if field.type in COLUMN_TYPES and field.role is not FieldRole.BODY and field.name not in reserved
     ]
 
 
 def _text_of(record: Record, spec: CatalogueSpec) -> str:
     """Return a record's running text: its `text`, its body, or where it has neither its title."""
-    body = spec.field_with_role(Role.BODY)
+    body = spec.field_with_role(FieldRole.BODY)
     found = record.get("text") or (record.get(body.name) if body else None)
     return found if isinstance(found, str) else spec.title_of(record)
 

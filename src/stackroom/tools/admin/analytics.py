@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
+from stackroom.analytics.reports import (
+    Bandwidth,
+    EventReports,
+    EventSpan,
+    ListeningRow,
+    Popular,
+    ReportPeriod,
+    Searched,
+)
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
@@ -41,7 +49,7 @@ class AnalyticsParams(OffsetParams, GenericParams):
     user: str | None = Field(default=None, description="Only theirs")
     since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
-    period: Period | None = Field(default=None, description="Rows by period rather than by user")
+    period: ReportPeriod | None = Field(default=None, description="Rows by period rather than by user")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -73,7 +81,7 @@ class Analytics:
             has_more=params.offset + len(rows) < total,
         )
 
-    def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
+    def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> tuple[list[dict[str, Any]], int]:
         if params.period is not None and params.query_type not in BY_PERIOD:
             raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
         match params.query_type:
@@ -137,12 +145,12 @@ def _text(result: AnalyticsResult) -> str:
     return rows_text(result.query_type, result.total, result.rows, *more, *result.notes)
 
 
-def _span(principal: Principal, params: AnalyticsParams) -> Span:
+def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:
     now = utc_now()
     since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
     until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
     require_order(since, until, names=("from", "to"))
-    return Span(
+    return EventSpan(
         user=None if params.user is None else storable(fold_name(params.user)),
         since=since,
         until=until,
@@ -152,7 +160,7 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
     )
 
 
-def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:
+def _labelled(row: ListeningRow | Bandwidth, period: ReportPeriod | None) -> dict[str, Any]:
     """Return a row with its key: the user, or the first day of the period."""
     values = asdict(row)
     return {"user" if period is None else "period": values.pop("label"), **values}

@@ -72,7 +72,7 @@ class VerifiedAudit(GenericResult):
     pruned: int
 
 
-class Listed(NamedTuple):
+class AuditPage(NamedTuple):
     """A page of rows with its facts."""
 
     values: dict[str, Any]
@@ -113,7 +113,7 @@ def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now:
     return AuditResult(rows=rows, total=page.total, has_more=has_more, up_to=page.up_to, notes=notes)
 
 
-def check_calls(audit: AuditLog, *, after: str | None) -> Listed:
+def check_calls(audit: AuditLog, *, after: str | None) -> AuditPage:
     """Verify the chain for two seconds at most: how many rows, the head, or the first row that is not whole."""
     part = audit.verify_part(after=after, most_s=CHECKED_S)
     values: dict[str, Any] = {
@@ -127,7 +127,7 @@ def check_calls(audit: AuditLog, *, after: str | None) -> Listed:
     }
     is_more = not part.is_complete and part.first_problem is None
     notes = [f"there are more rows: go on with head {part.last}"] if is_more else []
-    return Listed(values, [], 0, notes)
+    return AuditPage(values, [], 0, notes)
 
 
 def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:

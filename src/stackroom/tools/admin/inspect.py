@@ -20,7 +20,7 @@ from stackroom.tools.admin.logs import LogRing
 from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
-from stackroom.tools.explain import Question, explain_call
+from stackroom.tools.explain import ExplainedCall, explain_call
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
@@ -136,7 +136,7 @@ class Inspector:
             raise InputError("'why' needs an 'id' and a 'query'")
         catalogue, record_id = self._place(principal, params, params.id)
         given = {"filters": params.filters} if params.filters else {}
-        question = Question(
+        question = ExplainedCall(
             id=record_id, query=params.query, tool=params.tool, arguments={**given, **(params.arguments or {})}
         )
         return [explain_call(catalogue, self._tools(principal), principal, question)]

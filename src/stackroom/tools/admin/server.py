@@ -23,7 +23,7 @@ from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
-from stackroom.tools.admin.audit import LONGEST_TEXT, ListAudit, Listed, check_calls, list_calls
+from stackroom.tools.admin.audit import LONGEST_TEXT, AuditPage, ListAudit, check_calls, list_calls
 from stackroom.tools.admin.row_text import RowsResult, more_text
 from stackroom.tools.budget import OffsetParams, fields_text, value_text
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
@@ -185,7 +185,7 @@ class ServerTool:
         else:
             asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
             page = list_calls(audit, principal, asked, now=self._state.now())
-            listed = Listed({"up_to": page.up_to}, page.rows, page.total, page.notes)
+            listed = AuditPage({"up_to": page.up_to}, page.rows, page.total, page.notes)
         return ServerResult(
             query_type=params.query_type,
             values=listed.values,

@@ -12,7 +12,7 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import Condition, NoneOf, Range, Scope
 from stackroom.search.values import asks_for_adult
 from stackroom.text.normalise import meant
-from stackroom.tools.aggregate.buckets import Figures, Integers, NumberColumn, date_of, plain_number
+from stackroom.tools.aggregate.buckets import Figures, Integers, ScopedNumbers, date_of, plain_number
 from stackroom.tools.aggregate.dimensions import (
     Dimension,
     Group,
@@ -24,7 +24,7 @@ from stackroom.tools.aggregate.dimensions import (
     parse_dimensions,
     partition_rows,
 )
-from stackroom.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord, RankedRecord
+from stackroom.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord, RecordByNumber
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import ADULT, filters_of
 
@@ -148,11 +148,11 @@ class _Aggregation:
         return find_number(self.asked.of, self.view.spec) if self.asked.of else None
 
     @cached_property
-    def _column(self) -> NumberColumn:
+    def _column(self) -> ScopedNumbers:
         if self._number is None:
-            return NumberColumn(np.full(len(self._keys), np.nan))
+            return ScopedNumbers(np.full(len(self._keys), np.nan))
         numbers = self.view.reader.numbers(self._number.name, self._keys.tolist())
-        return NumberColumn(np.where(np.isfinite(numbers), numbers, np.nan))
+        return ScopedNumbers(np.where(np.isfinite(numbers), numbers, np.nan))
 
     @cached_property
     def _partitions(self) -> list[Partition]:
@@ -201,12 +201,12 @@ class _Aggregation:
         keys |= {Key(key): None for key in self._keys[rows].tolist()}
         return self.view.reader.fetch(list(keys), scope=self.scope) if keys else {}
 
-    def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RankedRecord:
+    def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RecordByNumber:
         record, number = records[Key(int(self._keys[row]))], float(self._column.values[row])
         is_date = self._number is not None and self._number.type is FieldType.DATE
         value = str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
         title = self.view.spec.title_of(record)
-        return RankedRecord(value=value, id=address_of(self.view.name, record.id), title=title)
+        return RecordByNumber(value=value, id=address_of(self.view.name, record.id), title=title)
 
     def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
         values = {

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import FieldSpec, FieldType, Role
+from stackroom.catalogue.spec import FieldRole, FieldSpec, FieldType
 from stackroom.errors import InputError
 
 Numbers = NDArray[np.float64]
@@ -90,7 +90,7 @@ def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> 
         return _each(numbers)
     if isinstance(bucketing, float):
         return _by_width(numbers, field, Decimal(repr(bucketing)))
-    if field.role is Role.TIME or len(np.unique(numbers)) <= MOST_VALUES:
+    if field.role is FieldRole.TIME or len(np.unique(numbers)) <= MOST_VALUES:
         return _each(numbers)
     return _by_usual_width(numbers, field)
 
@@ -238,7 +238,7 @@ class Figures:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberColumn:
+class ScopedNumbers:
     """The numbers of the records in scope, NaN where one is missing."""
 
     values: Numbers

@@ -20,7 +20,7 @@ from stackroom.tools.aggregate.buckets import (
     Bucketing,
     Figures,
     Integers,
-    NumberColumn,
+    ScopedNumbers,
     bucket_numbers,
     parse_bucketing,
 )
@@ -205,7 +205,7 @@ class Grouping:
     """All groups, unordered."""
 
     partitions: Sequence[Partition]
-    column: NumberColumn
+    column: ScopedNumbers
     codes: Integers
     """The number of each group, which stands for its parts."""
     starts: Integers
@@ -246,7 +246,7 @@ class Grouping:
         return divmod(code, max(len(self.partitions[1].labels), 1))
 
 
-def group_rows(partitions: Sequence[Partition], column: NumberColumn) -> Grouping:
+def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> Grouping:
     """Group the rows by one or two partitions.
 
     A code and the rank of a row by its number are sorted as one integer, which is the quickest way to have both the

@@ -41,7 +41,7 @@ class BrowsedGroup(GenericResult):
     """The filters that list its records, with the other arguments of `list_with`."""
 
 
-class RankedRecord(GenericResult):
+class RecordByNumber(GenericResult):
     """A record with the number by which it is ranked."""
 
     value: float | int | str
@@ -66,7 +66,7 @@ class AggregateParts(GenericResult):
     groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=is_none)
     group_count: int | None = Field(default=None, exclude_if=is_none)
     """The number of groups, or of ranked records, where not all are listed."""
-    ranked: list[RankedRecord] | None = Field(default=None, exclude_if=is_empty)
+    ranked: list[RecordByNumber] | None = Field(default=None, exclude_if=is_empty)
     """The records by their number, the highest first, where they are not grouped."""
     overall: BrowsedGroup | None = Field(default=None, exclude_if=is_none)
     """The figures of all records that are counted; on the first page only."""

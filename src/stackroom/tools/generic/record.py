@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, RelationSpec, Role, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
 from stackroom.catalogue.telling import (
     BETWEEN_FIELDS,
     find_page,
@@ -58,7 +58,7 @@ def _file_place(name: str, row: str, record: Record) -> str:
 
 
 MEDIA_PATH = "/v1/media"
-LINE_ROLES = (Role.PEOPLE, Role.TIME)
+LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
 """The roles whose values make the line below a title."""
 
 

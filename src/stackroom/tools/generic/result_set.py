@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind
 from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
@@ -151,7 +151,7 @@ def _cursor(end: int, listed: int) -> str | None:
 def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "") -> RankedKeys:
     """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
     keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
-    popularity = view.spec.field_with_role(Role.POPULARITY)
+    popularity = view.spec.field_with_role(FieldRole.POPULARITY)
     if popularity is not None and keys:
         keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
     evidence = Evidence.STRONG if keys else Evidence.NONE

@@ -55,7 +55,7 @@ class AlbumFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Album:
+class DownloadedAlbum:
     """An album as a provider offers it for a request."""
 
     artist: str
@@ -117,7 +117,7 @@ class ManifestFile(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9A-Fa-f]{64}$")
 
 
-class Manifest(BaseModel):
+class AlbumManifest(BaseModel):
     """A manifest."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -127,10 +127,10 @@ class Manifest(BaseModel):
     files: list[ManifestFile] = Field(min_length=1, max_length=MOST_FILES)
 
 
-def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Album:
+def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> DownloadedAlbum:
     """Return the album of the manifest at a URL; names that it leaves out are taken from the request."""
     try:
-        manifest = Manifest.model_validate_json(body)
+        manifest = AlbumManifest.model_validate_json(body)
         files = tuple(_file(file, url) for file in manifest.files)
         artist = require_words(manifest.artist or request.artist or NAMELESS, field="artist")
         title = require_words(manifest.album or request.album or NAMELESS, field="album")
@@ -143,7 +143,7 @@ def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Album:
     return album_of(artist, title, files)
 
 
-def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
+def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> DownloadedAlbum:
     """Return an album with unique file names; refuse one without an audio file."""
     if not any(suffix_of(file.name) in AUDIO_SUFFIXES for file in files):
         raise TransferError(
@@ -157,7 +157,7 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
             raise TransferError(f"the album has too many files called '{file.name}'", is_final=True)
         taken.add(name.casefold())
         named.append(replace(file, name=name))
-    return Album(artist=artist, title=title, files=tuple(named))
+    return DownloadedAlbum(artist=artist, title=title, files=tuple(named))
 
 
 def _file(file: ManifestFile, base: str) -> AlbumFile:

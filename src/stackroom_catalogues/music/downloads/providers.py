@@ -14,8 +14,8 @@ from stackroom_catalogues.music.downloads.manifest import (
     AUDIO_SUFFIXES,
     MANIFEST_BYTES,
     NAMELESS,
-    Album,
     AlbumFile,
+    DownloadedAlbum,
     DownloadRequest,
     album_of,
     component,
@@ -44,7 +44,7 @@ class DownloadProvider(Protocol):
     def require_request(self, request: DownloadRequest) -> None:
         """Refuse a request that this provider cannot meet."""
 
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
         """Return the album that a request names."""
 
 
@@ -91,7 +91,7 @@ class HttpProvider:
             raise InputError(f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'")
         self._guard.require_well_formed(self._url(request))
 
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
         """Return the files that the server's manifest lists."""
         fetched = self.fetcher.fetch_text(self._url(request), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         return _listed(fetched, request, self._guard)
@@ -117,7 +117,7 @@ class UrlProvider:
         """Refuse a request without a URL, or with one that is never allowed."""
         self._guard.require_well_formed(_require_url(request))
 
-    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> DownloadedAlbum:
         """Return the one file at the URL, or the files that the manifest there lists."""
         url = _require_url(request)
         name = last_component(url)
@@ -127,7 +127,9 @@ class UrlProvider:
             return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         album = _listed(fetched, request, self._guard)
-        return Album(artist=request.artist or album.artist, title=request.album or album.title, files=album.files)
+        return DownloadedAlbum(
+            artist=request.artist or album.artist, title=request.album or album.title, files=album.files
+        )
 
 
 def build_providers(
@@ -138,7 +140,7 @@ def build_providers(
     return {**configured, BY_URL: UrlProvider(url_rules, outside)}
 
 
-def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> Album:
+def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> DownloadedAlbum:
     """Return the album of a manifest; refuse one with files at URLs that are never allowed."""
     album = read_manifest(fetched.body, url=fetched.url, request=request)
     for file in album.files:

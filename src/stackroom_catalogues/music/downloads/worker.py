@@ -36,7 +36,7 @@ from stackroom.api.server import (
     WantedFile,
     back_off_s,
 )
-from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES, Album, component, suffix_of
+from stackroom_catalogues.music.downloads.manifest import AUDIO_SUFFIXES, DownloadedAlbum, component, suffix_of
 from stackroom_catalogues.music.downloads.providers import DownloadProvider, HttpProviderSpec
 from stackroom_catalogues.music.downloads.queue import Download, DownloadCancelledError, DownloadQueue, QueueRules
 from stackroom_catalogues.music.downloads.staging import Staging
@@ -221,7 +221,7 @@ class DownloadWorker:
         self.staging.keep_only(staged, {file.name for file in album.files})
         return folder
 
-    def _require_bounded(self, album: Album) -> None:
+    def _require_bounded(self, album: DownloadedAlbum) -> None:
         limit = self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
             raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes")

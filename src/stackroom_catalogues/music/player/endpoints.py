@@ -25,7 +25,7 @@ from stackroom.api import (
 )
 from stackroom_catalogues.music.grouping import KINDS, TRACK
 from stackroom_catalogues.music.player.listening import (
-    Listening,
+    ListenAnswer,
     ListenParams,
     ListenResult,
     Placed,
@@ -139,7 +139,7 @@ def _get_record(request: AnyRequest, record_id: str, kinds: Sequence[str], *, fi
 
 def list_music(request: EndpointRequest[ListenParams, None]) -> ListenResult:
     """List artists, albums and tracks, as a player shows them."""
-    return Listening(request, lambda: _store(request)).answer()
+    return ListenAnswer(request, lambda: _store(request)).answer()
 
 
 def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:

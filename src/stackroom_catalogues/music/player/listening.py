@@ -24,7 +24,7 @@ from stackroom.api import (
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from stackroom_catalogues.music.search import search_kinds
-from stackroom_catalogues.music.shapes import MOST, SearchParams, genre_names
+from stackroom_catalogues.music.shapes import MOST, SearchMusicParams, genre_names
 
 List = Literal[
     "artists",
@@ -67,7 +67,7 @@ class Named(EndpointResult):
     name: str
 
 
-class Listed(EndpointResult):
+class ListedRecord(EndpointResult):
     """A record in a list."""
 
     kind: str
@@ -90,7 +90,7 @@ class Listed(EndpointResult):
 class ListedPage(EndpointResult):
     """A part of a list; the total is null where it was not counted."""
 
-    items: list[Listed]
+    items: list[ListedRecord]
     total: int | None
     has_more: bool
 
@@ -98,7 +98,7 @@ class ListedPage(EndpointResult):
 class ListenResult(EndpointResult):
     """Lists, and the record or playlist that they belong to."""
 
-    item: Listed | None = None
+    item: ListedRecord | None = None
     name: str | None = Field(default=None, description="the name of a playlist")
     artists: ListedPage | None = None
     albums: ListedPage | None = None
@@ -120,13 +120,13 @@ def is_playable(record: Record) -> bool:
     return bool(record.kind == TRACK and record.get("file"))
 
 
-def list_record(placed: Placed, covered: set[tuple[str, str]]) -> Listed:
+def list_record(placed: Placed, covered: set[tuple[str, str]]) -> ListedRecord:
     """Return a record as it is listed; `covered` has the catalogues and ids of albums with a cover."""
     record, name = placed.record, placed.library.view.name
     album_id = record.get("album_id")
     pictured = record.id if record.get("cover") else str(album_id) if (name, album_id) in covered else None
     ids, names = list(record.get("artist_ids") or ()), list(record.get("artists") or ())
-    return Listed(
+    return ListedRecord(
         kind=record.kind,
         id=record.id,
         catalogue=name,
@@ -182,7 +182,7 @@ def _similar_artists(library: MusicLibrary, artist: Record) -> list[Record]:
         return []
 
 
-class Listening:
+class ListenAnswer:
     """Answers one request for lists."""
 
     def __init__(self, request: EndpointRequest[ListenParams, None], open_store: Callable[[], Any]) -> None:
@@ -224,7 +224,7 @@ class Listening:
         return self._by_name(kind)
 
     def _found(self, kind: str) -> list[Placed]:
-        params = SearchParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
+        params = SearchMusicParams.model_validate({"query": self._query.q, "kind": kind, "limit": MOST})
         found = [
             (one.hit.score, Placed(library, one.hit.record))
             for library in self._libraries.values()
@@ -328,11 +328,11 @@ class Listening:
             has_more=len(shown) > self._query.limit,
         )
 
-    def _item(self, placed: Placed) -> Listed:
+    def _item(self, placed: Placed) -> ListedRecord:
         about = placed.record.get("about")
         return self._shape([placed])[0].model_copy(update={"about": str(about) if about else None})
 
-    def _shape(self, placed: Sequence[Placed]) -> list[Listed]:
+    def _shape(self, placed: Sequence[Placed]) -> list[ListedRecord]:
         """Return records as they are listed; a track has the cover of its album."""
         covered: set[tuple[str, str]] = set()
         for name, library in self._libraries.items():

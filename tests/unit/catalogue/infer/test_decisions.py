@@ -10,7 +10,7 @@ from stackroom.catalogue.infer.choices import Choices
 from stackroom.catalogue.infer.declare import Inferred, infer_declaration
 from stackroom.catalogue.infer.words import catalogue_title
 from stackroom.catalogue.profile import profile_columns
-from stackroom.catalogue.spec import CatalogueSpec, DateOrder, FieldType, Role
+from stackroom.catalogue.spec import CatalogueSpec, DateOrder, FieldRole, FieldType
 from stackroom.ingest.mapping import build_mapping
 
 pytestmark = pytest.mark.row("N1")
@@ -171,12 +171,12 @@ def test_people_place_popularity_picture_and_web_page_are_recognised() -> None:
     spec, _ = infer(book_rows())
     roles = {field.role: field.name for field in spec.fields.values() if field.role}
     assert roles == {
-        Role.TITLE: "title",
-        Role.PEOPLE: "authors",
-        Role.PLACE: "country",
-        Role.POPULARITY: "ratings_count",
-        Role.PICTURE: "image_url",
-        Role.LINK: "url",
+        FieldRole.TITLE: "title",
+        FieldRole.PEOPLE: "authors",
+        FieldRole.PLACE: "country",
+        FieldRole.POPULARITY: "ratings_count",
+        FieldRole.PICTURE: "image_url",
+        FieldRole.LINK: "url",
     }
 
 
@@ -206,7 +206,7 @@ def test_with_a_popularity_the_better_known_rank_higher_among_equals() -> None:
 )
 def test_a_popularity_is_told_by_its_name(name: str, is_popularity: bool) -> None:
     spec, _ = infer(column_of([1 + 13 * number for number in range(20)], name))
-    assert (spec.field_with_role(Role.POPULARITY) is not None) is is_popularity
+    assert (spec.field_with_role(FieldRole.POPULARITY) is not None) is is_popularity
 
 
 # --- types -------------------------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_dates_of_any_precision_and_order_are_dates(values: list[str], order: Da
     rows = column_of(values * 3, "released")
     spec, _ = infer(rows)
     field = spec.fields["released"]
-    assert (field.type, field.date_order, field.role) == (FieldType.DATE, order, Role.TIME)
+    assert (field.type, field.date_order, field.role) == (FieldType.DATE, order, FieldRole.TIME)
     read = build_mapping(spec).read_row
     assert read is not None
     assert not any(read(row).unread for row in rows)
@@ -317,7 +317,7 @@ def test_written_objects_are_no_main_text() -> None:
     rows = [{"title": f"T{n}", "parts": cell * 1, "summary": f"{n} is cooked slowly. " * 8} for n in range(5)]
     spec, _ = infer(rows)
     assert spec.fields["parts"].type in (FieldType.JSON, FieldType.TEXTS)
-    assert spec.fields["summary"].role is Role.BODY
+    assert spec.fields["summary"].role is FieldRole.BODY
 
 
 # --- left out ----------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stackroom.gate.answer import CacheStatistics
 from stackroom.model.principal import Action, AuditEntry, Outcome
-from stackroom.serve.http.metrics import Metrics, Readings
+from stackroom.serve.http.metrics import Gauges, Metrics
 from support.work import count_calls
 
-READINGS = Readings(
+READINGS = Gauges(
     streams=3, calls_in_flight=2, is_ready=True, cache=CacheStatistics(entries=5, size=100, hits=7, misses=9)
 )
 

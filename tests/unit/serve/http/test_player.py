@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from stackroom.analytics.reports import EventReports, Popular, Span
+from stackroom.analytics.reports import EventReports, EventSpan, Popular
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
@@ -535,7 +535,7 @@ def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, 
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
     log = music.recorder._log
-    rows, _ = EventReports(music.control.database, log).popular(Span())
+    rows, _ = EventReports(music.control.database, log).popular(EventSpan())
     assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
 
 

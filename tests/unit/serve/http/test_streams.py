@@ -10,11 +10,11 @@ from stackroom.serve.http import serve
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.authenticate import LOCAL_IDENTITY, Authenticator
 from stackroom.serve.http.guard import KnownHosts
-from stackroom.serve.http.streams import Stream, Streams
+from stackroom.serve.http.streams import OpenStream, Streams
 from stackroom.serve.list_changes import ListChanges
 
 
-class Restless(Stream):
+class Restless(OpenStream):
     """A stream beside which another one comes while it is looked at."""
 
     def __init__(self, streams: Streams) -> None:
@@ -22,7 +22,7 @@ class Restless(Stream):
 
     @property
     def identity(self) -> Any:
-        self._streams._open.add(object.__new__(Stream))
+        self._streams._open.add(object.__new__(OpenStream))
         return LOCAL_IDENTITY
 
 
