@@ -209,7 +209,9 @@ class PackageRegistry:
         """Return the provider of locations that begin with a prefix and a colon."""
         if not prefix.isalnum():
             return None  # a path, for which no package need be loaded
-        return next((one.providers[prefix] for one in self.iter_packages() if prefix in one.providers), None)
+        return next(
+            (package.providers[prefix] for package in self.iter_packages() if prefix in package.providers), None
+        )
 
     def find_folder_reader(self) -> CataloguePackage | None:
         """Return the package that takes a folder given without --as."""

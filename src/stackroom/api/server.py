@@ -107,12 +107,12 @@ NO_PARTS = ServerParts()
 def join_parts(parts: Sequence[ServerParts]) -> ServerParts:
     """Return the parts of several packages as one; each keeps its own tables."""
     return ServerParts(
-        tools=[tool for one in parts for tool in one.tools],
-        resources=[resource for one in parts for resource in one.resources],
-        endpoints=[endpoint for one in parts for endpoint in one.endpoints],
-        jobs=[job for one in parts for job in one.jobs],
-        tasks=[task for one in parts for task in one.tasks],
-        prunings={name: prune for one in parts for name, prune in one.prunings.items()},
+        tools=[tool for part in parts for tool in part.tools],
+        resources=[resource for part in parts for resource in part.resources],
+        endpoints=[endpoint for part in parts for endpoint in part.endpoints],
+        jobs=[job for part in parts for job in part.jobs],
+        tasks=[task for part in parts for task in part.tasks],
+        prunings={name: prune for part in parts for name, prune in part.prunings.items()},
     )
 
 

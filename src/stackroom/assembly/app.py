@@ -229,7 +229,7 @@ class App(Workshop):
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""
         embedders = (self.query_embedder, *self._watching.values())
-        return sum(one.failures for one in embedders) + (self.reranker.failures if self.reranker else 0)
+        return sum(embedder.failures for embedder in embedders) + (self.reranker.failures if self.reranker else 0)
 
     def find_problem(self, name: str) -> str | None:
         """Return why a catalogue cannot be opened; None where it can."""

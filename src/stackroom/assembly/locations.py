@@ -51,7 +51,7 @@ def remembered_options(workshop: Workshop, name: str, location: str, options: Re
     installed = workshop.library.find_installed(name)
     if options.given or installed is None or installed.own_declaration is None:
         return options
-    known = [SourceLocation.parse(one) for one in installed.sources]
+    known = [SourceLocation.parse(source) for source in installed.sources]
     same = [one.options for one in known if is_same_location(one.location, location)]
     return same[0] if len(same) == 1 else options
 

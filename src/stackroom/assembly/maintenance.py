@@ -105,7 +105,9 @@ def build_maintenance(
     return MaintenanceOperations(
         list_sources=partial(list_sources, app),
         refresh=lambda source, rows_read: _summary(refresh_from_source(app, source, rows_read)),
-        list_catalogues=lambda: sorted({*(one.name for one in app.library.list_installed()), *app.library.check()}),
+        list_catalogues=lambda: sorted(
+            {*(installed.name for installed in app.library.list_installed()), *app.library.check()}
+        ),
         verify_index=partial(verify_index, app),
         rebuild_index=partial(rebuild_index, app),
         check_catalogue=partial(check_installed, app),
@@ -126,16 +128,18 @@ def build_maintenance(
 
 def list_catalogue_jobs(app: App, maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
     """Return the jobs of the catalogues that are installed now."""
-    return list_refresh_jobs([one.name for one in app.library.list_installed() if one.sources], maintenance)
+    return list_refresh_jobs(
+        [installed.name for installed in app.library.list_installed() if installed.sources], maintenance
+    )
 
 
 def list_sources(app: App) -> list[Source]:
     """Return the sources of every catalogue, without sample data of an installation that was removed."""
     return [
-        Source(catalogue=one.name, location=location, is_folder=_is_folder(app, location))
-        for one in app.library.list_installed()
-        for location in one.sources
-        if not _is_former_sample(app, one, location)
+        Source(catalogue=installed.name, location=location, is_folder=_is_folder(app, location))
+        for installed in app.library.list_installed()
+        for location in installed.sources
+        if not _is_former_sample(app, installed, location)
     ]
 
 

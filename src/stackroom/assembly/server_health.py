@@ -104,8 +104,8 @@ class ServerHealth:
         return {f"{CATALOGUE} {name}" if name else COLLECTIONS: problem for name, problem in problems}
 
     def _check_embedding(self) -> str | None:
-        problems = [_check_embedder(one) for one in self._app.list_used_embedders()]
-        return "; ".join(dict.fromkeys(one for one in problems if one is not None)) or None
+        problems = [_check_embedder(embedder) for embedder in self._app.list_used_embedders()]
+        return "; ".join(dict.fromkeys(problem for problem in problems if problem is not None)) or None
 
 
 def _check_control(control: Control) -> None:

@@ -59,11 +59,11 @@ def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoi
 def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
     """Return endpoints by method and path; refuse two of one address, since one would hide the other."""
     found: dict[tuple[str, str], Endpoint] = {}
-    for one in endpoints:
-        other = found.setdefault((one.method, one.path), one)
-        if other is not one:
-            names = f"{other.run.__module__} and {one.run.__module__}"
-            raise ValueError(f"two endpoints answer {one.method} {one.path}: of {names}")
+    for endpoint in endpoints:
+        other = found.setdefault((endpoint.method, endpoint.path), endpoint)
+        if other is not endpoint:
+            names = f"{other.run.__module__} and {endpoint.run.__module__}"
+            raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}: of {names}")
     return found
 
 
@@ -98,15 +98,15 @@ def _get_principal(control: Control, name: str) -> Principal:
 
 def _list_catalogues(app: App, package: CataloguePackage) -> list[PackageCatalogue]:
     return [
-        PackageCatalogue(name=one.name, sources=tuple(one.sources))
-        for one in app.library.list_installed()
-        if one.spec_name == package.name and not one.own_declaration
+        PackageCatalogue(name=installed.name, sources=tuple(installed.sources))
+        for installed in app.library.list_installed()
+        if installed.spec_name == package.name and not installed.own_declaration
     ]
 
 
 def _refresh(app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest) -> IngestReport:
     """Bring a catalogue of a package up to a location; build it where it is not installed."""
-    if any(one.name == name for one in _list_catalogues(app, package)):
+    if any(catalogue.name == name for catalogue in _list_catalogues(app, package)):
         source = Source(catalogue=name, location=location, is_folder=True)
         return refresh_from_source(app, source, lambda _rows: None, request=request)
     return add_catalogue(

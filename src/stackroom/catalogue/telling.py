@@ -173,22 +173,27 @@ Grouped = tuple[_Group, FieldSpec]
 
 
 def _first_of_each(fields: Sequence[Grouped]) -> list[Grouped]:
-    firsts = [next((one for one in fields if one[0] is group), None) for group in BY_WEIGHT]
-    return [one for one in firsts if one is not None][:MOST]
+    firsts = [next((field for field in fields if field[0] is group), None) for group in BY_WEIGHT]
+    return [first for first in firsts if first is not None][:MOST]
 
 
 def _add_several(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
     """Add a second field of those groups in which it tells something new."""
     for group in SEVERAL:
-        more = [one for one in fields if one[0] is group and one not in chosen and _is_new(one[1], chosen)]
+        more = [field for field in fields if field[0] is group and field not in chosen and _is_new(field[1], chosen)]
         chosen += more[: min(1, MOST - len(chosen))]
 
 
 def _add_others(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
     """Add what remains until there are a few."""
-    for one in fields:
-        if len(chosen) < FEWEST and one not in chosen and one[0] is not _Group.NOTHING and _is_new(one[1], chosen):
-            chosen.append(one)
+    for field in fields:
+        if (
+            len(chosen) < FEWEST
+            and field not in chosen
+            and field[0] is not _Group.NOTHING
+            and _is_new(field[1], chosen)
+        ):
+            chosen.append(field)
 
 
 def _repeats(one: Grouped, chosen: Sequence[Grouped]) -> bool:
@@ -325,7 +330,9 @@ def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] =
 
 def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
     """Return fields of a record, with their names, on one line."""
-    return BETWEEN_FIELDS.join([f"{one.name}: {short_value(record.fields.get(one.name), one)}" for one in fields])
+    return BETWEEN_FIELDS.join(
+        [f"{field.name}: {short_value(record.fields.get(field.name), field)}" for field in fields]
+    )
 
 
 def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
@@ -417,7 +424,7 @@ def _begins_another(text: str, others: list[str]) -> bool:
     if len(text) <= SNIPPET_CHARS:
         return False
     words = " ".join(text.split()).removesuffix(" …")
-    longer = [one[: 2 * len(text)] for one in others if len(one) > len(text)]
+    longer = [other[: 2 * len(text)] for other in others if len(other) > len(text)]
     return any(" ".join(one.split()).startswith(words) for one in longer)
 
 

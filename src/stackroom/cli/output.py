@@ -76,8 +76,8 @@ class Finding:
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """Print one line per finding."""
-    for one in findings:
-        click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")
+    for finding in findings:
+        click.echo(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}")
 
 
 def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:

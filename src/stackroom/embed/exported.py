@@ -39,7 +39,7 @@ class ExportedEncoder:
         except (*UNUSABLE, ValueError) as error:
             raise ModelError(f"{folder / GRAPH}: not a usable ONNX file: {str(error)[:200]}") from error
         self._inputs = {one.name for one in self._encoder.get_inputs()}
-        outputs = [one.name for one in self._encoder.get_outputs()]
+        outputs = [output.name for output in self._encoder.get_outputs()]
         self._output = POOLED_OUTPUT if POOLED_OUTPUT in outputs else outputs[0]
 
     def check(self) -> str | None:

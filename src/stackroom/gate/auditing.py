@@ -140,7 +140,7 @@ class Auditing:
         self._on_storage_error = on_storage_error
         self._hide_places = hide_places
         self._observers = tuple(observers)
-        self._auditors = [one for one in observers if isinstance(one, Auditor)]
+        self._auditors = [observer for observer in observers if isinstance(observer, Auditor)]
 
     def run(
         self,

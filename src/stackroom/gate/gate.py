@@ -88,7 +88,7 @@ class DamageCheck:
         except ExpectedError:
             raise
         except Exception:
-            mended = [one.name for one in list_catalogues() if self._mend(one)]
+            mended = [catalogue.name for catalogue in list_catalogues() if self._mend(catalogue)]
             if not mended:
                 raise
             logger.warning("a call failed by damage to %s, which is mended; it is run again", mended, exc_info=True)
@@ -372,7 +372,7 @@ class Gate:
 
         def list_read() -> Iterable[OpenCatalogue]:
             names = tool.reads(params) if tool.reads is not None else None
-            return [one for one in toolbox.catalogues if names is None or one.name in names]
+            return [catalogue for catalogue in toolbox.catalogues if names is None or catalogue.name in names]
 
         return self._damage.run(lambda: _answered(tool, context, params, toolbox.changing_tools), list_read)
 

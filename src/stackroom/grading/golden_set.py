@@ -261,7 +261,9 @@ class _Writer:
         """Tell whether names of other records begin in the same way."""
         alike = [match.key for match in self._reader.titles_like(short, scope=self._scope, limit=SHARED_TRIED)]
         others = [one for one in self._reader.fetch(alike, scope=self._scope).values() if one.id != record.id]
-        return any(fold_name(name).startswith(fold_name(short)) for one in others for name in self._spec.names_of(one))
+        return any(
+            fold_name(name).startswith(fold_name(short)) for other in others for name in self._spec.names_of(other)
+        )
 
     def _namesakes(self, record: Record) -> tuple[RecordId, ...]:
         title = self._spec.title_of(record)

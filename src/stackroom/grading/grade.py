@@ -70,7 +70,7 @@ def grade_arms(asked: Sequence[AskedQuestion]) -> dict[str, KindGrade]:
     if searched:
         arms[BY_WORDS] = grade_rankings(searched, [one.rank_by_words() for one in searched])
     if with_vectors:
-        arms[BY_VECTORS] = grade_rankings(with_vectors, [one.rank_by_vectors() for one in with_vectors])
+        arms[BY_VECTORS] = grade_rankings(with_vectors, [vector.rank_by_vectors() for vector in with_vectors])
     return arms
 
 

@@ -69,7 +69,7 @@ def load_questions(path: Path) -> list[Question]:
 
 def digest_of_questions(questions: Sequence[Question]) -> str:
     """Return a digest that is the same for the same questions."""
-    return hashlib.sha256(b"\n".join(orjson.dumps(one) for one in questions)).hexdigest()[:16]
+    return hashlib.sha256(b"\n".join(orjson.dumps(question) for question in questions)).hexdigest()[:16]
 
 
 class OwnQuestion(BaseModel):
@@ -131,4 +131,4 @@ def _reason(problem: Any) -> str:
 
 
 def _examples(reader: ShelfReader) -> str:
-    return ", ".join(f"'{one}'" for one in reader.ids(reader.scan(scope=WHOLE, limit=2)))
+    return ", ".join(f"'{record_id}'" for record_id in reader.ids(reader.scan(scope=WHOLE, limit=2)))

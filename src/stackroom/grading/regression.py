@@ -138,7 +138,7 @@ def _find_in_both(before: Asker, after: Asker, ids: set[RecordId]) -> set[Record
 def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
     values = {name: _values(questions, old[name], new[name], in_both) for name in old}
     groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
-    for kind in dict.fromkeys(one.kind for one in questions):
+    for kind in dict.fromkeys(question.kind for question in questions):
         groups[str(kind)] = [pair for number, pair in values[HYBRID].items() if questions[number].kind is kind]
     for name, pairs in groups.items():
         fall = _find_fall(name, pairs, least=LEAST_FALL if name == HYBRID else LEAST_FALL_OF_PART)
@@ -156,7 +156,7 @@ def _values(
 
     def value(number: int, ids: Sequence[RecordId]) -> float:
         expected = {*questions[number].expected}
-        kept = [one for one in ids if one in in_both]
+        kept = [record_id for record_id in ids if record_id in in_both]
         return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
 
     return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}

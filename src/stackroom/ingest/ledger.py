@@ -54,7 +54,7 @@ def check_ledger(path: Path) -> list[Problem]:
     faults = check_sqlite_file(path)
     if not faults and Seal(path).state() is SealState.CHANGED:
         faults = ["it is not what was written"]
-    return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {one}", advice=ADVICE) for one in faults]
+    return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {fault}", advice=ADVICE) for fault in faults]
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str
 
 def _origins_of(db: apsw.Connection, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-    return {one: (str(source), str(row)) for one in ids for source, row in _read(db, query, (one,))}
+    return {record_id: (str(source), str(row)) for record_id in ids for source, row in _read(db, query, (record_id,))}
 
 
 def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
@@ -195,12 +195,18 @@ class Ledger:
 
     def ids_from_sources(self, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those of these ids that came from any source."""
-        return {one for one in ids if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,))}
+        return {
+            record_id
+            for record_id in ids
+            if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (record_id,))
+        }
 
     def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
         """Return the last record that a source gave for each of these ids, encoded, if known."""
         query = "SELECT record FROM said WHERE source = ? AND id = ?"
-        return {one: bytes(record) for one in ids for (record,) in _read(self._db, query, (source, one))}
+        return {
+            record_id: bytes(record) for record_id in ids for (record,) in _read(self._db, query, (source, record_id))
+        }
 
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Store the records that a source gives now, as its last ones."""
@@ -224,7 +230,7 @@ class Ledger:
 
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
         """Delete the entries of these records for a source."""
-        pairs = [(source, one) for one in ids]
+        pairs = [(source, record_id) for record_id in ids]
         with _writing(self._db):
             self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
             self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
@@ -232,7 +238,7 @@ class Ledger:
     def forget_identities(self, ids: Iterable[RecordId]) -> None:
         """Delete the identities of removed records."""
         with _writing(self._db):
-            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in ids))
+            self._db.executemany("DELETE FROM identities WHERE id = ?", ((record_id,) for record_id in ids))
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return the rejected rows: source, place, reason."""
@@ -242,7 +248,7 @@ class Ledger:
     def ids_from_other_sources(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those of these ids that another source has as well."""
         query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
-        return {one for one in ids if _read(self._db, query, (one, source))}
+        return {record_id for record_id in ids if _read(self._db, query, (record_id, source))}
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Replace the rejected rows (place, reason) of a source."""
@@ -271,7 +277,9 @@ class Ledger:
     def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
         """Add cells that were left out of the records of a source."""
         with _writing(self._db):
-            self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", ((source, *one) for one in cells))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", ((source, *cell) for cell in cells)
+            )
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""

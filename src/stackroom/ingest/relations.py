@@ -64,7 +64,7 @@ def _find_scope(reader: ShelfReader, spec: CatalogueSpec, relation: RelationSpec
     of_kind = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)),))
     if not spec.fields[relation.field].needs_column:
         return of_kind
-    named = [RecordId(one.value) for one in reader.facets(relation.field, scope=of_kind)]
+    named = [RecordId(facet.value) for facet in reader.facets(relation.field, scope=of_kind)]
     missing = _find_missing(reader, relation, named)
     return of_kind.narrowed(AnyOf(relation.field, tuple(sorted(missing)))) if missing else None
 

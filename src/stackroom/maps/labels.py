@@ -105,10 +105,16 @@ def _by_clarity(places: Places, fields: Sequence[MappedValues], level: int) -> I
     candidates = [
         one for squares in squarings for one in _best_of_squares([_candidates(values, squares) for values in fields])
     ]
-    for one in sorted(candidates, key=lambda one: (-one.score, one.square, one.text)):
-        x, y = np.median(places[one.rows], axis=0)
+    for candidate in sorted(candidates, key=lambda one: (-one.score, one.square, one.text)):
+        x, y = np.median(places[candidate.rows], axis=0)
         yield MapLabel(
-            text=one.text, field=one.field, x=round(x), y=round(y), level=level, count=len(one.rows), rows=one.rows
+            text=candidate.text,
+            field=candidate.field,
+            x=round(x),
+            y=round(y),
+            level=level,
+            count=len(candidate.rows),
+            rows=candidate.rows,
         )
 
 
@@ -149,9 +155,9 @@ def _candidates(values: MappedValues, squares: Rows) -> list[_Candidate]:
 def _best_of_squares(by_field: Sequence[Sequence[_Candidate]]) -> list[_Candidate]:
     best: dict[int, _Candidate] = {}
     for candidates in by_field:
-        for one in candidates:
-            if one.square not in best or one.score > best[one.square].score:
-                best[one.square] = one
+        for candidate in candidates:
+            if candidate.square not in best or candidate.score > best[candidate.square].score:
+                best[candidate.square] = candidate
     return list(best.values())
 
 

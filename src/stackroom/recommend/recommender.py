@@ -223,7 +223,7 @@ def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
     """Yield the records that an excluded title, too misspelt to be sure of, probably means: none is missed."""
     for choice in excluded:
         if choice.key is None:
-            yield from (one.key for one in choice.others if one.likeness >= LIKELY)
+            yield from (other.key for other in choice.others if other.likeness >= LIKELY)
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:

@@ -151,8 +151,8 @@ def taxonomy(candidates: Terms, liked: Terms) -> Floats:
     """Return for each candidate the greatest Jaccard similarity to the tags of a liked title."""
     scores = np.zeros(len(candidates))
     for other in liked:
-        shared = np.array([len(one & other) for one in candidates], dtype=float)
-        sizes = np.array([len(one) for one in candidates], dtype=float) + len(other) - shared
+        shared = np.array([len(candidate & other) for candidate in candidates], dtype=float)
+        sizes = np.array([len(candidate) for candidate in candidates], dtype=float) + len(other) - shared
         scores = np.maximum(scores, np.where(shared > 0, shared / np.maximum(sizes, 1), 0.0))
     return scores
 
@@ -170,7 +170,7 @@ def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
 def same_terms(candidates: Terms, liked: Terms) -> Floats:
     """Return for each candidate on how great a share of the liked titles it has the same value."""
     counts = Counter(one for one in liked if one)
-    return np.array([counts[one] for one in candidates], dtype=float) / max(len(liked), 1)
+    return np.array([counts[candidate] for candidate in candidates], dtype=float) / max(len(liked), 1)
 
 
 def near_numbers(candidates: Floats, liked: Floats) -> Floats:

@@ -49,7 +49,7 @@ def build_taste(
         described = _embedded(reader, preferences.wishes, embedder)
     except ExpectedError as error:
         note = f"the wording of the preferences was not used: {error.message}"
-        checked = tuple(Wish(checks=one.checks) for one in preferences.wishes if one.checks)
+        checked = tuple(Wish(checks=wish.checks) for wish in preferences.wishes if wish.checks)
         kept = _without_descriptions(preferences)
         return Taste(vectors=liked, wishes=(*checked, *unlike), preferences=kept, notes=(note,))
     wishes = tuple(

@@ -15,7 +15,9 @@ def preference_vocabulary(
     reader: ShelfReader, spec: CatalogueSpec, *, scope: Scope, this_year: int
 ) -> PreferenceVocabulary:
     """Return the vocabulary of a catalogue as someone with this scope sees it."""
-    tag_field = next((one.name for one in spec.column_fields if one.type is FieldType.TAGS), None)
+    tag_field = next(
+        (column_field.name for column_field in spec.column_fields if column_field.type is FieldType.TAGS), None
+    )
     tags = field_values(reader, spec, tag_field, visibility=scope.visibility) if tag_field else None
     time_field = spec.field_with_role(FieldRole.TIME)
     words, length = spec.preferences, spec.preferences.length

@@ -34,7 +34,7 @@ def taste_spec(spec: CatalogueSpec, weights: Mapping[str, float]) -> CatalogueSp
     One without a `[recommend]` section recommends by meaning, and can weigh its tags, time and popularity besides.
     """
     able = replace(spec, recommend=_with_signals(spec))
-    known = [one.name for one in signal_weights(able)]
+    known = [signal_weight.name for signal_weight in signal_weights(able)]
     for name, weight in weights.items():
         if name not in known:
             raise InputError(

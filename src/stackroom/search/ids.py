@@ -26,7 +26,7 @@ def find_by_id(reader: ShelfReader, stated: str, *, scope: Scope, catalogue: str
     """
     forms = id_forms(stated, catalogue=catalogue)
     found = reader.find(forms, scope=scope) if forms else {}
-    return next((found[one] for one in forms if one in found), None)
+    return next((found[form] for form in forms if form in found), None)
 
 
 def find_by_number(reader: ShelfReader, stated: str, *, scope: Scope) -> Key | None:
@@ -35,7 +35,7 @@ def find_by_number(reader: ShelfReader, stated: str, *, scope: Scope) -> Key | N
     if not (number.isascii() and number.isdecimal()):
         return None
     ids = reader.ids(reader.scan(scope=scope, limit=SAMPLED))
-    beginnings = {match[1] for one in ids if (match := _NUMBERED.fullmatch(one))}
+    beginnings = {match[1] for record_id in ids if (match := _NUMBERED.fullmatch(record_id))}
     found = reader.find([RecordId(f"{beginning}{number}") for beginning in sorted(beginnings)], scope=scope)
     return next(iter(found.values())) if len(found) == 1 else None
 
@@ -47,7 +47,7 @@ def id_forms(stated: str, *, catalogue: str = "") -> list[RecordId]:
     label = _IN_LABEL.search(text)
     bare = address.removeprefix(f"{catalogue}/") if catalogue else address.partition("/")[2]
     forms = [stated[:LONGEST], text, address, bare, label[1] if label else ""]
-    return [RecordId(one) for one in dict.fromkeys(forms) if one]
+    return [RecordId(form) for form in dict.fromkeys(forms) if form]
 
 
 def page_forms(stated: str) -> list[str]:

@@ -121,7 +121,7 @@ class NameChoice:
     @property
     def suggestions(self) -> tuple[str, ...]:
         """The other records, each by its title and what tells it apart."""
-        return tuple(quoted(one.label) for one in self.others)
+        return tuple(quoted(other.label) for other in self.others)
 
 
 def resolve_name(
@@ -168,7 +168,7 @@ def _namesakes(
 ) -> list[NameCandidate]:
     """Return those of the records with similar names that have exactly the typed one."""
     same = [match.key for match in alike if match.likeness >= SAME]
-    return [one for one in _candidates(reader, spec, typed, same, scope) if one.by in EXACT]
+    return [candidate for candidate in _candidates(reader, spec, typed, same, scope) if candidate.by in EXACT]
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:

@@ -297,8 +297,8 @@ def resolve_choices(asked: Sequence[str], known: Iterable[str], *, label: str) -
     """Return the names that are meant, of a short list, and notes; raise InputError for one that nothing is near."""
     values = FieldValues(FacetCount("", name, 1) for name in known)
     matches = [_require_value(values, name, label) for name in asked]
-    notes = [f"'{one.asked}' taken as '{one.value}'" for one in matches if not one.is_as_written]
-    return list(dict.fromkeys(one.value for one in matches)), notes
+    notes = [f"'{match.asked}' taken as '{match.value}'" for match in matches if not match.is_as_written]
+    return list(dict.fromkeys(match.value for match in matches)), notes
 
 
 def without_adult(
@@ -334,8 +334,9 @@ def is_adult(record: Record, spec: CatalogueSpec) -> bool:
 def asks_for_adult(conditions: Iterable[Condition], spec: CatalogueSpec) -> bool:
     """Tell whether one of the conditions asks for a value that marks adult records."""
     return any(
-        isinstance(one, AnyOf | AllOf) and not _terms(one.values).isdisjoint(_terms(spec.adult.get(one.field, ())))
-        for one in conditions
+        isinstance(condition, AnyOf | AllOf)
+        and not _terms(condition.values).isdisjoint(_terms(spec.adult.get(condition.field, ())))
+        for condition in conditions
     )
 
 

@@ -421,7 +421,7 @@ def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) 
     if piece.opens or not before[-1].is_prose:
         return piece.start
     prose = [one for one in before[-2:] if one.is_prose]
-    sentences = [one for part in prose for one in _sentences(text.text, part.start, part.end)]
+    sentences = [sentence for part in prose for sentence in _sentences(text.text, part.start, part.end)]
     last = sentences[-2:]
     if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
         last = last[1:]

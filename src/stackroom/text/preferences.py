@@ -92,13 +92,15 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     text = sentence[:LONGEST_SENTENCE]
     pieces = pieces_of(text, vocabulary)
     mentions = list(iter_mentions(pieces))
-    judged = [(one, effects_of(one) if one.mood is not Mood.ANY else [Indifference()]) for one in mentions]
+    judged = [
+        (mention, effects_of(mention) if mention.mood is not Mood.ANY else [Indifference()]) for mention in mentions
+    ]
     refused = [(one.start, one.end) for one, effects in judged if not effects]
     effects = [effect for _, some in judged for effect in some]
     return Preferences(
         conditions=tuple(
-            in_days(one, vocabulary)
-            for one in merge_conditions(effect for effect in effects if isinstance(effect, Condition))
+            in_days(condition, vocabulary)
+            for condition in merge_conditions(effect for effect in effects if isinstance(effect, Condition))
         ),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
@@ -115,7 +117,7 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
 
 def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> UnderstoodWords:
     """Return the interpretation of some words by their effects."""
-    meaning = "; ".join(describe_effect(one, tag_field=tag_field) for one in effects)
+    meaning = "; ".join(describe_effect(effect, tag_field=tag_field) for effect in effects)
     by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
     return UnderstoodWords(said, meaning, by_vector)
 
@@ -229,7 +231,7 @@ def with_comparisons(pieces: Sequence[SentencePiece], text: str) -> list[Sentenc
 
 def begins_thing(pieces: Sequence[SentencePiece], text: str) -> bool:
     """Tell whether a thing follows, after articles."""
-    following = (one for one in pieces if text[one.start : one.end].lower() not in words.EDGES)
+    following = (piece for piece in pieces if text[piece.start : piece.end].lower() not in words.EDGES)
     return isinstance(next(following, SentencePiece(0, 0, Plain.STOP)).what, Thing)
 
 
@@ -374,7 +376,7 @@ def iter_mentions(pieces: Sequence[SentencePiece]) -> Iterator[Mention]:
     for index, piece in enumerate(pieces):
         if not isinstance(piece.what, Thing):
             continue
-        before = [one for one in openers(pieces, index) if isinstance(one.what, Cue | Lead)]
+        before = [opener for opener in openers(pieces, index) if isinstance(opener.what, Cue | Lead)]
         cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
         if cues:
             mood, until = combined(cues), last_in_list(pieces, index)
@@ -404,7 +406,7 @@ def last_in_list(pieces: Sequence[SentencePiece], index: int) -> int:
 
 def find_unknown_spans(pieces: Iterable[SentencePiece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
     """Return the spans of unknown words, and of cues that nothing followed."""
-    mentioned = {position for one in mentions for position in range(one.start, one.end)}
+    mentioned = {position for mention in mentions for position in range(mention.start, mention.end)}
     return [
         (piece.start, piece.end)
         for piece in pieces

@@ -42,7 +42,7 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     """Return the conditions that a query states, but for the phrases that are not to be read as such, and the rest."""
     text, left = query[:LONGEST_SENTENCE], {phrase_key(one) for one in unread}
     pieces = pieces_of(text, vocabulary)
-    found = (_stated(one, pieces, text, vocabulary) for one in iter_mentions(pieces))
+    found = (_stated(mention, pieces, text, vocabulary) for mention in iter_mentions(pieces))
     stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in left)
     return ReadQuery(
         stated=stated,

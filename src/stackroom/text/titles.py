@@ -99,7 +99,7 @@ def name_spellings(name: str) -> tuple[str, ...]:
         folded.replace("ı", "i"),
         _DRAWN.sub(lambda drawn: drawn[0].translate(_DRAWN_LETTERS), folded),
     )
-    return tuple(dict.fromkeys([plain, *(fold_name(one) for one in others if one != folded)]))
+    return tuple(dict.fromkeys([plain, *(fold_name(other) for other in others if other != folded)]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class TypedName:
 
     def match(self, names: Sequence[str]) -> NameMatch | None:
         """Return the best match with a record's names, the title first; None where none is alike."""
-        matches = [one for place, name in enumerate(names) for one in self._matches(name, is_title=place == 0)]
+        matches = [match for place, name in enumerate(names) for match in self._matches(name, is_title=place == 0)]
         return max(matches, key=lambda one: (one.likeness, one.by is MatchedBy.TITLE), default=None)
 
     def _matches(self, name: str, *, is_title: bool) -> Iterator[NameMatch]:
@@ -147,7 +147,7 @@ class TypedName:
                 yield NameMatch(MatchedBy.TITLE if is_title else MatchedBy.ALTERNATIVE, 1.0, name)
             elif self.words:
                 matches = (self._spelt_like(spelling), self._part_of(spelling))
-                yield from (one._replace(name=name) for one in matches if one.likeness)
+                yield from (match._replace(name=name) for match in matches if match.likeness)
 
     def _may_match(self, lowered: str) -> bool:
         """Tell, at little cost, whether a name is worth comparing: it has the typed words, or is spelt roughly so."""
@@ -382,7 +382,7 @@ class TitleArraysBuilder:
 
     def add(self, names: Iterable[str]) -> None:
         """Add the next row's names, each in all its spellings."""
-        for name in dict.fromkeys(one[:MAX_NAME_CHARS] for each in names for one in name_spellings(each)):
+        for name in dict.fromkeys(spelling[:MAX_NAME_CHARS] for each in names for spelling in name_spellings(each)):
             self._rows.append(self._row)
             self._letters += name.encode()
             self._ends.append(len(self._letters))

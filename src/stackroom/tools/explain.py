@@ -97,7 +97,7 @@ class Explanation:
 
 def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explanation:
     """Explain the place of a record in a tool's answer, or why it is not in it."""
-    failed = [one for one in path.scope.all_conditions() if not meets(found.record, one, found.spec)]
+    failed = [condition for condition in path.scope.all_conditions() if not meets(found.record, condition, found.spec)]
     scope = _without(path.scope, failed)
     ranked = path.rank(scope)
     shown = path.show(ranked)
@@ -119,7 +119,10 @@ def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explan
 
 def _without(scope: Scope, failed: Iterable[Condition]) -> Scope:
     left_out = list(failed)
-    return Scope(conditions=tuple(one for one in scope.conditions if one not in left_out), visibility=scope.visibility)
+    return Scope(
+        conditions=tuple(condition for condition in scope.conditions if condition not in left_out),
+        visibility=scope.visibility,
+    )
 
 
 def _otherwise(place: int | None, sentence: str) -> str:
@@ -398,6 +401,6 @@ def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
 
 
 def _finds_kind(path: SearchPath, kind: str) -> bool:
-    conditions = [one for one in path.scope.conditions if one.field == KIND_FIELD]
+    conditions = [condition for condition in path.scope.conditions if condition.field == KIND_FIELD]
     of_kind = Record(id=RecordId(""), kind=kind, fields={})
-    return all(meets(of_kind, one, path.view.spec) for one in conditions)
+    return all(meets(of_kind, condition, path.view.spec) for condition in conditions)

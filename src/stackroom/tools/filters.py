@@ -186,7 +186,9 @@ def filter_advice(spec: CatalogueSpec) -> str:
     names = filter_names(spec, fields)
     more = f", … ({len(names)})" if len(names) > MOST_ADVISED else ""
     known = f"filterable: {', '.join(names[:MOST_ADVISED]) or 'by no field'}{more}"
-    kinds = [[one for one in fields if (one.filter is FilterKind.RANGE) is is_range] for is_range in (True, False)]
+    kinds = [
+        [field for field in fields if (field.filter is FilterKind.RANGE) is is_range] for is_range in (True, False)
+    ]
     example = ", ".join(f'"{some[0].name}": {_example(some[0])}' for some in kinds if some)
     return f"{known}; as in {{{example}}}" if example else known
 

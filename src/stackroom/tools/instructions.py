@@ -69,8 +69,8 @@ def instructions_for(catalogues: Sequence[OpenCatalogue], tools: Sequence[ToolSp
 def _entries(catalogues: Sequence[OpenCatalogue], visibility: Visibility) -> Iterator[_Entry]:
     """Yield the catalogues by spec; one that cannot be read has no records now."""
     by_spec: dict[str, list[OpenCatalogue]] = {}
-    for one in catalogues:
-        by_spec.setdefault(one.spec.name, []).append(one)
+    for catalogue in catalogues:
+        by_spec.setdefault(catalogue.spec.name, []).append(catalogue)
     for some in by_spec.values():
         yield _Entry(some[0].spec, [(one.name, _count(one, visibility)) for one in some])
 
@@ -84,8 +84,8 @@ def _count(catalogue: OpenCatalogue, visibility: Visibility) -> int:
 
 def _about_catalogues(entries: Sequence[_Entry], room: int) -> str:
     """Return the catalogues in as many words as there is room for: with summaries, with titles, or named alone."""
-    forms = [_joined(_described(one) for one in entries), _joined(_titled(one) for one in entries)]
-    forms.append(_joined(_named(one) for one in entries))
+    forms = [_joined(_described(entry) for entry in entries), _joined(_titled(entry) for entry in entries)]
+    forms.append(_joined(_named(entry) for entry in entries))
     fitting = next((form for form in forms if len(form.encode()) <= room), None)
     return fitting if fitting is not None else _cut(forms[-1], room)
 

@@ -77,7 +77,7 @@ class VisibleMap:
 
     def colour_by(self, name: str) -> MapColours:
         """Return the colours by a field."""
-        known = [one["field"] for one in self.list_colour_fields()]
+        known = [colour_field["field"] for colour_field in self.list_colour_fields()]
         if name not in known:
             raise InputError(
                 f"'colour': no field '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}"
@@ -90,8 +90,8 @@ class VisibleMap:
     def labels(self) -> list[MapLabel]:
         """Return what is typical of the parts of the map."""
         facets = [one for one in self.spec.fields.values() if one.facet and not one.is_numeric]
-        lists = self._all_values([one.name for one in facets if one.type in LIST_TYPES])
-        return find_labels(self.places, lists or self._all_values([one.name for one in facets]) or [self._words()])
+        lists = self._all_values([facet.name for facet in facets if facet.type in LIST_TYPES])
+        return find_labels(self.places, lists or self._all_values([facet.name for facet in facets]) or [self._words()])
 
     def values_of(self, name: str) -> MappedValues:
         """Return the values of a field at the places of this map."""
@@ -296,7 +296,7 @@ def _shown_label(label: MapLabel) -> PlacedLabel:
 
 
 def _keys(keys: Sequence[int]) -> list[Key]:
-    return [Key(one) for one in keys]
+    return [Key(key) for key in keys]
 
 
 def _base64(array: np.ndarray[Any, Any]) -> str:

@@ -253,7 +253,7 @@ def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
     except InputError as error:
         return error
     scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
-    excluding = frozenset(one.field for one in conditions if isinstance(one, NoneOf))
+    excluding = frozenset(condition.field for condition in conditions if isinstance(condition, NoneOf))
     return _Scope(scope=scope, notes=tuple(notes), excluding=excluding, unknown=unknown)
 
 

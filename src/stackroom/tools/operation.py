@@ -180,7 +180,7 @@ class OperationChoice:
 
     def _takers(self, name: str) -> str:
         takers = [one for one, operation in self.operations.items() if name in operation.params.model_fields]
-        return ", ".join(f"'{one}'" for one in takers)
+        return ", ".join(f"'{taker}'" for taker in takers)
 
 
 LARGEST_BODY = 64 * 1024
@@ -214,7 +214,7 @@ def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
         tag="admin" if operation.actions else "account",
         operation_id=to_camel(operation.name.replace("/", "_")),
         operation=operation.name,
-        path_parameters={one: operation.params.model_fields[one].description or "" for one in variables},
+        path_parameters={variable: operation.params.model_fields[variable].description or "" for variable in variables},
         query=None if has_body else given,
         body=given if has_body else None,
         max_body_bytes=LARGEST_BODY,

@@ -145,7 +145,7 @@ def _pairs(pairs: Sequence[tuple[Any, Any]]) -> str:
 
 
 def _in_brackets(item: Any) -> str:
-    first, *rest = [text for one in _values(item).values() if (text := _plain(one))] or [""]
+    first, *rest = [text for value in _values(item).values() if (text := _plain(value))] or [""]
     return f"{first} ({', '.join(rest)})" if rest else first
 
 

@@ -260,7 +260,7 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
 def _choices_in(annotation: Any) -> dict[str, str]:
     """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in lower case."""
     if get_origin(annotation) is Literal:
-        return {letters_of(one): one for one in get_args(annotation) if isinstance(one, str)}
+        return {letters_of(arg): arg for arg in get_args(annotation) if isinstance(arg, str)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return {letters_of(one): str(one) for one in annotation}
     found: dict[str, str] = {}

@@ -170,7 +170,7 @@ class AnimeTools:
             lambda view, _title: choices[view.name].record,
         )
         if found is None:
-            suggestions = dict.fromkeys(one for choice in choices.values() for one in choice.suggestions)
+            suggestions = dict.fromkeys(suggestion for choice in choices.values() for suggestion in choice.suggestions)
             return DetailsResult(anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"])
         choice = choices[found.view.name]
         return DetailsResult(
@@ -186,7 +186,7 @@ class AnimeTools:
         if found is not None:
             return DetailsResult(anime=self._details(found), suggestions=[])
         choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
-        named = [label for one in choices for label in ([one.label] if one.label else one.suggestions)]
+        named = [label for choice in choices for label in ([choice.label] if choice.label else choice.suggestions)]
         notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
         return DetailsResult(anime=None, suggestions=list(dict.fromkeys(named)), notes=notes)
 
@@ -281,7 +281,7 @@ def _asked(principal: Principal, params: SearchAnimeParams) -> Asked:
 
 
 def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:
-    tags = [TagCount(value=one.value, count=one.count) for one in facets if one.category == category]
+    tags = [TagCount(value=facet.value, count=facet.count) for facet in facets if facet.category == category]
     return CategoryShape(category=category, tags=tags)
 
 
@@ -289,7 +289,7 @@ def _browse_notes(
     params: BrowseAnimeParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
 ) -> list[str]:
     """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
-    elsewhere = sorted({one.category for one in facets} - {one.category for one in shown})
+    elsewhere = sorted({facet.category for facet in facets} - {one.category for one in shown})
     notes = []
     if not shown:
         like = f" like '{params.search}'" if params.search else ""
@@ -349,7 +349,7 @@ def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None
 
 def _understood(answers: Collection[Recommendations]) -> list[str]:
     """Return how titles and preferences were taken, with what is in doubt about a title."""
-    liked = [f"{one.asked}: {_taken(one)}" for answer in answers for one in answer.titles if one.title]
+    liked = [f"{title.asked}: {_taken(title)}" for answer in answers for title in answer.titles if title.title]
     left_out = [f"{one.asked}: left out, {_taken(one)}" for answer in answers for one in answer.excluded if one.title]
     wishes = [f"{one.text}: {one.meaning}" for answer in answers for one in answer.preferences.understood]
     return list(dict.fromkeys([*liked, *left_out, *wishes]))

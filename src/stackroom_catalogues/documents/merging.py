@@ -130,7 +130,10 @@ def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: i
         page = ranked.page(SPARE * n_results)
         pages = {view.name: page}
         found = merged(pages, limit=n_results)
-        kept = {one.hit.key for one in without_repeats(Found(source=view.name, hit=hit) for hit in page.hits)}
+        kept = {
+            without_repeat.hit.key
+            for without_repeat in without_repeats(Found(source=view.name, hit=hit) for hit in page.hits)
+        }
         repeats = {hit.key: REPEATS for hit in page.hits if hit.key not in kept}
         return Shown(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
 

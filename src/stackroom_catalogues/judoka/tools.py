@@ -206,8 +206,8 @@ class JudokonTools:
         end = params.start + params.top_k
         return OpponentResult(
             opponents=[
-                Opponent(**self._shape(FoundRecord(view, one)), reasons=_reasons(card, one))
-                for one in others[params.start : end]
+                Opponent(**self._shape(FoundRecord(view, other)), reasons=_reasons(card, other))
+                for other in others[params.start : end]
             ],
             cursor=str(end) if end < len(others) else None,
         )
@@ -220,8 +220,8 @@ class JudokonTools:
         scope = _scope(principal)
         facets = merge_facets([reader.facets("country", scope=scope) for reader in readers])
         rows = [
-            CountryCount(country=one.value, code=_country_code(readers, one.value, scope), count=one.count)
-            for one in facets
+            CountryCount(country=facet.value, code=_country_code(readers, facet.value, scope), count=facet.count)
+            for facet in facets
         ]
         return CountriesResult(countries=rows[params.start :])
 
@@ -427,11 +427,11 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
 
 def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     """Declare the files of the catalogue named like its layout, or the first; of several, also those of each."""
-    main = next((one for one in catalogues if one.name == one.spec.name), catalogues[0])
+    main = next((catalogue for catalogue in catalogues if catalogue.name == catalogue.spec.name), catalogues[0])
     files = [JudokonFiles(main, PREFIX)]
     if len(catalogues) > 1:
-        files += [JudokonFiles(one, f"{PREFIX}{one.name}/") for one in catalogues]
-    return [one.declare() for one in files]
+        files += [JudokonFiles(catalogue, f"{PREFIX}{catalogue.name}/") for catalogue in catalogues]
+    return [file.declare() for file in files]
 
 
 def _scope(principal: Principal) -> Scope:

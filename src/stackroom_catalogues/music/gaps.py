@@ -104,7 +104,7 @@ def _genre_of_artist(track: Record, neighbours: _Neighbours) -> Iterator[tuple[s
     """Yield the genre that most tracks of the same artist have."""
     for artist_id in track.get("artist_ids") or ():
         others = [one for one in neighbours.of_artist.get(artist_id, ()) if one.get("genres")]
-        counts = Counter(tag for one in others for tag in one.get("genres"))
+        counts = Counter(tag for other in others for tag in other.get("genres"))
         if len(others) >= FEWEST and counts:
             tag, count = min(counts.items(), key=lambda one: (-one[1], one[0]))
             if count >= MOST * len(others):
@@ -271,7 +271,9 @@ def _albums_with(library: MusicLibrary, tracks: Sequence[Record], albums: Sequen
     """Return the albums of others that these tracks are on, such as compilations."""
     own = {album.id for album in albums}
     ids = dict.fromkeys(str(track.get("album_id")) for track in tracks if track.get("album_id"))
-    keys = library.reader.find([RecordId(one) for one in ids if one not in own], scope=library.scope(ALBUM))
+    keys = library.reader.find(
+        [RecordId(record_id) for record_id in ids if record_id not in own], scope=library.scope(ALBUM)
+    )
     return library.fetch(list(keys.values()))
 
 

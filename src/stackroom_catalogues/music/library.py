@@ -158,9 +158,9 @@ class MusicLibrary:
     def _note(self, kind: str, wanted: str, taken: Record) -> str:
         """Return a note with the record that was taken for a name, and the others that it could mean."""
         choice = self.view.resolve(wanted, scope=self.scope(kind))
-        records = [choice.record, *(one.record for one in choice.others)]
-        others = [one for one in records if one is not None and one.id != taken.id]
-        listed = "; ".join(f"'{one.get('name')}' ({one.id})" for one in others)
+        records = [choice.record, *(other.record for other in choice.others)]
+        others = [record for record in records if record is not None and record.id != taken.id]
+        listed = "; ".join(f"'{other.get('name')}' ({other.id})" for other in others)
         hint = f"; it could also be {listed}" if listed else ""
         return f"'{wanted[:100]}' was taken for '{taken.get('name')}' ({taken.id}){hint}"
 

@@ -32,7 +32,7 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         return find_file(_roots(catalogue), str(name)) if name else None
 
     def known_among(principal: Principal, ids: Sequence[str]) -> AbstractSet[str]:
-        wanted = [RecordId(one) for one in dict.fromkeys(ids)]
+        wanted = [RecordId(record_id) for record_id in dict.fromkeys(ids)]
         return catalogue.shelf.reader().find(wanted, scope=Scope(visibility=principal.visibility)).keys()
 
     return MediaSpec(

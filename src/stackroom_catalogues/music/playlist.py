@@ -68,7 +68,11 @@ def minutes_in(sentence: str) -> tuple[float | None, str]:
 
 def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidate]:
     """Return tracks of the wanted total length, or as near as possible, in playing order."""
-    known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
+    known = {
+        candidate.record.id: candidate
+        for candidate in candidates
+        if 0 < candidate.seconds <= target_s * (1 + TOLERANCE)
+    }
     ranked = sorted(known.values(), key=lambda one: (-one.score, one.record.id))
     return arranged(_pick(ranked, target_s))
 
@@ -76,8 +80,8 @@ def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidat
 def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates with artists taking turns, each artist's own in order; scored by rank among their own."""
     by_artist: dict[str, list[Candidate]] = {}
-    for one in candidates:
-        by_artist.setdefault(one.artist, []).append(one)
+    for candidate in candidates:
+        by_artist.setdefault(candidate.artist, []).append(candidate)
     rounds = zip_longest(*by_artist.values())
     ordered = [(number, one) for number, some in enumerate(rounds) for one in some if one is not None]
     last = max(len(ordered), 1)

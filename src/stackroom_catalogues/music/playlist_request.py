@@ -61,8 +61,8 @@ def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     limit = params.limit if "limit" in params.model_fields_set else MOST
     return GetResult(
         query_type="playlist",
-        tracks=page_of([entry_of(one.record) for one in made.tracks], offset=params.offset, limit=limit),
-        seconds=round(sum(one.seconds for one in made.tracks), 1),
+        tracks=page_of([entry_of(track.record) for track in made.tracks], offset=params.offset, limit=limit),
+        seconds=round(sum(track.seconds for track in made.tracks), 1),
         notes=list(made.notes),
     )
 
@@ -115,7 +115,7 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
     page = library.view.search(about, scope=scope, limit=looked_at)
     found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    is_by_artists = any(isinstance(one, AnyOf) and one.field == "artists" for one in conditions)
+    is_by_artists = any(isinstance(condition, AnyOf) and condition.field == "artists" for condition in conditions)
     if (not found and (conditions or not about)) or is_by_artists:  # all of theirs fit, the best found first
         known = {one.record.id for one in found}
         keys = library.reader.scan(scope=scope, limit=looked_at)

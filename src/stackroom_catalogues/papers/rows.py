@@ -127,8 +127,8 @@ def _texts(value: Any) -> list[str]:
     """Return the texts of a list, or of one text; an affiliation may be an object with a name."""
     items = value if isinstance(value, list | tuple) else [value]
     named = [
-        one.get("name") or one.get("institution") or one.get("laboratory") if isinstance(one, Mapping) else one
-        for one in items
+        item.get("name") or item.get("institution") or item.get("laboratory") if isinstance(item, Mapping) else item
+        for item in items
     ]
     return [text for one in named if (text := _text(one))]
 

@@ -68,11 +68,13 @@ class PlaceState:
 
     def find(self, name: str) -> CollectionState | None:
         """Return the state of a collection."""
-        return next((one for one in self.collections if one.name == name), None)
+        return next((collection for collection in self.collections if collection.name == name), None)
 
     def problems(self) -> dict[str, str]:
         """Return the collections that are not as they should be, each with the reason."""
-        return {one.name: one.problem for one in self.collections if one.problem is not None}
+        return {
+            collection.name: collection.problem for collection in self.collections if collection.problem is not None
+        }
 
 
 def find_place(settings: Settings) -> str | None:
@@ -121,7 +123,7 @@ def find_collection_problems(settings: Settings) -> Iterator[tuple[str | None, s
         return
     state = load_state(settings.home, place)
     if state.problem is not None:
-        copies = f"; {COPY_SERVED}" if any(one.synced_at for one in state.collections) else ""
+        copies = f"; {COPY_SERVED}" if any(collection.synced_at for collection in state.collections) else ""
         yield None, f"{state.problem}{copies}"
     yield from state.problems().items()
 

@@ -94,7 +94,7 @@ def sync_place(
         run = _Sync(app=app, place=opened, uri=place, found=found, before=before, now=now)
         expected = names or app.settings.collections.names or _known_and(found, before)
         states = [run.look_at(name, progress(name)) for name in dict.fromkeys(expected)]
-        kept = [one for one in before.collections if one.name not in expected] if names else []
+        kept = [collection for collection in before.collections if collection.name not in expected] if names else []
         state = PlaceState(place=place, looked_at=stamp(now()), collections=(*kept, *states))
         save_state(home, state)
         return state
@@ -102,7 +102,7 @@ def sync_place(
 
 def _known_and(found: Sequence[str], before: PlaceState) -> list[str]:
     """Return the collections that have a table, and those whose table was synced and is gone."""
-    return sorted({*found, *(one.name for one in before.collections if one.synced_at)})
+    return sorted({*found, *(collection.name for collection in before.collections if collection.synced_at)})
 
 
 @contextmanager
@@ -173,10 +173,10 @@ class _Sync:
     def _find_other_source(self, installed: Installed) -> str | None:
         """Return a source of a catalogue that is neither its table nor sample data."""
         prefix = f"lancedb:{self.uri}#"
-        others = [one for one in installed.sources if not one.startswith(prefix)]
+        others = [source for source in installed.sources if not source.startswith(prefix)]
         if others and installed.own_declaration is None:
             is_sample = self.app.package_of(installed).is_sample
-            others = [one for one in others if not is_sample(one)]
+            others = [other for other in others if not is_sample(other)]
         return ", ".join(others) or ("an unknown source" if not installed.sources else None)
 
     def _add(self, name: str, table: CollectionTable, installed: Installed | None, progress: Progress) -> IngestReport:

@@ -87,7 +87,7 @@ class _Sync:
         if code != 0 and not is_refused and state == before:  # it ended before it could record why
             state = self._note(f"the process that syncs it ended {describe_end(code)}; to see why: stackroom sync")
         told = "; ".join(f"collection '{name}': {problem}" for name, problem in state.problems().items())
-        if state.problem is not None or any(one.outcome == "failed" for one in state.collections):
+        if state.problem is not None or any(collection.outcome == "failed" for collection in state.collections):
             raise StorageError("; ".join(reason for reason in (state.problem, told) if reason))
         if is_refused:
             raise UnavailableError("another process is syncing the collections of this library")

@@ -77,9 +77,9 @@ class Rights:
         if not quotas:
             return self.usual_quotas
         return Quotas(
-            read=max(one.read for one in quotas),
-            write=max(one.write for one in quotas),
-            sql=max(one.sql for one in quotas),
+            read=max(quota.read for quota in quotas),
+            write=max(quota.write for quota in quotas),
+            sql=max(quota.sql for quota in quotas),
         )
 
 

@@ -137,7 +137,7 @@ def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
     granting = select(user_grants.c.user_id, user_grants.c.action).where(user_grants.c.user_id.in_(ids))
     grants = _grouped(connection.execute(granting).all())
     return [
-        _user(row, tuple(role_names[row.id]), frozenset(Action(one) for one in grants[row.id]), of_roles)
+        _user(row, tuple(role_names[row.id]), frozenset(Action(grant) for grant in grants[row.id]), of_roles)
         for row in rows
     ]
 
@@ -161,7 +161,7 @@ def load_roles(connection: Connection) -> list[Role]:
     """Return every role, ordered by name."""
     actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
     return [
-        Role(name=row.name, actions=frozenset(Action(one) for one in actions[row.name]), quotas=_quotas(row))
+        Role(name=row.name, actions=frozenset(Action(action) for action in actions[row.name]), quotas=_quotas(row))
         for row in connection.execute(select(roles).order_by(roles.c.name))
     ]
 

@@ -154,7 +154,7 @@ class Edits:
         if not since:
             return "the catalogue has changed since"
         newest = next(iter(since))
-        return describe_change(since[next((one for one in ids if one in since), newest)])
+        return describe_change(since[next((record_id for record_id in ids if record_id in since), newest)])
 
 
 def embed_records(

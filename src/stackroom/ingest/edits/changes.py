@@ -70,7 +70,7 @@ class ChangePlanner:
         self._changes = changes
         self._names = RelatedNames(draft)
         self._drafted: dict[Change, DraftedChange] = {}
-        self._stated_ids = {one for change in changes for one in change.request.ids}
+        self._stated_ids = {record_id for change in changes for record_id in change.request.ids}
 
     def plan(self) -> None:
         """Draft every record, and then its relations, the deletions and the renames."""

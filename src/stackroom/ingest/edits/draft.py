@@ -65,7 +65,7 @@ class EditBatch:
     @property
     def ids(self) -> list[str]:
         """The ids that are given."""
-        return [one for change in self.changes for one in change.ids]
+        return [record_id for change in self.changes for record_id in change.ids]
 
 
 Edit = EditRequest | EditBatch
@@ -201,7 +201,7 @@ class Draft:
         if field.name not in self._tags:
             has_counts = field.filter is not None or field.facet
             counts = self.reader.facets(field.name, scope=Scope(visibility=self.visibility)) if has_counts else []
-            self._tags[field.name] = [Tag(one.category, one.value) for one in reversed(counts)]
+            self._tags[field.name] = [Tag(count.category, count.value) for count in reversed(counts)]
         own = (record.get(field.name) or ()) if record else ()
         return [*self._tags[field.name], *own]
 

@@ -98,10 +98,10 @@ class RelatedNames:
 
     def _by_id(self, text: str, kind: str) -> RecordId | None:
         """Return the id that a text is, as it is stored or as a tool has shown it."""
-        for one in id_forms(text, catalogue=self._draft.spec.name):
-            found = self._draft.find(one)
+        for form in id_forms(text, catalogue=self._draft.spec.name):
+            found = self._draft.find(form)
             if found is not None and found.kind == kind and self._draft.is_visible(found):
-                return one
+                return form
         return None
 
     def _named(self, text: str, kind: str) -> list[Record]:

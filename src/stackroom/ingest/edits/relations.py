@@ -150,7 +150,7 @@ def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> N
         if relation.copies:
             record = _with_given_copies(draft, record, relation, given)
     draft.put(record)
-    required = [one.name for one in spec.fields.values() if one.required and one.is_of(record.kind)]
+    required = [field.name for field in spec.fields.values() if field.required and field.is_of(record.kind)]
     missing = [name for name in dict.fromkeys([spec.title_field.name, *required]) if record.get(name) is None]
     if missing:
         raise InputError(f"{record.kind} needs {', '.join(repr(name) for name in missing)}")

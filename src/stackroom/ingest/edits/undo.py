@@ -45,7 +45,7 @@ class UndoneRecord:
     @property
     def changed(self) -> list[str]:
         """The fields that the call changed."""
-        return [one.field for one in RecordChange(id=self.id, before=self.started, after=self.ended).fields]
+        return [field.field for field in RecordChange(id=self.id, before=self.started, after=self.ended).fields]
 
     def touched(self, spec: CatalogueSpec) -> list[str]:
         """Return the fields among these that were changed since, beyond the names of related records."""
@@ -80,7 +80,7 @@ def plan_undo(draft: Draft, request: EditRequest) -> None:
     group = _group_of(draft, str(required_id(request)))
     last = max(change.change_no for change in group)
     records = _records_of(draft, group)
-    left = [one for one in records if not one.is_undone]
+    left = [record for record in records if not record.is_undone]
     if not left:
         raise ConflictError(_describe_undone(draft, records, after=last))
     for one in left:
@@ -197,9 +197,9 @@ def _describe_undone(draft: Draft, records: Iterable[UndoneRecord], *, after: in
     """Say that a call is undone already, and by which change."""
     undoing = [
         change
-        for one in records
-        for change in _later_changes(draft, one.id, after=after)
-        if is_visible(change, draft.visibility) and (change.op is not Op.UPDATE or _changes_any(change, one.changed))
+        for record in records
+        for change in _later_changes(draft, record.id, after=after)
+        if is_visible(change, draft.visibility) and (change.op is not Op.UPDATE or _changes_any(change, record.changed))
     ]
     by = max(undoing, key=lambda change: change.change_no, default=None)
     if by is None:
@@ -221,13 +221,13 @@ def _describe_conflict(draft: Draft, one: UndoneRecord, *, after: int) -> str:
 
 def _changes_any(change: PastChange, fields: Container[str]) -> bool:
     """Tell whether a change was to one of these fields."""
-    return any(one.field in fields for one in record_change(change).fields)
+    return any(field.field in fields for field in record_change(change).fields)
 
 
 def _later_changes(draft: Draft, record_id: RecordId, *, after: int) -> list[PastChange]:
     """Return the changes of a record after another one, newest first, without those of its vector alone."""
     changes = _changes_of(draft, record_id)
-    return [one for one in changes if one.change_no > after and not are_alike(one.before, one.after)]
+    return [change for change in changes if change.change_no > after and not are_alike(change.before, change.after)]
 
 
 def _changes_of(draft: Draft, record_id: RecordId) -> list[PastChange]:

@@ -167,7 +167,7 @@ def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
         return f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has: {', '.join(known)}"
     if name in ("id", "kind"):
         return f"'{name}' is given next to 'fields', not inside it"
-    listed = next((one for one in spec.relations if one.to == kind and one.inverse == name), None)
+    listed = next((relation for relation in spec.relations if relation.to == kind and relation.inverse == name), None)
     if listed is not None:
         return f"'{name}' are records of their own; create each, with '{listed.copies or listed.field}'"
     return f"no field {name[:SHOWN]!r}{did_you_mean(name, known)}; {kind} has: {', '.join(known)}"

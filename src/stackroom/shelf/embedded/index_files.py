@@ -167,7 +167,7 @@ class TextFiles:
         """Return the names of the files that the last commit is made of: a killed writer leaves others."""
         try:
             segments = orjson.loads((self.folder / META_FILE).read_bytes())["segments"]
-            numbers = tuple(str(one["segment_id"]).replace("-", "") for one in segments)
+            numbers = tuple(str(segment["segment_id"]).replace("-", "") for segment in segments)
         except (OSError, ValueError, KeyError, TypeError):
             return [META_FILE]
         return [name for name in self.list_names() if name.endswith(".json") or name.startswith(numbers)]

@@ -384,7 +384,7 @@ class Store(StoredVectors):
 
     def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
         """Insert records that are all new at once, with their vectors; False where some are not: nothing is done."""
-        puts = [one for one in changes if isinstance(one, Put)]
+        puts = [change for change in changes if isinstance(change, Put)]
         ids = {put.record.id for put in puts}
         if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(_KNOWN_IDS, keepable(list(ids)))):
             return False

@@ -43,7 +43,7 @@ def check_store(store: Store, checkpoint: Checkpoint = never_stop, *, thorough: 
     try:
         with closing(store.connect()) as db:
             if faults := check_connected(db, checkpoint):
-                yield from (_problem(store, f"is damaged: {one}", PUT_BACK) for one in faults)
+                yield from (_problem(store, f"is damaged: {fault}", PUT_BACK) for fault in faults)
                 return
             damaged = list(_check_rows(store, db, checkpoint))
     except (apsw.Error, StorageError, UnicodeDecodeError) as error:

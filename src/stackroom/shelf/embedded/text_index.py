@@ -170,7 +170,10 @@ class TextIndex:
 
     def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
         """Return the keys of all records that meet the conditions, unordered."""
-        every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]
+        every = [
+            (tantivy.Occur.Must, tantivy.Query.all_query()),
+            *(self._clause(condition) for condition in conditions),
+        ]
         asked, most = tantivy.Query.boolean_query(every), max(searcher.num_docs, 1)
         with self._failing_as(DamagedIndexError, "searched"):
             hits = searcher.search(asked, limit=most, count=False, order_by_field=KEY).hits

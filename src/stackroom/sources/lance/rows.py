@@ -98,7 +98,7 @@ class LanceRows:
     def recall(self, _readings: Readings) -> str:
         """Return the table's version with its time: a table that was made anew counts its versions from 1."""
         with self._database.failing("read"):
-            written = {one["version"]: one["timestamp"] for one in self._table.list_versions()}
+            written = {version["version"]: version["timestamp"] for version in self._table.list_versions()}
         if self.version not in written:
             raise StorageError(f"{self.name}: version {self.version} was removed while it was read; try again")
         return f"{self.version} {written[self.version].isoformat()}"
@@ -269,7 +269,7 @@ class LancePlace:
     def list_collections(self) -> list[str]:
         """Return the names of the collections that have a table, sorted."""
         tables = self._database.list_tables()
-        return sorted(one.removesuffix(TABLE_ENDING) for one in tables if one.endswith(TABLE_ENDING))
+        return sorted(table.removesuffix(TABLE_ENDING) for table in tables if table.endswith(TABLE_ENDING))
 
     def open(self, name: str) -> LanceRows:
         """Return the rows of a collection's table, at its newest version."""

@@ -144,7 +144,7 @@ class Inspector:
     def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:
         """Return the catalogue and the record id of an address `CATALOGUE/ID`, or of an id in the chosen catalogue."""
         place = parse_address(address)
-        known = {one.name for one in visible_catalogues(self._catalogues(), principal)}
+        known = {visible_catalogue.name for visible_catalogue in visible_catalogues(self._catalogues(), principal)}
         if params.catalogue is None and place is not None and place[0] in known:
             return choose_catalogue(self._catalogues(), principal, place[0]), place[1]
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)

@@ -207,11 +207,14 @@ class ServerTool:
             "problems": dict(state.problems()),
             **state.counters(),
         }
-        return values, [_catalogue(one, principal) for one in visible_catalogues(state.catalogues(), principal)]
+        return values, [
+            _catalogue(catalogue, principal) for catalogue in visible_catalogues(state.catalogues(), principal)
+        ]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         sizes = {
-            f"index of {one.name}": _index_bytes(one) for one in visible_catalogues(self._state.catalogues(), principal)
+            f"index of {catalogue.name}": _index_bytes(catalogue)
+            for catalogue in visible_catalogues(self._state.catalogues(), principal)
         }
         largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
         return {"process": os.getpid(), **memory_of_process()}, [

@@ -34,12 +34,12 @@ def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tupl
     names = {field.name: name for name, field in filters_of(spec).items()}
     filters: dict[str, Any] = {}
     excluded: dict[str, Any] = {}
-    for one in conditions:
-        if isinstance(one, Range):
-            filters[one.field] = written_range(one, spec.fields[one.field])
+    for condition in conditions:
+        if isinstance(condition, Range):
+            filters[condition.field] = written_range(condition, spec.fields[condition.field])
         else:
-            into = excluded if isinstance(one, NoneOf) else filters
-            into[names[one.field]] = list(one.values)
+            into = excluded if isinstance(condition, NoneOf) else filters
+            into[names[condition.field]] = list(condition.values)
     return filters, excluded
 
 
@@ -88,10 +88,10 @@ class GroupFilters:
     def _range(self, dimension: Dimension, bounds: tuple[float, float]) -> dict[str, Any]:
         """Return the range of a part within that of the call."""
         low, high = bounds
-        for one in self.scope.conditions:
-            if isinstance(one, Range) and one.field == dimension.field.name:
-                low = low if one.at_least is None else max(low, one.at_least)
-                high = high if one.at_most is None else min(high, one.at_most)
+        for condition in self.scope.conditions:
+            if isinstance(condition, Range) and condition.field == dimension.field.name:
+                low = low if condition.at_least is None else max(low, condition.at_least)
+                high = high if condition.at_most is None else min(high, condition.at_most)
         return written_range(Range(dimension.field.name, low, high), dimension.field)
 
 
@@ -157,7 +157,7 @@ class _Aggregation:
     @cached_property
     def _partitions(self) -> list[Partition]:
         dimensions = parse_dimensions(self.asked.by, self.view.spec)
-        return [partition_rows(self.view.reader, one, self._keys, self.scope) for one in dimensions]
+        return [partition_rows(self.view.reader, dimension, self._keys, self.scope) for dimension in dimensions]
 
     @cached_property
     def _groups(self) -> list[Group]:
@@ -180,10 +180,10 @@ class _Aggregation:
     def _without(self) -> dict[str, int]:
         """Return how many records have no value of each field that is grouped by."""
         counts = {}
-        for one in self._partitions:
+        for partition in self._partitions:
             lacks = np.ones(len(self._keys), dtype=bool)
-            lacks[one.rows] = False
-            counts[one.dimension.name] = int(np.count_nonzero(lacks))
+            lacks[partition.rows] = False
+            counts[partition.dimension.name] = int(np.count_nonzero(lacks))
         return {name: count for name, count in counts.items() if count}
 
     def _extremes(self, group: Group) -> list[Key]:

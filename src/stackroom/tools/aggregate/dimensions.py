@@ -131,7 +131,11 @@ def _asked_terms(dimension: Dimension, scope: Scope) -> set[str] | None:
 
     A filter for one value of them is then a narrower one, and finds the records of its group.
     """
-    asked = [one.values for one in scope.conditions if isinstance(one, AnyOf) and one.field == dimension.field.name]
+    asked = [
+        condition.values
+        for condition in scope.conditions
+        if isinstance(condition, AnyOf) and condition.field == dimension.field.name
+    ]
     terms = [{term_of(value) for value in values} for values in asked]
     return set.intersection(*terms) if terms else None
 

@@ -162,8 +162,8 @@ def result_text(result: MutateResult) -> str:
     )
     head = f"preview: {_counted(result.total)} would change (plan {result.plan})" if result.plan else done
     lines = [
-        f"{one.op} {one.kind} {one.id}: {'; '.join(_field_text(field, one.op) for field in one.fields)}"
-        for one in result.changes
+        f"{change.op} {change.kind} {change.id}: {'; '.join(_field_text(field, change.op) for field in change.fields)}"
+        for change in result.changes
     ]
     more = [f"has more: {len(result.changes)} of {result.total} records are shown"] if result.has_more else []
     return "\n".join([head, *lines, *more, *result.notes])

@@ -112,7 +112,7 @@ def chosen_catalogue(
     if len(named) == 1:
         return named[0]
     scope = Scope(visibility=principal.visibility)
-    asked_each = ask_each(editable, lambda edits: all(_is_about(one, edits.shelf, scope) for one in requests))
+    asked_each = ask_each(editable, lambda edits: all(_is_about(request, edits.shelf, scope) for request in requests))
     able = [name for name, is_able in asked_each.found.items() if is_able]
     if len(able) == 1 and not asked_each.skipped:  # one that cannot be read may be the one that is meant
         return able[0]
@@ -121,7 +121,11 @@ def chosen_catalogue(
 
 def _in_ids(requests: Sequence[EditRequest], known: Sequence[str]) -> list[str]:
     """Return the catalogues that ids begin with, as in `library/author-woolf`."""
-    stated = [require_id(one, longest=LONGEST_SOURCE_ID).partition("/") for request in requests for one in request.ids]
+    stated = [
+        require_id(record_id, longest=LONGEST_SOURCE_ID).partition("/")
+        for request in requests
+        for record_id in request.ids
+    ]
     return list(dict.fromkeys(name for name, _, rest in stated if name in known and rest))
 
 

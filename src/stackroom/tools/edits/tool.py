@@ -34,7 +34,10 @@ class EditTools:
     """The edit tool over editable catalogues."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue], own_kinds: Sequence[OwnKinds] = ()) -> None:
-        self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
+        self._edits = {
+            catalogue.name: Edits(shelf=catalogue.shelf, embedder=catalogue.searcher.embedder)
+            for catalogue in catalogues
+        }
         self._own = {kind: kinds for kinds in own_kinds for kind in kinds.fields}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:

@@ -429,7 +429,7 @@ def _sample_queries(view: CatalogueView, scope: Scope) -> list[str]:
     if view.spec.samples:
         return list(view.spec.samples)
     tags = next((one for one in view.spec.column_fields if one.type is FieldType.TAGS and one.facet), None)
-    values = [one.value for one in view.reader.facets(tags.name, scope=scope)] if tags else []
+    values = [facet.value for facet in view.reader.facets(tags.name, scope=scope)] if tags else []
     titles = [view.spec.title_of(one.record) for one in list_keys(view, scope).page(0, SAMPLES).page]
     return list(dict.fromkeys((*_paired(values), *titles)))[:SAMPLES]
 

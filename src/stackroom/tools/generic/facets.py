@@ -186,7 +186,9 @@ class FacetedSet:
         if field.filter is FilterKind.ALL_OF:
             return self.scope
         kept = [
-            one for one in self.scope.conditions if not (isinstance(one, AnyOf | Range) and one.field == field.name)
+            condition
+            for condition in self.scope.conditions
+            if not (isinstance(condition, AnyOf | Range) and condition.field == field.name)
         ]
         return Scope(conditions=tuple(kept), visibility=self.scope.visibility)
 

@@ -126,8 +126,8 @@ def recommend_by_taste(
 
 
 def _find_tray(view: CatalogueView, params: RecommendParams, scope: Scope) -> _Tray:
-    likes = {one: _find(view, one, scope) for one in params.likes}
-    dislikes = {one: _find(view, one, scope) for one in params.dislikes}
+    likes = {like: _find(view, like, scope) for like in params.likes}
+    dislikes = {dislike: _find(view, dislike, scope) for dislike in params.dislikes}
     liked, disliked = ({one.key: one for one in some.values() if one} for some in (likes, dislikes))
     if (both := next((one for key, one in disliked.items() if key in liked), None)) is not None:
         raise InputError(f"'dislikes': '{both.title}' is among the 'likes' too; leave it out of one of them")
@@ -154,7 +154,7 @@ def _require_taste(tray: _Tray, params: RecommendParams) -> None:
 
 def _of_liked_kinds(scope: Scope, tray: _Tray, spec: CatalogueSpec) -> Scope:
     """Return the scope of what is recommended: records of the liked kinds, else of those that a search finds."""
-    kinds = dict.fromkeys(one.record.kind for one in tray.likes if one.record)
+    kinds = dict.fromkeys(like.record.kind for like in tray.likes if like.record)
     if len(spec.kinds) == 1:
         return scope
     if kinds:
@@ -178,7 +178,7 @@ def _shaped(
 
 def _tray_records(view: CatalogueView, choices: Iterable[NameChoice], form: RecordForm) -> list[ShownRecord]:
     """Return the records of the tray that exist, so that a shared address shows them by name."""
-    return shape_records([RankedRecord(view=view, record=one.record) for one in choices if one.record], form)
+    return shape_records([RankedRecord(view=view, record=choice.record) for choice in choices if choice.record], form)
 
 
 def _signal(weight: SignalWeight) -> Signal:

@@ -244,7 +244,7 @@ def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[Relate
         if relation.kind == record.kind:
             ids = dict.fromkeys(RecordId(one) for one in texts_of(record.get(relation.field)))
             keys = view.reader.find(list(ids), scope=scope)
-            shown = [keys[one] for one in ids if one in keys][:MOST_SHOWN]
+            shown = [keys[record_id] for record_id in ids if record_id in keys][:MOST_SHOWN]
             records = view.reader.fetch(shown, scope=scope)
             name = relation.copies or _without_ending(relation.field)
             yield _related(name, [records[key] for key in shown if key in records], len(keys))

@@ -162,7 +162,7 @@ def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "") -> RankedKey
 
 def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedKeys:
     """Return the records of these ids in their order; those that are not in scope are left out."""
-    stated = [RecordId(one.removeprefix(f"{view.name}/")) for one in dict.fromkeys(ids)]
+    stated = [RecordId(record_id.removeprefix(f"{view.name}/")) for record_id in dict.fromkeys(ids)]
     known = view.reader.find(stated, scope=scope)
     keys = [known[one] for one in stated if one in known]
     evidence = Evidence.STRONG if keys else Evidence.NONE
@@ -211,8 +211,8 @@ def count_left_out(view: CatalogueView, scope: Scope) -> LeftOut:
     """Return how many records that the caller may see are not in a scope, each counted for the first reason."""
     spec, seen = view.spec, Scope(visibility=scope.visibility)
     adult, hidden = adult_conditions(spec), NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)
-    stated = [one for one in scope.conditions if one not in adult and one != hidden]
-    without_adult = [one for one in scope.conditions if one not in adult]
+    stated = [condition for condition in scope.conditions if condition not in adult and condition != hidden]
+    without_adult = [condition for condition in scope.conditions if condition not in adult]
     counts = [
         view.reader.count(seen.narrowed(*some) if some else seen)
         for some in ((), stated, without_adult, scope.conditions)
@@ -223,9 +223,9 @@ def count_left_out(view: CatalogueView, scope: Scope) -> LeftOut:
 def add_up(counts: Sequence[LeftOut]) -> LeftOut:
     """Return how many records several catalogues leave out."""
     return LeftOut(
-        adult=sum(one.adult for one in counts),
-        hidden=sum(one.hidden for one in counts),
-        filtered=sum(one.filtered for one in counts),
+        adult=sum(count.adult for count in counts),
+        hidden=sum(count.hidden for count in counts),
+        filtered=sum(count.filtered for count in counts),
     )
 
 

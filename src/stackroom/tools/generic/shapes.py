@@ -131,7 +131,7 @@ class ShownRecord(Explained, FromFile, GenericResult):
 
 def shorten_found(results: Sequence[ShownRecord], chars: int) -> list[ShownRecord]:
     """Return results with their texts cut, and without their fields where the texts are short."""
-    shorter = [shorten_texts(one, ["text"], chars) for one in results]
+    shorter = [shorten_texts(result, ["text"], chars) for result in results]
     if chars > LEAST_WITH_FIELDS:
         return shorter
     return [one.model_copy(update={"fields": {}}) for one in shorter]

@@ -339,11 +339,11 @@ class GenericTools:
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if name is not None:
             return chosen, []
-        problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
+        problems = {catalogue: _filter_problem(filters, self._get(catalogue).spec) for catalogue in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
             having = [one for one in left_out if set(filters) <= set(filters_of(self._get(one).spec))]
-            specs = {one: self._get(one).spec for one in self._catalogues}
+            specs = {catalogue: self._get(catalogue).spec for catalogue in self._catalogues}
             advice = problems[having[0]] if having else advice_over(filters, specs)
             raise InputError(f"no catalogue has these filters; {advice}")
         notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []

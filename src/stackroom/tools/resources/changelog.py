@@ -69,7 +69,7 @@ class ChangelogResource:
             return None
         there = {one.name: one for one in self._catalogues}
         changes = ask_each(there, lambda one: list(_iter_visible(one, principal)))
-        entries = [one for name, some in changes.found.items() for one in _iter_entries(name, some)]
+        entries = [entry for name, some in changes.found.items() for entry in _iter_entries(name, some)]
         newest_first = sorted(entries, key=lambda one: one.place, reverse=True)
 
         def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
@@ -136,12 +136,12 @@ def _iter_entries(catalogue: str, changes: Sequence[PastChange]) -> Iterator[_En
 
 def _summed(changes: Sequence[PastChange]) -> dict[str, Any]:
     """Return what a run of changes without a call did."""
-    kinds = Counter(record.kind for one in changes if (record := one.after or one.before))
+    kinds = Counter(record.kind for change in changes if (record := change.after or change.before))
     return {
         "op": "import",
         "first_change_no": changes[-1].change_no,
         "first_at": changes[-1].at.isoformat(timespec="seconds"),
-        **Counter(str(one.op) for one in changes),
+        **Counter(str(change.op) for change in changes),
         "kinds": dict(kinds.most_common()),
     }
 
@@ -150,10 +150,10 @@ def _told(change: PastChange) -> dict[str, Any]:
     """Return what a change did to its record: of an update, each field before and after."""
     as_record = record_change(change)
     fields = {
-        one.field: [_brief(one.before), _brief(one.after)]
+        field.field: [_brief(field.before), _brief(field.after)]
         if change.op is Op.UPDATE
-        else _brief(one.before if change.op is Op.DELETE else one.after)
-        for one in as_record.fields
+        else _brief(field.before if change.op is Op.DELETE else field.after)
+        for field in as_record.fields
     }
     return {"op": change.op, "kind": as_record.kind, "id": change.id, "fields": fields}
 

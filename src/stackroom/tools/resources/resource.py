@@ -155,4 +155,4 @@ def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None
     """Return the record with exactly this title."""
     keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
     records = view.reader.fetch(keys, scope=scope).values()
-    return next((one for one in records if fold_name(view.spec.title_of(one)) == fold_name(title)), None)
+    return next((record for record in records if fold_name(view.spec.title_of(record)) == fold_name(title)), None)

@@ -188,7 +188,9 @@ def _find_picture_in(folder: Path) -> Path | None:
         pictures = [one for one in folder.iterdir() if one.suffix.lower() in PICTURE_ENDINGS]
     except OSError:
         return None
-    named = {name: one for one in sorted(pictures, reverse=True) if (name := one.stem.lower()) in PICTURE_NAMES}
+    named = {
+        name: picture for picture in sorted(pictures, reverse=True) if (name := picture.stem.lower()) in PICTURE_NAMES
+    }
     likeliest = next((named[name] for name in PICTURE_NAMES if name in named), None)
     if likeliest is None or not likeliest.is_file():
         return None

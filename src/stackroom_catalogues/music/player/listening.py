@@ -266,7 +266,9 @@ class ListenAnswer:
             item=self._item(artist),
             albums=self._page([Placed(library, one) for one in library.albums_of(record)]),
             tracks=self._page([Placed(library, one) for one in library.top_tracks_of(record)]),
-            artists=self._page([Placed(library, one) for one in _similar_artists(library, record)]),
+            artists=self._page(
+                [Placed(library, similar_artist) for similar_artist in _similar_artists(library, record)]
+            ),
         )
 
     def _album(self) -> ListenResult:
@@ -282,31 +284,31 @@ class ListenAnswer:
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
-        found = find_placed(self._libraries, [one.record_id for one in likes])
+        found = find_placed(self._libraries, [like.record_id for like in likes])
         groups = {
             GROUP_OF[kind]: self._page(
-                [found[one.record_id] for one in likes if one.kind == kind and one.record_id in found]
+                [found[like.record_id] for like in likes if like.kind == kind and like.record_id in found]
             )
             for kind in KINDS
         }
-        missing = [one.record_id for one in likes if one.record_id not in found]
+        missing = [like.record_id for like in likes if like.record_id not in found]
         return ListenResult(missing=missing).model_copy(update=groups)
 
     def _plays(self) -> ListenResult:
         counts = self._open_store().list_plays(self._user)
-        found = find_placed(self._libraries, [one.track_id for one in counts])
+        found = find_placed(self._libraries, [count.track_id for count in counts])
         heard = [
-            Placed(found[one.track_id].library, found[one.track_id].record, one.plays)
-            for one in counts
-            if one.track_id in found
+            Placed(found[count.track_id].library, found[count.track_id].record, count.plays)
+            for count in counts
+            if count.track_id in found
         ]
         return ListenResult(tracks=self._page(heard))
 
     def _playlist(self) -> ListenResult:
         playlist = self._open_store().get_playlist(self._user, self._query.id)
         found = find_placed(self._libraries, playlist.tracks)
-        tracks = [found[one] for one in playlist.tracks if one in found]
-        missing = [one for one in dict.fromkeys(playlist.tracks) if one not in found]
+        tracks = [found[track] for track in playlist.tracks if track in found]
+        missing = [track for track in dict.fromkeys(playlist.tracks) if track not in found]
         return ListenResult(name=playlist.name, tracks=self._page(tracks), missing=missing)
 
     def _get(self, kind: str | None) -> Placed:
