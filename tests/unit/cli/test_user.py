@@ -303,9 +303,9 @@ def test_a_change_that_cannot_be_noted_is_not_made(home: Path, run: Run, monkeyp
         raise StorageError("no room")
 
     run(["user", "add", "ada"])
-    monkeypatch.setattr(AuditLog, "begin", fail)
-    assert run(["user", "delete", "ada", "--yes"]).code == StorageError.exit_code
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditLog, "begin", fail)
+        assert run(["user", "delete", "ada", "--yes"]).code == StorageError.exit_code
     assert "ada" in run(["user", "list"]).out
 
 
