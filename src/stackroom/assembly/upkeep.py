@@ -21,6 +21,7 @@ from stackroom.assembly.collections.sync_task import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
 from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
+from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext, TaskStopped
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
@@ -133,7 +134,8 @@ def release_task(app: App) -> Task:
 
 def add_upkeep(app: App, database: ControlDatabase | None) -> None:
     """Add the tasks over the library, and that over the audit where there is a control database."""
-    app.background.add(DamageTask(app).task(), release_task(app), *sync_tasks(app.settings))
+    status = status_task(app.background, app.settings.home)
+    app.background.add(status, DamageTask(app).task(), release_task(app), *sync_tasks(app.settings))
     if database is not None:
         app.background.add(_audit_task(database))
 

@@ -124,7 +124,8 @@ class TaskStatus:
     def __str__(self) -> str:
         """Return its state as people read it."""
         if self.last_error:
-            return f"{self.state}, {self.failures} times so far: {self.last_error}"
+            last = f", last {self.last_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_at else ""
+            return f"{self.state}, {self.failures} times so far{last}: {self.last_error}"
         last = f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_success_at else ""
         return f"{self.state}{last}{f': {self.note}' if self.note else ''}"
 

@@ -8,6 +8,7 @@ import click
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import SyncOutcome, find_collection_problems, find_place, load_state
 from stackroom.assembly.machine_limits import check_disk
+from stackroom.background.status_file import list_server_tasks
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import Finding, json_option, report_findings
 from stackroom.control.database.engine import ControlDatabase
@@ -44,6 +45,7 @@ def _examine(app: App) -> Iterator[Finding]:
             yield Finding(what=one.name, found=error.message, ok=False)
     yield from _examine_models(app)
     yield from _examine_collections(app)
+    yield from _examine_tasks(app)
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
 
@@ -74,6 +76,13 @@ def _examine_collections(app: App) -> Iterator[Finding]:
     yield Finding(what="collections", found=f"{place}: {seen}; to look now, run: stackroom sync", ok=True)
     for name, problem in problems:
         yield Finding(what=f"collection {name}" if name else "collections", found=problem, ok=False)
+
+
+def _examine_tasks(app: App) -> Iterator[Finding]:
+    """Yield the background tasks of the servers that run over the library."""
+    for server in list_server_tasks(app.settings.home):
+        for task in server.tasks:
+            yield Finding(what=f"task {task.name}", found=f"{task} ({server.place})", ok=not task.last_error)
 
 
 def _examine_models(app: App) -> Iterator[Finding]:

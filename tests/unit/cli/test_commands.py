@@ -1,12 +1,16 @@
 """Commands on the sample library: tables for people, JSON for programs, exit codes that mean something."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stackroom.background.background import Background
+from stackroom.background.status_file import status_task
+from stackroom.background.task import Task, TaskContext
 from stackroom.errors import InputError, ModelError, NotFoundError
 from stackroom.tools.spec import NOTHING_ANSWERS
 
@@ -184,6 +188,18 @@ def test_the_doctor_finds_a_whole_library_well(sample_home: Path, monkeypatch: p
     ran = run(["doctor"])
     assert ran.code == 0, ran.out
     assert "BAD" not in ran.out
+
+
+def test_the_doctor_lists_the_tasks_of_a_running_server(at_nothing: Path, run: Run) -> None:
+    background = Background()
+    background.add(Task(name="sync", description="Syncs.", run=lambda _context: "3 synced"))
+    background.start()
+    assert background.wait_for("sync", runs=1, timeout_s=10.0)
+    status_task(background, at_nothing).run(TaskContext())
+    background.stop()
+    (task,) = [finding for finding in run(["doctor", "--json"]).json if finding["what"] == "task sync"]
+    assert task["ok"]
+    assert re.fullmatch(r"waiting; last done .* UTC: 3 synced \(.*, process \d+\)", task["found"])
 
 
 @pytest.mark.model
