@@ -28,7 +28,7 @@ DEEPEST = 6
 # No alternative requires a suffix that may never come, such as the dot of a JWT: a prefix is enough, so that matching
 # stays linear on a text that is full of prefixes.
 _SECRET_TEXT = re.compile(
-    r"stk_[a-z]_[A-Za-z0-9_-]{8,}"  # a session or token of Stackroom
+    r"(?:stk|pnk)_[a-z]_[A-Za-z0-9_-]{8,}"  # a session or token of Stackroom
     r"|(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"  # a JWT
     r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"

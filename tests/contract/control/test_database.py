@@ -2,20 +2,24 @@
 
 import logging
 import os
+import sqlite3
 import stat
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, text
+from sqlalchemy import Column, Connection, Index, MetaData, Table, Text, inspect, text
 
+from stackroom.control.control import Control
 from stackroom.control.database import engine as database_module
 from stackroom.control.database.engine import SCHEMA_VERSION, ControlDatabase
-from stackroom.control.database.tables import METADATA
+from stackroom.control.database.tables import METADATA, utc_now
 from stackroom.errors import InputError, StorageError
+from stackroom.settings import Settings
 from stackroom_catalogues.music import tables as music_tables
 
 OPENS = """
@@ -28,6 +32,19 @@ print(database.version())
 database.close()
 """
 PASSWORD = "hunter2-secret"
+FORMER_PASSWORD = "correct horse battery 77"
+FORMER_TOKEN = "pnk_t_Xc1N_eFzByr2c_VazG7BJo61bpwhpvFfLN8aCZKNlH4"
+"""Both of the user in `version_7.sql`, which is a control database as the last commit with that version made it."""
+FORMER_ROWS = {
+    "name FROM roles ORDER BY name": [("admin",), ("agent",), ("curator",), ("editor",), ("user",)],
+    "catalogue, user_id FROM restriction_users": [("films", 1)],
+    "name, enabled FROM job_settings": [("backup", 0)],
+    "job, state FROM job_runs": [("prune_logs", "done")],
+    "user_id, record_id FROM likes": [(1, "track-1")],
+    "name FROM playlists": [("Morning",)],
+    "track_id FROM playlist_tracks": [("track-1",)],
+    "key, state FROM downloads": [("k1", "done")],
+}
 ALL_TABLES = (METADATA, music_tables.METADATA)
 """The tables of the engine and of the music package."""
 
@@ -83,7 +100,7 @@ def test_a_creation_that_fails_leaves_nothing_behind(place: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("version", "problem"), [(SCHEMA_VERSION + 1, "is newer than this Stackroom"), (7, "was never released")]
+    ("version", "problem"), [(SCHEMA_VERSION + 1, "is newer than this Stackroom"), (6, "was never released")]
 )
 def test_a_database_of_another_version_is_refused(
     database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], version: int, problem: str
@@ -91,6 +108,59 @@ def test_a_database_of_another_version_is_refused(
     execute("UPDATE schema_version SET version = :other", other=version)
     with pytest.raises(StorageError, match=f"version {version}, which {problem}; .* version {SCHEMA_VERSION}: use"):
         place.open()
+
+
+def test_a_database_of_version_7_opens_with_everything_in_it(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "control.sqlite")) as former:
+        former.executescript(Path(__file__).with_name("version_7.sql").read_text(encoding="utf-8"))
+    with closing(Control.open(Settings(home=tmp_path))) as control:
+        control.database.create_missing(music_tables.METADATA)
+        report = control.audit.verify()
+        assert (report.rows, report.first_problem) == (8, None)
+        ada = control.accounts.check_login("ada", FORMER_PASSWORD)
+        assert control.accounts.list_users() == ([ada], 1)
+        assert control.credentials.find(FORMER_TOKEN) is not None
+        with control.database.read() as connection:
+            assert {name: content_of(connection, name) for name in FORMER_ROWS} == FORMER_ROWS
+        with control.database.begin() as connection:
+            row = {"key": "k2", "user_name": "ada", "provider": "archive", "state": "queued", "attempts": 0}
+            times = dict.fromkeys(("next_attempt_at", "created_at", "updated_at"), utc_now())
+            connection.execute(
+                music_tables.downloads.insert(), {**row, **times, "is_installing": False, "received_bytes": 0}
+            )
+
+
+def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in connection.execute(text(f"SELECT {query}"))]
+
+
+def test_a_database_of_version_7_loses_what_is_gone(
+    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
+) -> None:
+    execute("CREATE TABLE upgrades (name TEXT PRIMARY KEY)")
+    execute("DROP TABLE audit_begun")
+    execute("DROP INDEX audit_by_target")
+    execute("UPDATE schema_version SET version = 7")
+    with place.open().read() as connection:
+        seen = inspect(connection)
+        assert set(seen.get_table_names()) == set(METADATA.tables)
+        assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
+
+
+def test_a_required_column_that_a_package_declares_no_more_is_dropped(database: ControlDatabase) -> None:
+    former, weather = MetaData(), MetaData()
+    day, sun, rank = Column("day", Text, primary_key=True), Column("sun", Text), Column("rank", Text, nullable=False)
+    Table("weather", former, day, sun, rank, Index("weather_by_rank", "rank", "day"))
+    Table("weather", weather, Column("day", Text, primary_key=True), Index("weather_by_rank", "day"))
+    database.create_missing(former)
+    with database.begin() as connection:
+        connection.execute(text("INSERT INTO weather VALUES ('monday', 'much', 'first')"))
+    database.create_missing(weather)
+    with database.begin() as connection:
+        connection.execute(text("INSERT INTO weather (day) VALUES ('tuesday')"))
+        assert content_of(connection, "* FROM weather ORDER BY day") == [("monday", "much"), ("tuesday", None)]
+        (index,) = inspect(connection).get_indexes("weather")
+        assert index["column_names"] == ["day"]
 
 
 def test_packages_create_their_tables_once(place: Any, at_once: Callable[..., list[Any]]) -> None:

@@ -39,6 +39,8 @@ from stackroom.library import require_name
 from stackroom.model.principal import Action, Principal
 
 PREFIXES: Mapping[str, str] = {"session": "stk_s_", "token": "stk_t_"}
+FORMER_PREFIXES = ("pnk_s_", "pnk_t_")
+"""Of secrets that were issued before the project had its name; they are valid until they end."""
 SECRET_BYTES = 32
 ID_BYTES = 6
 LONGEST_SECRET = 256
@@ -215,7 +217,8 @@ class Credentials:
 
 def is_issued_here(secret: str) -> bool:
     """Tell whether a secret has the form of those that this server issues."""
-    return secret.startswith(tuple(PREFIXES.values())) and len(secret) <= LONGEST_SECRET and secret.isascii()
+    prefixes = (*PREFIXES.values(), *FORMER_PREFIXES)
+    return secret.startswith(prefixes) and len(secret) <= LONGEST_SECRET and secret.isascii()
 
 
 def hash_secret(secret: str) -> str:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     MetaData,
+    Table,
     create_engine,
     event,
     inspect,
@@ -42,6 +43,7 @@ from stackroom.control.database.tables import (
     control_version,
     create_tables,
     schema_version,
+    upgrade_tables,
     users,
     utc_now,
 )
@@ -55,7 +57,8 @@ BUSY_TIMEOUT_S = 5
 LOG_AGAIN_S = 60.0
 POOL_SIZE = 16
 SCHEMA_VERSION = 8
-"""Versions 1 to 7 were steps before the first release."""
+FORMER_VERSION = 7
+"""Brought to the present one when it is opened; versions 1 to 6 were steps before the first release."""
 SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'STACKROOM'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
@@ -142,14 +145,16 @@ class ControlDatabase:
         return None if version is None else (self._changes, version)
 
     def create_missing(self, tables: MetaData) -> None:
-        """Create those of a package's tables that do not exist yet."""
+        """Create those of a package's tables that do not exist yet, and drop required columns that are declared no more."""
         with self.read() as connection:
             present = set(inspect(connection).get_table_names())
-        if present.issuperset(tables.tables):
-            return
+            if present.issuperset(tables.tables) and not any(_former_columns(connection, tables)):
+                return
         with self.begin() as connection:
             self._lock_schema(connection)
             tables.create_all(connection)
+            for table, column in list(_former_columns(connection, tables)):
+                _drop_column(connection, table, column)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -178,10 +183,10 @@ class ControlDatabase:
         return lines[0].replace(str(password), "***") if password else lines[0]
 
     def _require_schema(self) -> None:
-        """Create the tables of an empty database; refuse one of another version."""
+        """Create the tables of an empty database, bring those of the former version up to date, refuse another."""
         with self.read() as connection:
             version = self._schema_version(connection)
-        if version == 0:
+        if version in {0, FORMER_VERSION}:
             version = self._create_schema()
         if version != SCHEMA_VERSION:
             kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Stackroom"
@@ -191,15 +196,16 @@ class ControlDatabase:
             )
 
     def _create_schema(self) -> int:
-        """Create the tables, unless another process has meanwhile; return the version after it."""
+        """Create or upgrade the tables, unless another process has meanwhile; return the version after it."""
         with self.begin() as connection:
             self._lock_schema(connection)
             version = self._schema_version(connection)
-            if version == 0:
-                create_tables(connection)
-                connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
-                version = SCHEMA_VERSION
-        return version
+            if version not in {0, FORMER_VERSION}:
+                return version
+            make = create_tables if version == 0 else upgrade_tables
+            make(connection)
+            connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
+        return SCHEMA_VERSION
 
     def _lock_schema(self, connection: Connection) -> None:
         """Let one process at a time change tables; on SQLite a write transaction does that."""
@@ -245,6 +251,25 @@ class _FileVersion:
         # All rows, so that no open cursor keeps this snapshot.
         rows = self._connection.execute(VERSION_SQL).fetchall()
         return int(rows[0][0]) if rows else None
+
+
+def _former_columns(connection: Connection, tables: MetaData) -> Iterator[tuple[Table, str]]:
+    """Yield the columns of present tables that are declared no more, and without which no row can be added."""
+    seen = inspect(connection)
+    for table in tables.sorted_tables:
+        for column in seen.get_columns(table.name) if seen.has_table(table.name) else ():
+            if column["name"] not in table.c and not column["nullable"] and column["default"] is None:
+                yield table, column["name"]
+
+
+def _drop_column(connection: Connection, table: Table, column: str) -> None:
+    """Drop a column, and make anew the indexes that have it."""
+    for index in inspect(connection).get_indexes(table.name):
+        if column in index["column_names"]:
+            connection.execute(text(f"DROP INDEX {index['name']}"))
+    connection.execute(text(f"ALTER TABLE {table.name} DROP COLUMN {column}"))
+    for declared in table.indexes:
+        declared.create(connection, checkfirst=True)
 
 
 def _parse(url: str) -> URL:

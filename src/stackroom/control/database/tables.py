@@ -305,6 +305,15 @@ events = Table(
 )
 
 
+def upgrade_tables(connection: Connection) -> None:
+    """Bring the tables of version 7 to this version: what is gone is dropped, what is missing is created."""
+    for name in ("upgrades", "audit_compared"):
+        connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
+    METADATA.create_all(connection)
+    for index in audit.indexes:
+        index.create(connection, checkfirst=True)
+
+
 def create_tables(connection: Connection) -> None:
     """Create every table in an empty database, with the built-in roles and an empty audit."""
     METADATA.create_all(connection)
