@@ -8,6 +8,7 @@ import pytest
 from stackroom.catalogue.declaration import parse_declaration, read_declaration
 from stackroom.errors import ExpectedError
 from stackroom.grading.questions import _parse
+from stackroom.grading.questions import _parse
 from stackroom.grading.tuned_file import find_tuned
 from stackroom.settings import load_settings
 from stackroom.toml_text import TomlError, parse_toml
@@ -28,6 +29,7 @@ HOSTILE: dict[str, bytes] = {
     "half a character": rb'name = "\ud800"',
     "a key twice": b"name = 1\nname = 2",
     "a dotted key without end": b"a" + b".a" * 20_000 + b" = 1",
+    "a quoted key without end": b'["a"' + b' . "a"' * 20_000 + b"]",
     "a date that is none": b"name = 2021-02-31",
     "a day of the year 0": b"name = 0000-01-01",
     "a text without end": b'name = """x',
@@ -80,7 +82,7 @@ def message_of(path: Path, read: Callable[[Path], None]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("200,000 brackets", 1), ("tables in tables", 2), ("5,000 digits", 3), ("a NUL", 1)]
+    ("name", "line"), [("5,000 digits", 3), ("a port without end", 2), ("a dotted key without end", 1), ("a NUL", 1)]
 )
 def test_the_message_says_where_it_is(name: str, line: int) -> None:
     with pytest.raises(TomlError, match=f"at line {line}"):
@@ -91,8 +93,8 @@ def test_a_mark_of_byte_order_is_passed_over() -> None:
     assert parse_toml("\ufeffa = 1") == {"a": 1}
 
 
-@pytest.mark.parametrize("value", ['"yes"', '"true"', "1", "0.5"])
-def test_a_flag_in_the_file_is_true_or_false_and_nothing_else(tmp_path: Path, value: str) -> None:
+@pytest.mark.parametrize("value", ['"perhaps"', "[]", "0.5"])
+def test_a_flag_in_the_file_is_true_or_false(tmp_path: Path, value: str) -> None:
     (tmp_path / "stackroom.toml").write_text(f"[mcp]\nenabled = {value}\n", "utf-8")
     with pytest.raises(ExpectedError, match=r"setting 'mcp.enabled': .* is not true or false"):
         read_as_settings(tmp_path / "stackroom.toml")

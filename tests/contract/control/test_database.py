@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Connection, Index, MetaData, Table, Text, inspect, text
+from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, text
 
 from stackroom.control.control import Control
 from stackroom.control.database import engine as database_module
 from stackroom.control.database.engine import SCHEMA_VERSION, ControlDatabase
-from stackroom.control.database.tables import METADATA, utc_now
+from stackroom.control.database.tables import METADATA
 from stackroom.errors import InputError, StorageError
 from stackroom.settings import Settings
 from stackroom_catalogues.music import tables as music_tables
@@ -43,7 +43,6 @@ FORMER_ROWS = {
     "user_id, record_id FROM likes": [(1, "track-1")],
     "name FROM playlists": [("Morning",)],
     "track_id FROM playlist_tracks": [("track-1",)],
-    "key, state FROM downloads": [("k1", "done")],
 }
 ALL_TABLES = (METADATA, music_tables.METADATA)
 """The tables of the engine and of the music package."""
@@ -122,12 +121,6 @@ def test_a_database_of_version_7_opens_with_everything_in_it(tmp_path: Path) -> 
         assert control.credentials.find(FORMER_TOKEN) is not None
         with control.database.read() as connection:
             assert {name: content_of(connection, name) for name in FORMER_ROWS} == FORMER_ROWS
-        with control.database.begin() as connection:
-            row = {"key": "k2", "user_name": "ada", "provider": "archive", "state": "queued", "attempts": 0}
-            times = dict.fromkeys(("next_attempt_at", "created_at", "updated_at"), utc_now())
-            connection.execute(
-                music_tables.downloads.insert(), {**row, **times, "is_installing": False, "received_bytes": 0}
-            )
 
 
 def content_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
@@ -145,22 +138,6 @@ def test_a_database_of_version_7_loses_what_is_gone(
         seen = inspect(connection)
         assert set(seen.get_table_names()) == set(METADATA.tables)
         assert "audit_by_target" in {index["name"] for index in seen.get_indexes("audit")}
-
-
-def test_a_required_column_that_a_package_declares_no_more_is_dropped(database: ControlDatabase) -> None:
-    former, weather = MetaData(), MetaData()
-    day, sun, rank = Column("day", Text, primary_key=True), Column("sun", Text), Column("rank", Text, nullable=False)
-    Table("weather", former, day, sun, rank, Index("weather_by_rank", "rank", "day"))
-    Table("weather", weather, Column("day", Text, primary_key=True), Index("weather_by_rank", "day"))
-    database.create_missing(former)
-    with database.begin() as connection:
-        connection.execute(text("INSERT INTO weather VALUES ('monday', 'much', 'first')"))
-    database.create_missing(weather)
-    with database.begin() as connection:
-        connection.execute(text("INSERT INTO weather (day) VALUES ('tuesday')"))
-        assert content_of(connection, "* FROM weather ORDER BY day") == [("monday", "much"), ("tuesday", None)]
-        (index,) = inspect(connection).get_indexes("weather")
-        assert index["column_names"] == ["day"]
 
 
 def test_packages_create_their_tables_once(place: Any, at_once: Callable[..., list[Any]]) -> None:

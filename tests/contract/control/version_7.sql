@@ -17,9 +17,6 @@ CREATE TABLE control_version ( id INTEGER NOT NULL, number BIGINT NOT NULL, PRIM
 INSERT INTO "control_version" VALUES(1,8);
 CREATE TABLE credentials ( id TEXT NOT NULL, kind TEXT NOT NULL, user_id INTEGER NOT NULL, name TEXT NOT NULL, secret_hash TEXT NOT NULL, scopes TEXT, catalogues TEXT, created_at BIGINT NOT NULL, expires_at BIGINT, last_used_at BIGINT, revoked_at BIGINT, PRIMARY KEY (id), FOREIGN KEY(user_id) REFERENCES users (id) ON DELETE CASCADE, UNIQUE (secret_hash) );
 INSERT INTO "credentials" VALUES('b435e2efca83','token',1,'ci','954fd819d31aa9cbff8cfabb3147cc816b4326c437733cc5224f41948acef8ff',NULL,NULL,1794906105274708,NULL,NULL,NULL);
-CREATE TABLE download_files ( download_id INTEGER NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, url TEXT NOT NULL, size BIGINT, sha256 TEXT, is_fetched BOOLEAN NOT NULL, PRIMARY KEY (download_id, number), FOREIGN KEY(download_id) REFERENCES downloads (id) ON DELETE CASCADE );
-CREATE TABLE downloads ( id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, "key" TEXT NOT NULL, open_key TEXT, user_name TEXT NOT NULL, provider TEXT NOT NULL, artist TEXT, album TEXT, url TEXT, folder TEXT, priority INTEGER NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL, lost INTEGER NOT NULL, next_attempt_at BIGINT NOT NULL, claim_token TEXT, claimed_until BIGINT, is_installing BOOLEAN NOT NULL, received_bytes BIGINT NOT NULL, total_bytes BIGINT, error_code TEXT, error TEXT, created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, call_id TEXT, found_artist TEXT, found_album TEXT, UNIQUE ("key"), UNIQUE (open_key) );
-INSERT INTO "downloads" VALUES(1,'k1',NULL,'ada','archive','Nina','Live',NULL,NULL,0,'done',1,0,1794873600000000,NULL,NULL,0,5,NULL,NULL,NULL,1794873600000000,1794873600000000,NULL,NULL,NULL);
 CREATE TABLE events ( number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, at BIGINT NOT NULL, kind TEXT NOT NULL, user_name TEXT NOT NULL, catalogue TEXT NOT NULL, tool TEXT NOT NULL, subject TEXT NOT NULL, results BIGINT, seconds BIGINT NOT NULL, bytes BIGINT NOT NULL, duration_us BIGINT NOT NULL );
 CREATE TABLE job_lease ( id INTEGER NOT NULL, holder TEXT, place TEXT, process TEXT, beat BIGINT NOT NULL, expires_at BIGINT, PRIMARY KEY (id) );
 INSERT INTO "job_lease" VALUES(1,NULL,NULL,NULL,2,NULL);
@@ -84,7 +81,5 @@ CREATE INDEX user_roles_by_role ON user_roles (role);
 CREATE INDEX credentials_by_user ON credentials (user_id);
 CREATE INDEX restriction_users_by_user ON restriction_users (user_id);
 CREATE INDEX restriction_roles_by_role ON restriction_roles (role);
-CREATE INDEX downloads_by_state ON downloads (state, priority, id);
-CREATE INDEX downloads_by_user ON downloads (user_name, created_at);
 CREATE INDEX ix_playlists_user_id ON playlists (user_id);
 CREATE INDEX own_changes_by_call ON own_changes (user_id, call_id);

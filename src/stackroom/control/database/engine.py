@@ -18,7 +18,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     MetaData,
-    Table,
     create_engine,
     event,
     inspect,
@@ -145,16 +144,14 @@ class ControlDatabase:
         return None if version is None else (self._changes, version)
 
     def create_missing(self, tables: MetaData) -> None:
-        """Create those of a package's tables that do not exist yet, and drop required columns that are declared no more."""
+        """Create those of a package's tables that do not exist yet."""
         with self.read() as connection:
             present = set(inspect(connection).get_table_names())
-            if present.issuperset(tables.tables) and not any(_former_columns(connection, tables)):
-                return
+        if present.issuperset(tables.tables):
+            return
         with self.begin() as connection:
             self._lock_schema(connection)
             tables.create_all(connection)
-            for table, column in list(_former_columns(connection, tables)):
-                _drop_column(connection, table, column)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -251,25 +248,6 @@ class _FileVersion:
         # All rows, so that no open cursor keeps this snapshot.
         rows = self._connection.execute(VERSION_SQL).fetchall()
         return int(rows[0][0]) if rows else None
-
-
-def _former_columns(connection: Connection, tables: MetaData) -> Iterator[tuple[Table, str]]:
-    """Yield the columns of present tables that are declared no more, and without which no row can be added."""
-    seen = inspect(connection)
-    for table in tables.sorted_tables:
-        for column in seen.get_columns(table.name) if seen.has_table(table.name) else ():
-            if column["name"] not in table.c and not column["nullable"] and column["default"] is None:
-                yield table, column["name"]
-
-
-def _drop_column(connection: Connection, table: Table, column: str) -> None:
-    """Drop a column, and make anew the indexes that have it."""
-    for index in inspect(connection).get_indexes(table.name):
-        if column in index["column_names"]:
-            connection.execute(text(f"DROP INDEX {index['name']}"))
-    connection.execute(text(f"ALTER TABLE {table.name} DROP COLUMN {column}"))
-    for declared in table.indexes:
-        declared.create(connection, checkfirst=True)
 
 
 def _parse(url: str) -> URL:
