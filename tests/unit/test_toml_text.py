@@ -8,7 +8,6 @@ import pytest
 from stackroom.catalogue.declaration import parse_declaration, read_declaration
 from stackroom.errors import ExpectedError
 from stackroom.grading.questions import _parse
-from stackroom.grading.questions import _parse
 from stackroom.grading.tuned_file import find_tuned
 from stackroom.settings import load_settings
 from stackroom.toml_text import TomlError, parse_toml
