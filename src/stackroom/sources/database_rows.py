@@ -39,7 +39,7 @@ from stackroom.sources.relations import (
 FORM = "postgresql://USER@HOST:5432/DATABASE#TABLE or mysql://USER@HOST:3306/DATABASE#TABLE"
 LOCAL = ("", "localhost", "127.0.0.1", "::1")
 PASSWORDS = frozenset({"password", "passwd", "pwd"})
-REFUSED = re.compile(r"password|access denied|pg_hba\.conf|role \"", re.IGNORECASE)
+REFUSED = re.compile(r"password|denied (for|to) user|pg_hba\.conf|role \"", re.IGNORECASE)
 MISSING = re.compile(r"unknown database|database \"[^\"]*\" does not exist", re.IGNORECASE)
 BUFFERED_ROWS = 500
 READABLE = "SELECT relname FROM pg_class WHERE pg_table_is_visible(oid) AND has_table_privilege(oid, 'SELECT')"
@@ -93,6 +93,8 @@ MYSQL = ServerKind(
 
 def open_database(location: str, options: ReadOptions, settings: Settings) -> "DatabaseRows":
     """Return the rows of a table of the database at an address; offline, only of one on this machine."""
+    if "@" in (options.table or "") and "@" not in location:  # a '#' of the password
+        raise InputError(f"in an address of a database, write a '#' of the password as %23: {FORM}")
     try:
         url = make_url(location)
     except (ArgumentError, ValueError):
@@ -169,7 +171,7 @@ class DatabaseServer:
         reason = next(iter(text.strip().splitlines()), "").rpartition("FATAL:")[2].strip()
         if self.password:
             reason = reason.replace(self.password, "***")
-        if REFUSED.search(reason):
+        if isinstance(error, OperationalError) and REFUSED.search(reason):
             return InputError(f"{self.name}: the login is refused: {reason}; {self._password_advice()}")
         if MISSING.search(reason):
             return InputError(f"{self.name}: no such database: {reason}; write {FORM}")

@@ -315,12 +315,15 @@ def open_server(location: str) -> DatabaseServer:
         ("mysql://me:h1dden@db", {}, "the address names no database; write postgresql://"),
         ("postgresql://me:h1dden@db.example/shop", {}, "is on the network, which is not used offline"),
         ("mysql://me:h1dden@db/shop", {"skip": 1}, "mysql://me@db/shop: --skip is for"),
+        ("postgresql://me:h1dden#x@db/shop", {}, "write a '#' of the password as %23"),
         ("mysql://me:h1dden@db/shop", {"query": "SELECT 1"}, "make a view on the server"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_without_its_password(location: str, options: Any, says: str) -> None:
+    place = SourceLocation.parse(location)
+    given = ReadOptions(**options).over(place.options)
     with pytest.raises(InputError, match=says) as caught:
-        open_database(location, ReadOptions(**options), Settings(home=Path("/nowhere"), offline=True))
+        open_database(place.location, given, Settings(home=Path("/nowhere"), offline=True))
     assert "h1dden" not in str(caught.value)
 
 
