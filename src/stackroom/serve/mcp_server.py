@@ -29,6 +29,7 @@ from stackroom.serve.list_changes import ListChanges
 from stackroom.serve.mcp_shapes import (
     flagged,
     invalid_params,
+    prompt_entry,
     protocol_errors,
     resource_contents,
     resource_entry,
@@ -38,13 +39,15 @@ from stackroom.serve.mcp_shapes import (
     tool_result,
     with_icon,
 )
+from stackroom.serve.prompts import get_prompt, list_prompts
 from stackroom.serve.workers import Workers
+from stackroom.text.safe import safe_text
 from stackroom.tools.instructions import GENERAL
 
 logger = logging.getLogger(__name__)
 
 
-CALLS = frozenset({"tools/call", "resources/read"})
+CALLS = frozenset({"tools/call", "resources/read", "prompts/get"})
 """The requests that are audited."""
 DOTTED = ToolNaming()
 
@@ -84,6 +87,8 @@ class Handlers:
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
             on_subscriptions_listen=self.listen if self._lists else None,
         )
         server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
@@ -226,10 +231,38 @@ class Handlers:
             document = await self._gate.perform(asked, lambda _gate: build_view())
         return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
 
+    async def list_prompts(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """List the prompts that fit the caller's tools."""
+        _require_no_cursor(params)
+        prompts = await self._list(context, lambda gate, principal: list_prompts(_tool_names(gate, principal)))
+        return types.ListPromptsResult(prompts=[prompt_entry(prompt) for prompt in prompts], cache_scope="private")
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Return a prompt with its arguments filled in."""
+        caller, name, given = self._callers(context), params.name, params.arguments or {}
+        asked = CallContext(
+            principal=caller.principal, via=caller.via, operation="prompts/get", target=name[:200], parameters=given
+        )
+
+        def render(gate: Gate) -> types.GetPromptResult:
+            prompt = get_prompt(_tool_names(gate, caller.principal), name)
+            content = types.TextContent(type="text", text=safe_text(prompt.render(given)))
+            message = types.PromptMessage(role="user", content=content)
+            return types.GetPromptResult(description=prompt.description, messages=[message])
+
+        with protocol_errors():
+            return await self._gate.perform(asked, render)
+
     async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
         with protocol_errors():
             principal = self._callers(context).principal
             return await self._gate.run(principal, lambda gate: work(gate, principal))
+
+
+def _tool_names(gate: Gate, principal: Principal) -> set[str]:
+    return {tool.name for tool in gate.list_tools(principal)}
 
 
 def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:

@@ -24,6 +24,7 @@ from stackroom.errors import (
 from stackroom.gate.answer import Answer
 from stackroom.model.record import Flag
 from stackroom.serve.caller import Context
+from stackroom.serve.prompts import Prompt
 from stackroom.text.instructions import safe_message
 from stackroom.text.safe import safe_text
 from stackroom.text.validation_words import plain_words
@@ -155,6 +156,15 @@ def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Too
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations(read_only_hint=tool.read_only),
     )
+
+
+def prompt_entry(prompt: Prompt) -> types.Prompt:
+    """Return a prompt as MCP lists it."""
+    arguments = [
+        types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
+        for argument in prompt.arguments
+    ]
+    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
 
 
 def resource_entry(entry: ResourceEntry) -> types.Resource:
