@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,11 +26,13 @@ from stackroom.settings import WebSettings
 
 FOLDER = Path(str(files(__package__) / "site"))
 DOCUMENT = "index.html"
+NOT_FOUND = "not-found.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
 DIGEST_LETTERS = 16
 CHECKED_EACH_TIME = {"Cache-Control": "no-cache"}
 FOR_EVER = "public, max-age=31536000, immutable"
+NOT_FOUND_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 CHAT_ADDRESSES = (
     "https://api.anthropic.com",
     "https://api.openai.com",
@@ -69,7 +71,25 @@ class SiteFiles(StaticFiles):
 def page_routes(site: SiteFiles, settings: WebSettings) -> list[BaseRoute]:
     """Return the routes of the page's files and of the icon."""
     icons: list[BaseRoute] = [Route(path, _show_icon) for path in ("/favicon.ico", "/favicon.svg")]
-    return [Mount(site.address, GZipMiddleware(site)), *icons] if settings.page else icons
+    return [Mount(site.address, GZipMiddleware(site)), *icons, _NotFound(site)] if settings.page else icons
+
+
+class _NotFound(BaseRoute):
+    """The last route: a page for browsers at an address without anything; programs get JSON."""
+
+    def __init__(self, site: SiteFiles) -> None:
+        page = (site.folder / NOT_FOUND).read_text(encoding="utf-8").replace(SITE_PLACE, site.address)
+        headers = {**CHECKED_EACH_TIME, "Vary": "Accept", "Content-Security-Policy": NOT_FOUND_POLICY}
+        self._page = Response(page, 404, headers, "text/html")
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match what a browser asks for."""
+        is_asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and _wants_html(Headers(scope=scope))
+        return (Match.FULL if is_asked else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the page."""
+        await self._page(scope, receive, send)
 
 
 async def _show_icon(_request: Request) -> Response:

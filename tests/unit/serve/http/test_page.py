@@ -81,6 +81,13 @@ def test_browsers_get_a_page_that_needs_this_server_alone(site: Any) -> None:
     assert "{{" not in reply.text
 
 
+def test_an_address_without_anything_is_a_page_for_browsers_and_json_for_programs(site: Any) -> None:
+    shown, told = site.client.get("/nope", headers=BROWSER), site.client.get("/nope")
+    assert (shown.status_code, told.status_code) == (404, 404)
+    assert "There is nothing here" in shown.text
+    assert told.json()["error"]["code"] == "not_found"
+
+
 def test_nothing_runs_in_the_page_but_its_own_files(site: Any) -> None:
     reply = site.client.get("/", headers=BROWSER)
     policy = dict(rule.split(" ", 1) for rule in reply.headers["content-security-policy"].split("; "))

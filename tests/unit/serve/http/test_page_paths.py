@@ -25,7 +25,14 @@ PAGE = (
     + b" " * 300
 )
 PATHS = json.dumps(["/", "/c/*", "/search"]).encode()
-FILES = {"index.html": PAGE, "paths.json": PATHS, "app.js": SCRIPT, "views/map.css": b"a{}", "odd.svg": b"<svg/>"}
+FILES = {
+    "index.html": PAGE,
+    "not-found.html": PAGE,
+    "paths.json": PATHS,
+    "app.js": SCRIPT,
+    "views/map.css": b"a{}",
+    "odd.svg": b"<svg/>",
+}
 
 
 async def answer_json(request: Any) -> JSONResponse:

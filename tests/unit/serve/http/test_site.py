@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from stackroom.serve.http.page_paths import DOCUMENT, FOLDER, PATHS
+from stackroom.serve.http.page_paths import DOCUMENT, FOLDER, NOT_FOUND, PATHS
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -83,7 +83,7 @@ def test_the_whole_page_is_small() -> None:
 
 def test_every_module_that_is_imported_exists_and_every_file_is_used() -> None:
     names = {name for name in site_names() if not name.startswith(ASSISTANT)}
-    used = {DOCUMENT, PATHS, "style.css", "app.js"}
+    used = {DOCUMENT, NOT_FOUND, PATHS, "style.css", "app.js"}
     for name in (one for one in modules() if one in names):
         for other in imported_by(name) | imported_by(name, LAZY_IMPORT) | set(STYLE.findall(text_of(name))):
             assert other in names, f"{name} imports {other}, which does not exist"
