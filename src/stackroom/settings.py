@@ -402,7 +402,7 @@ def _load_file(path: Path) -> dict[str, Any]:
     except NotADirectoryError as error:
         raise InputError(f"STACKROOM_HOME: {path.parent} is not a folder; the library must be one") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text") from error
+        raise InputError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except TomlError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:

@@ -199,7 +199,7 @@ def recalibrate(app: App, name: str) -> str:
         return "it has no vectors"
     embedder = catalogue.searcher.embedder
     if embedder is None or reader.model != embedder.model:
-        raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}")
+        raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it again")
     calibration = calibrate(reader, embedder)
     if calibration is None:
         return "there is nothing to measure"

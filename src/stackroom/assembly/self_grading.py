@@ -50,7 +50,9 @@ def grade_catalogue(
         *write_golden_set(reader, catalogue.spec, request),
     ]
     if not questions:
-        raise InputError(f"no question can be made from the {reader.count(WHOLE)} records of '{name}'")
+        raise InputError(
+            f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write some in {own}"
+        )
     asked = _ask(app, catalogue, reader, questions, asking=asking)
     grade = _grade(reader, questions, asked, catalogue.searcher.search_spec, at=now())
     save_questions(questions, folder / QUESTIONS_FILE)

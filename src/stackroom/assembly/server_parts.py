@@ -92,7 +92,7 @@ def build_context(
 def _get_principal(control: Control, name: str) -> Principal:
     user = control.accounts.get_user(name)
     if user.disabled:
-        raise ForbiddenError(f"user '{name}' is disabled")
+        raise ForbiddenError(f"user '{name}' is disabled; enable it first, or name another")
     return control.identities.principal_of(user)
 
 

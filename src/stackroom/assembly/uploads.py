@@ -250,7 +250,7 @@ class Uploads:
             (folder / name).touch(mode=0o600)
             free = shutil.disk_usage(folder).free
         except OSError as error:
-            raise StorageError(f"the library cannot be written: {error.strerror}") from error
+            raise StorageError(f"the library cannot be written: {error.strerror}; check its permissions") from error
         if free < ROOM * size_bytes + LEAST_FREE_BYTES:
             shutil.rmtree(folder, ignore_errors=True)
             raise StorageError(
@@ -265,11 +265,13 @@ class Uploads:
         table = self._get(owner, table_id)
         with table.lock:
             if table.state is not TableState.RECEIVING:
-                raise ConflictError("the whole file was received already")
+                raise ConflictError("the whole file was received already; begin another table to send another")
             if offset != table.received:
                 raise ConflictError(f"'offset': {offset} is not where the next piece begins, which is {table.received}")
             if table.received + len(piece) > table.size_bytes:
-                raise TooLargeError(f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it")
+                raise TooLargeError(
+                    f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it; send less"
+                )
             try:
                 with table.file.open("ab") as file:
                     file.truncate(offset)

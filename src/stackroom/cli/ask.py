@@ -213,7 +213,11 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         choice = view.resolve(id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
-            hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+            hint = (
+                f"; did you mean {', '.join(choice.suggestions)}?"
+                if choice.suggestions
+                else "; stackroom search finds ids"
+            )
             raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
         if choice.doubt:
             click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)

@@ -91,7 +91,7 @@ def _values(view: CatalogueView, field: str | None, search: str | None, scope: S
 def _default_facet(spec: CatalogueSpec) -> str:
     facets = [field for field in spec.fields.values() if field.facet]
     if not facets:
-        raise InputError(f"catalogue '{spec.name}' has no field to browse")
+        raise InputError(f"catalogue '{spec.name}' has no field to browse; give a field of its spec facet = true")
     return next((field.name for field in facets if field.type is FieldType.TAGS), facets[0].name)
 
 

@@ -67,7 +67,7 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
         name, equals, value = option[2:].partition("=")
         if not equals:
             if not rest:
-                raise InputError(f"'{option}' wants a value")
+                raise InputError(f"'{option}' wants a value; give one after it")
             value = rest.pop(0)
         yield name, value
 
@@ -80,7 +80,7 @@ def _condition(name: str, field: FieldSpec, value: str) -> Condition:
         return _range(field, value)
     values = [part.strip() for part in value.split(",") if part.strip()]
     if not values:
-        raise InputError(f"'--{name}' wants a value")
+        raise InputError(f"'--{name}' wants a value; give one after it")
     return values_condition(field, values, is_negated=is_negated)
 
 

@@ -92,7 +92,7 @@ def install_command(
     if token is not None and url is None:
         raise InputError("--token is for --url only")
     if url is not None and catalogues:
-        raise InputError("--url takes no catalogues: the shared server chooses them by the caller")
+        raise InputError("--url takes no catalogues: the shared server chooses them by the caller; leave them out")
     if client == CHATGPT or (client == CLAUDE_DESKTOP and url is not None):
         address = remote_server(url, "").url if url else "https://…/mcp of your server"
         raise InputError(f"{client} has no file for an address; in it: {BY_ADDRESS[client].format(url=address)}")

@@ -282,7 +282,7 @@ def _require_agreement(question: str) -> None:
 def _find_password(values: Mapping[str, Any], *, from_stdin: bool, one_time: bool) -> str | None:
     """Return the password from standard input or the terminal; None for one that works once."""
     if from_stdin and one_time:
-        raise InputError("a password (--password-stdin) or one that works once (--one-time), not both")
+        raise InputError("a password (--password-stdin) or one that works once (--one-time), not both; leave one out")
     if _is_at_terminal() and not one_time:
         prompt = f"password of {values.get('name', '')}"
         return str(click.prompt(prompt, hide_input=True, confirmation_prompt=True, err=True))
@@ -295,7 +295,7 @@ def _read_password() -> str:
         text = "" if sys.stdin is None else sys.stdin.read()
         text.encode()  # invalid UTF-8 may arrive as lone surrogates
     except UnicodeError:
-        raise InputError("the password on standard input is not text (UTF-8)") from None
+        raise InputError("the password on standard input is not text (UTF-8); send it as UTF-8") from None
     line = text.removesuffix("\n").removesuffix("\r")
     if not line or "\n" in line:
         raise InputError("the password must be the only line on standard input")

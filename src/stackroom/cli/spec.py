@@ -129,4 +129,4 @@ def _write_spec(path: Path, declaration: str) -> None:
     except FileExistsError as error:
         raise InputError(f"{path}: it is there already; choose another name") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another file") from error

@@ -96,7 +96,9 @@ def _role_of(option: str) -> tuple[str, FieldRole | None]:
 def _pair(choice: str, option: str) -> tuple[str, str]:
     column, mark, value = option.rpartition("=")
     if not mark or not column.strip() or not value.strip():
-        raise InputError(f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}")
+        raise InputError(
+            f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}; write the column, '=' and its {choice}"
+        )
     return column.strip(), value
 
 

@@ -186,7 +186,7 @@ def load_safetensors(path: Path) -> Weights:
         flat = np.frombuffer(data, np.float32, count=count, offset=8 + header_size + start)
         weights[name] = flat.reshape(entry["shape"])
     if LAST_TENSOR not in weights:
-        raise ModelError(f"{path}: not the weights of a six-layer encoder")
+        raise ModelError(f"{path}: not the weights of a six-layer encoder; run: stackroom model pull")
     return weights
 
 
@@ -194,7 +194,7 @@ def load_pack(path: Path) -> Pack:
     """Read a pack: a magic, the header's length, the header, the tokenizer's file, and the tensors in its order."""
     content = path.read_bytes()
     if not content.startswith(PACK_MAGIC):
-        raise ModelError(f"{path}: not a pack of weights")
+        raise ModelError(f"{path}: not a pack of weights; run: stackroom model pull")
     begin = len(PACK_MAGIC) + 8
     position = begin + int.from_bytes(content[len(PACK_MAGIC) : begin], "little")
     header = json.loads(content[begin:position])

@@ -37,7 +37,9 @@ class ExportedEncoder:
         try:
             self._encoder = open_session(folder / GRAPH, threads=DOCUMENT_THREADS)
         except (*UNUSABLE, ValueError) as error:
-            raise ModelError(f"{folder / GRAPH}: not a usable ONNX file: {str(error)[:200]}") from error
+            raise ModelError(
+                f"{folder / GRAPH}: not a usable ONNX file: {str(error)[:200]}; export the model again"
+            ) from error
         self._inputs = {one.name for one in self._encoder.get_inputs()}
         outputs = [output.name for output in self._encoder.get_outputs()]
         self._output = POOLED_OUTPUT if POOLED_OUTPUT in outputs else outputs[0]
@@ -84,7 +86,7 @@ def _load_tokenizer(path: Path, max_tokens: int) -> Any:
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
-        raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        raise ModelError(f"{path}: not a tokenizer: {error}; export the model again") from error
     pad = next((token for token in PAD_TOKENS if tokenizer.token_to_id(token) is not None), None)
     tokenizer.enable_truncation(max_tokens)
     tokenizer.enable_padding(pad_id=tokenizer.token_to_id(pad) if pad else 0, pad_token=pad or PAD_TOKENS[0])

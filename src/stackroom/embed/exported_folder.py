@@ -22,6 +22,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MAX_TOKENS = 256
 """Longer texts are truncated, also where the model could read more: time grows with the length."""
 
+MODULES = ("Transformer", "Pooling", "Normalize")
 POOLINGS = {"pooling_mode_cls_token": Pooling.FIRST, "pooling_mode_mean_tokens": Pooling.MEAN}
 DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
@@ -73,8 +74,10 @@ def read_export(source: Path, name: str) -> ExportedModel:
         raise InputError(f"'{name}' cannot name a model: letters, digits, '.', '-' and '_' only")
     for module in _load_list(source / "modules.json"):
         kind = str(module.get("type", "")).rpartition(".")[2]
-        if kind not in ("Transformer", "Pooling", "Normalize"):
-            raise ModelError(f"{source / 'modules.json'}: a module of type '{kind}' is not supported")
+        if kind not in MODULES:
+            raise ModelError(
+                f"{source / 'modules.json'}: a module of type '{kind}' is not supported; valid: {', '.join(MODULES)}"
+            )
     pooling = _load_table(source / "1_Pooling" / "config.json")
     prompts = _load_table(source / "config_sentence_transformers.json").get("prompts") or {}
     longest = _load_table(source / "sentence_bert_config.json").get("max_seq_length") or MAX_TOKENS
@@ -95,7 +98,7 @@ def copy_export(source: Path, target: Path) -> None:
         raise NotFoundError(f"{source}: neither onnx/{GRAPH} nor {GRAPH} in it; export the model to ONNX first")
     tokenizer = next((path for path in (source / TOKENIZER, graph.parent / TOKENIZER) if path.is_file()), None)
     if tokenizer is None:
-        raise NotFoundError(f"{source}: no {TOKENIZER} in it")
+        raise NotFoundError(f"{source}: no {TOKENIZER} in it; export the model with its tokenizer")
     shutil.copyfile(tokenizer, target / TOKENIZER)
     for path in graph.parent.glob(f"{GRAPH}*"):
         shutil.copyfile(path, target / path.name)
@@ -135,4 +138,4 @@ def _load(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: not a JSON file") from error
+        raise ModelError(f"{path}: not a JSON file; export the model again") from error

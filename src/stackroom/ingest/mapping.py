@@ -62,9 +62,8 @@ def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
     if is_nothing(stated):
         raise InputError(f"'{spec.kind_path}', the record's kind, is missing; kinds: {', '.join(spec.kinds)}")
     if isinstance(stated, list | tuple) and len(stated) > 1:
-        raise InputError(
-            f"'{spec.kind_path}', the record's kind, has several values: {text_of(stated)[:60]!r}; one is right"
-        )
+        values = text_of(stated)[:60]
+        raise InputError(f"'{spec.kind_path}', the record's kind, has several values: {values!r}; one is right")
     name = text_of(stated)
     known = {kind.lower(): kind for kind in spec.kinds}
     if name.lower() not in known:

@@ -104,7 +104,9 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
             shutil.rmtree(fresh, ignore_errors=True)
         _keep_newest(folder, keep)
     except OSError as error:
-        raise StorageError(f"{folder}: the back-up could not be written: {error.strerror or error}") from error
+        raise StorageError(
+            f"{folder}: the back-up could not be written: {error.strerror or error}; make room, or set another folder"
+        ) from error
     return target
 
 
@@ -226,7 +228,7 @@ def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
                     checkpoint()
             problem = copied.pragma("quick_check")
     except apsw.Error as error:
-        raise StorageError(f"{source}: the back-up could not be made: {error}") from error
+        raise StorageError(f"{source}: the back-up could not be made: {error}; run: stackroom doctor") from error
     target.chmod(0o600)
     if problem != "ok":
         raise StorageError(f"{source}: its copy is not whole ({problem}); check it: stackroom job run integrity_check")

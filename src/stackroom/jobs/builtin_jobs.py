@@ -252,6 +252,6 @@ def _require_none(problems: Sequence[Problem | str], otherwise: str) -> str:
 
 def _audit_state(report: AuditReport) -> str:
     if report.first_problem is not None:
-        raise StorageError(f"the audit is not whole: {report.first_problem}")
+        raise StorageError(f"the audit is not whole: {report.first_problem}; see stackroom audit verify")
     pruned = f" (after {report.pruned} that were pruned)" if report.pruned else ""
     return f"the audit's {report.rows} rows{pruned} are as they were written"

@@ -99,7 +99,7 @@ class Runs:
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is not None:
-                raise ConflictError(f"job '{job}' is {live.state} already (run {live.id})")
+                raise ConflictError(f"job '{job}' is {live.state} already (run {live.id}); wait for it, or cancel it")
             return insert_run(connection, job, cause=RunCause.REQUEST, by=by, at=self._now())
 
     def find_next(self, jobs: Collection[str]) -> JobRun | None:
@@ -164,7 +164,7 @@ class Runs:
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is None:
-                raise ConflictError(f"job '{job}' is neither queued nor running")
+                raise ConflictError(f"job '{job}' is neither queued nor running; there is nothing to cancel")
             changes: dict[str, Any] = {"is_cancelling": True}
             if live.state is RunState.QUEUED:
                 changes |= {"state": RunState.CANCELLED, "ended_at": self._now()}
@@ -227,7 +227,7 @@ def insert_run(connection: Connection, job: str, *, cause: RunCause, by: str, at
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
     except IntegrityError as error:  # another process queued it first
-        raise ConflictError(f"job '{job}' is queued already") from error
+        raise ConflictError(f"job '{job}' is queued already; wait for it, or cancel it") from error
     return _get(connection, row.id)
 
 

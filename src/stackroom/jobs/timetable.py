@@ -73,7 +73,7 @@ def parse_schedule(text: str) -> Schedule:
 def _every(written: str, count: int, unit: str) -> Schedule:
     interval = timedelta(**{unit: min(count, MOST_COUNT)})
     if not LEAST <= interval <= MOST:
-        raise InputError(f"'schedule': {written!r} is not between a minute and a year")
+        raise InputError(f"'schedule': {written!r} is not between a minute and a year; {FORMS}")
     return Schedule(text=written.replace(" ", "").lower(), interval=interval)
 
 
@@ -90,7 +90,7 @@ def _at(written: str) -> Schedule:
         reason = str(error)
         raise InputError(f"'schedule': {written!r}: {reason[:1].lower()}{reason[1:]}; {FORMS}") from error
     if first is None:
-        raise InputError(f"'schedule': {written!r} names no day that ever comes")
+        raise InputError(f"'schedule': {written!r} names no day that ever comes; {FORMS}")
     return Schedule(text=written, cron=written)
 
 

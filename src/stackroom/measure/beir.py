@@ -75,7 +75,9 @@ def load_collection(folder: Path, *, split: str) -> Collection:
     texts = dict(_queries(_file(folder, "queries.jsonl")))
     missing = [query for query in grades if query not in texts]
     if missing or not grades:
-        raise InputError(f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged")
+        raise InputError(
+            f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged; each needs a text"
+        )
     return Collection(folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades)
 
 
@@ -96,7 +98,7 @@ def document_of(row: Any) -> Record:
     """Return the record of a document."""
     fields = {"title": row.get("title") or None, "text": row.get("text") or None}
     if "_id" not in row:
-        raise InputError("'_id' is missing")
+        raise InputError("'_id' is missing; every document needs one")
     return Record(id=RecordId(str(row["_id"])), fields=fields)
 
 
@@ -115,7 +117,7 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
             if is_grade:
                 yield line[0], line[1], int(float(line[2]))
             elif number > 1:  # the first line may be a heading
-                raise InputError(f"{path}, line {number}: wanted query, document and grade, parted by tabs")
+                raise InputError(f"{path}, line {number}: wanted query, document and grade, separated by tabs")
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -229,7 +229,9 @@ def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
     """Return the recommend section of a spec; raise InputError where there is none."""
     if spec.recommend is None:
-        raise InputError(f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend")
+        raise InputError(
+            f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend; add one to its spec"
+        )
     return spec.recommend
 
 

@@ -63,7 +63,7 @@ def _embedded(reader: ShelfReader, wishes: Sequence[Nudge], embedder: Embedder |
     if not wishes:
         return []
     if embedder is None or embedder.model != reader.model:
-        raise ModelError("there is no embedder for this catalogue")
+        raise ModelError("there is no embedder for this catalogue; stackroom model check says why")
     return [embedder.embed_query(wish.phrase) for wish in wishes]
 
 

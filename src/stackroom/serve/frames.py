@@ -55,13 +55,13 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise StrictJSONError(f"{name} is no number of JSON")
+    raise StrictJSONError(f"{name} is no number of JSON; send null")
 
 
 def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise StrictJSONError(f"the number {text[:20]} is too large")
+        raise StrictJSONError(f"the number {text[:20]} is too large; 1.7e308 is the greatest")
     return number
 
 

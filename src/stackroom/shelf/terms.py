@@ -133,4 +133,4 @@ def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> 
             raise InputError(f"field '{condition.field}' is not filterable; filterable: {known}")
         if field.is_numeric != isinstance(condition, Range):
             form = "a range" if field.is_numeric else "values"
-            raise InputError(f"field '{condition.field}' is filtered by {form}")
+            raise InputError(f"field '{condition.field}' is filtered by {form}; give that")

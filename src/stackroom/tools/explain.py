@@ -307,14 +307,18 @@ def require_record(view: CatalogueView, stated: str, principal: Principal) -> Re
     if record is not None:
         return record
     alike = view.reader.titles_like(stated, scope=scope, limit=1)
-    hint = f"; did you mean {address_of(view.name, view.reader.ids([alike[0].key])[0])}?" if alike else ""
+    hint = (
+        f"; did you mean {address_of(view.name, view.reader.ids([alike[0].key])[0])}?"
+        if alike
+        else "; search finds ids"
+    )
     raise NotFoundError(f"no record '{stated[:200]}' in '{view.name}'{hint}")
 
 
 def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
     keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
     if record.id not in keys:
-        raise NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago")
+        raise NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
     return KeyedRecord(keys[record.id], record, path.view.spec)
 
 

@@ -222,7 +222,7 @@ def _range(name: str, asked: Any, field: FieldSpec) -> Range:
         )
     low, high = (_bound(name, asked.get(bound), field, is_upper=bound == "max") for bound in BOUNDS)
     if low is not None and high is not None and low > high:
-        raise InputError(f"'filters.{name}': min is greater than max")
+        raise InputError(f"'filters.{name}': min is greater than max; exchange them")
     return Range(name, low, high)
 
 
@@ -232,7 +232,7 @@ def _bound(name: str, value: Any, field: FieldSpec, *, is_upper: bool) -> float 
     try:
         return parse_bound(value, field, is_upper=is_upper)
     except OverflowError as error:
-        raise InputError(f"'filters.{name}': the number is too large") from error
+        raise InputError(f"'filters.{name}': the number is too large; {GREATEST:g} is the greatest") from error
     except ValueError as error:
         right = f"a date; right are {DATES}" if field.type is FieldType.DATE else "a number"
         raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not {right}") from error

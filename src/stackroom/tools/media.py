@@ -61,7 +61,9 @@ class CallerMedia:
                     return found
         if failures:
             raise failures[0]
-        raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
+        raise UnknownResourceError(
+            f"there is no {kind} of '{record_id[:200]}'; get the record to see what it has", uri=record_id[:200]
+        )
 
     def find_file_in(self, catalogue: str, record_id: str, kind: MediaKind) -> MediaFile | None:
         """Return a file of a record of one catalogue; None where there is none that they may see."""

@@ -70,7 +70,7 @@ class OwnKinds(Protocol):
 
 def refuse_storage() -> OwnStorage:
     """Refuse to open a storage, where a catalogue is not in a library."""
-    raise StorageError("there is no library here to keep records of your own in")
+    raise StorageError("there is no library here to keep records of your own in; serve one that is installed")
 
 
 OpenStorage = Callable[[], OwnStorage]

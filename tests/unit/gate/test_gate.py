@@ -74,7 +74,7 @@ def test_a_tool_that_may_not_be_called_is_as_unknown_as_one_that_does_not_exist(
         with pytest.raises(NotFoundError) as caught:
             GATE.call(READER, name, {"query": "x"})
         messages.add(caught.value.message.replace(name, "NAME"))
-    assert messages == {"no tool 'NAME'"}
+    assert messages == {"no tool 'NAME'; list the tools for those there are"}
 
 
 def test_an_unknown_tool_is_refused_with_the_nearest_that_may_be_called() -> None:

@@ -134,7 +134,7 @@ def test_what_may_not_be_read_is_refused_in_the_words_for_what_does_not_exist() 
         with pytest.raises(NotFoundError) as caught:
             GATE.read(READER, f"logs://{name}")
         messages.add(caught.value.message.replace(name, "NAME"))
-    assert messages == {"there is no resource 'logs://NAME'"}
+    assert messages == {"there is no resource 'logs://NAME'; list the resources for those there are"}
 
 
 def test_the_parts_of_a_list_count_only_what_may_be_read() -> None:

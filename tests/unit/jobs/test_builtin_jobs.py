@@ -164,7 +164,7 @@ def test_the_integrity_check_says_what_is_whole_and_fails_with_what_is_not(maint
     why, output = failure("integrity_check", broken)
     assert why == (
         "2 of 4 failed: catalogue notes: page 7 is damaged; put it back; page 8 too; put it back; audit: the audit is "
-        "not whole: row 3 is missing"
+        "not whole: row 3 is missing; see stackroom audit verify"
     )
     assert "control database: whole" in output
     assert "verify" in failure("verify_indexes", replace(maintenance, verify_index=lambda *_: ["verify"]))[0]

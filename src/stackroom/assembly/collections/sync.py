@@ -115,7 +115,9 @@ def _sole_sync(home: Path) -> Iterator[None]:
     except filelock.Timeout as error:
         raise BusyError("another process is syncing the collections of this library; try again later") from error
     except OSError as error:
-        raise StorageError(f"{home}: the library cannot be written to: {error.strerror}") from error
+        raise StorageError(
+            f"{home}: the library cannot be written to: {error.strerror}; check its permissions"
+        ) from error
     try:
         yield
     finally:
@@ -222,7 +224,9 @@ def find_recipe(app: App, table: CollectionTable) -> Recipe:
     if description is None:
         package = app.packages.find_folder_reader()
         if package is None:
-            raise InputError("others wrote the table, and no installed package takes passages of texts")
+            raise InputError(
+                "others wrote the table, and no installed package takes passages of texts; install one with pip"
+            )
         return package_recipe(package)
     if description.get("declaration"):
         declaration = str(description["declaration"])
@@ -230,5 +234,7 @@ def find_recipe(app: App, table: CollectionTable) -> Recipe:
         return own_recipe(LoadedSpec(spec=spec, declaration=declaration))
     layout = str(description["catalogue"])
     if layout not in app.packages.names:
-        raise InputError(f"its records follow the catalogue package '{layout}', which is not installed")
+        raise InputError(
+            f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
+        )
     return package_recipe(app.packages.get(layout))

@@ -90,7 +90,7 @@ class _Sync:
         if state.problem is not None or any(collection.outcome == "failed" for collection in state.collections):
             raise StorageError("; ".join(reason for reason in (state.problem, told) if reason))
         if is_refused:
-            raise UnavailableError("another process is syncing the collections of this library")
+            raise UnavailableError("another process is syncing the collections of this library; try again later")
         if told and told != self._told:
             logger.warning("%s", told)
         self._told = told

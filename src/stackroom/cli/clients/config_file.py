@@ -29,9 +29,11 @@ def read_text(path: Path) -> str | None:
     try:
         return path.read_bytes().decode("utf-8") if path.exists() else None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); nothing was written") from error
+        raise InputError(
+            f"{path} is not UTF-8 text (byte {error.start}); nothing was written: save it as UTF-8"
+        ) from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
 
 
 def update_file(
@@ -51,7 +53,7 @@ def update_file(
             _keep_former(path, before, is_private=is_private)
         _replace(path, before, after, is_private=is_private)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be written: {error.strerror}; check its permissions") from error
     return True
 
 

@@ -197,7 +197,9 @@ class Accounts:
             if credential_id is None:
                 end_sessions(connection, user.id, at=self._now())
             elif not end_credential(connection, user.id, credential_id, at=self._now()):
-                raise NotFoundError(f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid")
+                raise NotFoundError(
+                    f"user '{user.name}' has no session or token {credential_id[:80]!r} that is valid; list them first"
+                )
             return user
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
@@ -227,7 +229,7 @@ class Accounts:
             user = _changeable(connection, actor, name)
             _require_no_role_with(connection, user, action)
             if action not in user.granted:
-                raise NotFoundError(f"user '{user.name}' does not have {action}")
+                raise NotFoundError(f"user '{user.name}' does not have {action}; there is nothing to revoke")
             with _admin_left(connection, f"user '{user.name}' is the last administrator"):
                 _put_grants(connection, user.id, user.granted - {action})
             return get_user(connection, user.name)
@@ -387,7 +389,7 @@ def _enterable(connection: Connection, actor: Principal, name: str) -> User:
     user = get_user(connection, name)
     require_may_enter(actor, user, reach_of_user(user, load_restrictions(connection)))
     if user.external:
-        raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here")
+        raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here; set it there")
     return user
 
 

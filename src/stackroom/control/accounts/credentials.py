@@ -107,7 +107,7 @@ class Credentials:
             connection.execute(delete(credentials).where(is_theirs, ended))
             present = find_user(connection, user.name)
             if present is None or present.id != user.id or present.disabled:
-                raise UnauthenticatedError(f"user '{user.name}' can no longer log in")
+                raise UnauthenticatedError(f"user '{user.name}' can no longer log in; ask an administrator")
             scopes = NO_SCOPES if must_choose_password else None
             return _issue(connection, user, kind="session", scopes=scopes, created_at=now, expires_at=now + lasts)
 

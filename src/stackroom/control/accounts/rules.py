@@ -48,7 +48,7 @@ def require_may_give(actor: Principal, given: Reach) -> None:
     """Refuse to give permissions that the actor does not have, or catalogues that they do not see."""
     lacking = _named(given.actions - actor.actions)
     if lacking:
-        raise ForbiddenError(f"you cannot grant permissions that you do not have: {lacking}")
+        raise ForbiddenError(f"you cannot grant permissions that you do not have: {lacking}; ask a user who has them")
     if _hidden(actor, given):
         raise ForbiddenError("you cannot give a role that opens catalogues which you do not see: ask a user who does")
 
@@ -70,7 +70,9 @@ def require_may_change_role(actor: Principal, role: Role, gives: Reach) -> None:
     require_manager(actor)
     lacking = _named(gives.actions - actor.actions)
     if lacking:
-        raise ForbiddenError(f"role '{role.name}' has permissions that you do not have ({lacking})")
+        raise ForbiddenError(
+            f"role '{role.name}' has permissions that you do not have ({lacking}): ask a user who has them"
+        )
     if _hidden(actor, gives):
         raise ForbiddenError(f"role '{role.name}' opens catalogues that you do not see: ask a user who does")
 
@@ -101,7 +103,7 @@ def require_may_restrict(actor: Principal, catalogue: str) -> None:
     if Action.SERVER_ADMIN not in actor.actions or actor.visibility.only is not None:
         require_manager(actor)
     if not actor.visibility.sees_catalogue(catalogue):
-        raise NotFoundError(f"no catalogue {catalogue[:80]!r}")
+        raise NotFoundError(f"no catalogue {catalogue[:80]!r}; list the catalogues for those you see")
 
 
 def require_may_issue(actor: Principal, user: User, catalogues: frozenset[str] | None) -> None:

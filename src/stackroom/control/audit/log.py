@@ -190,7 +190,9 @@ class AuditLog:
             check = ChainCheck(expect=None, anchor=anchor)
             follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
             if check.problem is not None:
-                raise StorageError(f"nothing is pruned, since the audit is not whole: {check.problem}")
+                raise StorageError(
+                    f"nothing is pruned, since the audit is not whole: {check.problem}; see stackroom audit verify"
+                )
             if not check.rows:
                 return 0
             connection.execute(delete(audit).where(audit.c.number <= check.last.number))
@@ -226,7 +228,9 @@ def _extend_chain(connection: Connection, last: Head, entries: Sequence[AuditEnt
     try:
         insert_rows(connection, COLUMNS, rows)
     except IntegrityError as error:
-        raise StorageError("the audit has rows past its end, which Stackroom did not write: check it") from error
+        raise StorageError(
+            "the audit has rows past its end, which Stackroom did not write; check it: stackroom audit verify"
+        ) from error
     connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
 
 
@@ -234,7 +238,9 @@ def _lock_head(connection: Connection) -> Head:
     """Return the head of the chain, locked until the transaction ends."""
     head = find_head(connection, lock=True)
     if head is None:
-        raise StorageError("the head of the audit is missing, which Stackroom never takes away: check it")
+        raise StorageError(
+            "the head of the audit is missing, which Stackroom never takes away; check it: stackroom audit verify"
+        )
     return head
 
 

@@ -289,9 +289,11 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         _use_write_ahead_log(path)
     except OSError as error:
-        raise StorageError(f"{path}: the control database cannot be written: {error.strerror}") from error
+        raise StorageError(
+            f"{path}: the control database cannot be written: {error.strerror}; check its permissions"
+        ) from error
     except sqlite3.Error as error:
-        raise StorageError(f"{path}: cannot be opened as a control database: {error}") from error
+        raise StorageError(f"{path}: cannot be opened as a control database: {error}; run: stackroom doctor") from error
 
 
 def _use_write_ahead_log(path: Path) -> None:
@@ -381,10 +383,14 @@ def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) ->
             origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
             (problem,) = copied.execute("PRAGMA quick_check").fetchone()
     except sqlite3.Error as error:
-        raise StorageError(f"{source}: the control database cannot be copied: {error}") from error
+        raise StorageError(
+            f"{source}: the control database cannot be copied: {error}; run: stackroom doctor"
+        ) from error
     target.chmod(0o600)
     if problem != "ok":
-        raise StorageError(f"{source}: the copy of the control database is not whole ({problem})")
+        raise StorageError(
+            f"{source}: the copy of the control database is not whole ({problem}); put the database back from a back-up"
+        )
 
 
 def open_local(home: Path) -> ControlDatabase:

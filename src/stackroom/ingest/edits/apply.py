@@ -44,9 +44,7 @@ def plan_edit(
 
 def _require_editable(spec: CatalogueSpec) -> None:
     if not spec.editable:
-        raise InputError(
-            f"'{spec.name}' cannot be edited: its catalogue.toml does not say editable = true; add that to it"
-        )
+        raise InputError(f"'{spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
 
 
 ATTEMPTS = 10

@@ -234,7 +234,7 @@ class AccountEndpoints:
         if refusal:
             raise refusal
         if self._control.accounts.check_login(name, password) is None:
-            raise ForbiddenError("'current_password' is not right")
+            raise ForbiddenError("'current_password' is not right; give the one you log in with")
 
     def _session_reply(self, request: ServerRequest, session: NewSession) -> Response:
         body = SessionResult(

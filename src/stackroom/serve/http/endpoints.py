@@ -96,7 +96,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     except StrictJSONError as error:
         raise InputError(f"the body is not valid JSON: {error}") from error
     if has_half_pair(decoded, text):
-        raise InputError("a text in the body has half of a surrogate pair, which is no character")
+        raise InputError("a text in the body has half of a surrogate pair, which is no character; send both halves")
     if not isinstance(decoded, dict):
         raise InputError("the body must be a JSON object: {…}")
     return decoded

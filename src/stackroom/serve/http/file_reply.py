@@ -19,7 +19,9 @@ def file_reply(request: Request, found: MediaFile, name: str) -> Response:
     try:
         stat_result = found.path.stat()
     except OSError as error:
-        raise UnknownResourceError(f"there is no file of '{name[:200]}' any more", uri=name[:200]) from error
+        raise UnknownResourceError(
+            f"there is no file of '{name[:200]}' any more; get the record to see what it has", uri=name[:200]
+        ) from error
     reply = FileResponse(found.path, headers=CONTENT_HEADERS, media_type=found.mime_type, stat_result=stat_result)
     known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if reply.headers["etag"] in known or known == ["*"]:

@@ -77,7 +77,9 @@ def show_file(request: EndpointRequest[None, None]) -> MediaFile:
         found = request.media.find_file_in(request.path["catalogue"], record_id, MediaKind(kind))
         if found is not None:
             return found
-    raise UnknownResourceError(f"there is no {kind[:20]} of '{record_id[:200]}'", uri=record_id[:200])
+    raise UnknownResourceError(
+        f"there is no {kind[:20]} of '{record_id[:200]}'; get the record to see what it has", uri=record_id[:200]
+    )
 
 
 MEDIA_FILE = Endpoint(

@@ -106,7 +106,9 @@ class Analytics:
         folded = storable(fold_name(name))
         known = self._reports.find_user_names(folded)
         if known != [folded]:
-            raise NotFoundError(f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}")
+            raise NotFoundError(
+                f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}; omit it for all"
+            )
 
     def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
         visible = visible_catalogues(self._catalogues(), principal)

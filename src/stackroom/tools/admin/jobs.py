@@ -141,7 +141,9 @@ def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
     if found is None:
         if not params.job_id.isdecimal():
             call.board.get_spec(params.job_id)
-        raise NotFoundError(f"'{params.job_id[:80]}' has not run, or its run is not kept any more")
+        raise NotFoundError(
+            f"'{params.job_id[:80]}' has not run, or its run is not kept any more; run it to see its output"
+        )
     return _output(found)
 
 

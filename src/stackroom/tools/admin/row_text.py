@@ -45,7 +45,7 @@ def parse_moment(name: str, text: str, *, is_end: bool, now: datetime) -> dateti
 def require_order(since: datetime | None, until: datetime | None, *, names: tuple[str, str]) -> None:
     """Refuse a range that ends before it begins."""
     if since is not None and until is not None and since >= until:
-        raise InputError(f"'{names[0]}' is not before '{names[1]}'")
+        raise InputError(f"'{names[0]}' is not before '{names[1]}'; exchange them")
 
 
 def _find_age(text: str, now: datetime) -> datetime | None:

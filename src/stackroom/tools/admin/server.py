@@ -179,7 +179,9 @@ class ServerTool:
         """Return a page of the audit, or the result of checking it."""
         audit = self._state.audit
         if audit is None:
-            raise NotFoundError("this server has no accounts, and so no audit")
+            raise NotFoundError(
+                "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
+            )
         if params.query_type is ServerQuery.AUDIT_CHECK:
             listed = check_calls(audit, after=params.head)
         else:

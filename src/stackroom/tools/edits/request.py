@@ -26,7 +26,7 @@ def requests_of(params: MutateParams) -> list[EditRequest]:
     if params.changes is None:
         return [_request_of(params, params, WHOLE_REQUEST)]
     if params.id is not None or params.fields is not None:
-        raise InputError("'id' and 'fields' are given in each of 'changes', not next to it")
+        raise InputError("'id' and 'fields' are given in each of 'changes', not next to it; move them there")
     return [
         _request_of(change, params, Place(f"changes.{number}", f"changes.{number}.fields"))
         for number, change in enumerate(params.changes)

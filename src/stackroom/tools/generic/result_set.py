@@ -281,7 +281,7 @@ def words_conditions(words: str) -> list[Condition]:
         return []
     tokens = [token for token, _ in analyse_query(words, synonyms={}).terms]
     if not tokens:
-        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have")
+        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have; give words")
     return [AllOf(WORDS_FIELD, tuple(tokens))]
 
 

@@ -62,7 +62,9 @@ class SqlChildren:
                 niceness=LOWEST_PRIORITY,
             )
         except OSError as error:
-            raise StorageError(f"no process can be started for the statement: {error.strerror}") from error
+            raise StorageError(
+                f"no process can be started for the statement: {error.strerror}; try again later"
+            ) from error
 
 
 def _bare_environment() -> dict[str, str]:

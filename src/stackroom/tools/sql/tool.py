@@ -72,7 +72,9 @@ def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
     """Return the SQLite file of a catalogue's records, which this process has open: its readers need create nothing."""
     path = catalogue.shelf.describe().sqlite_file
     if path is None:
-        raise InputError(f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query")
+        raise InputError(
+            f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query; search it instead"
+        )
     return path
 
 
@@ -113,7 +115,9 @@ class SqlTool:
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
         """Run a statement over a catalogue that the caller may see."""
         if principal.visibility.audiences is not None:
-            raise ForbiddenError("a statement reads all records of a catalogue, and some are kept from you")
+            raise ForbiddenError(
+                "a statement reads all records of a catalogue, and some are kept from you; search it instead"
+            )
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
         reply = self._children.ask(
             SqlQuery(
