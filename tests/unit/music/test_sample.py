@@ -127,7 +127,7 @@ def test_those_tracks_can_be_played_that_a_piece_is_written_for(rows: list[Row])
 
 
 @pytest.mark.parametrize("piece", synth.load_pieces()[:4], ids=lambda piece: piece.track_id)
-def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_click(piece: synth.Piece) -> None:
+def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_click(piece: synth.Tune) -> None:
     content = synth.render(piece)
     assert content == synth.render(piece)
     with wave.open(io.BytesIO(content)) as file:

@@ -68,9 +68,9 @@ def test_null_for_an_argument_that_may_be_left_out_means_that_it_is_left_out() -
     [
         (generic.SearchParams, "query", {}),
         (generic.BrowseParams, "search", {}),
-        (music.SearchParams, "query", {}),
+        (music.SearchMusicParams, "query", {}),
         (music.GetParams, "about", {"query_type": "playlist"}),
-        (papers.SearchParams, "query", {}),
+        (papers.SearchPapersParams, "query", {}),
     ],
 )
 def test_of_megabytes_of_words_the_beginning_is_taken(
@@ -81,7 +81,7 @@ def test_of_megabytes_of_words_the_beginning_is_taken(
     assert getattr(taken, name).startswith("winter sea winter sea")
 
 
-@pytest.mark.parametrize("params", [generic.SearchParams, music.SearchParams, papers.SearchParams])
+@pytest.mark.parametrize("params", [generic.SearchParams, music.SearchMusicParams, papers.SearchPapersParams])
 @pytest.mark.parametrize("query", ["", "  \n "])
 def test_a_blank_query_is_the_same_to_every_search_whatever_its_blanks(params: type[ToolParams], query: str) -> None:
     assert params.model_validate({"query": query}) == params.model_validate({"query": ""})
