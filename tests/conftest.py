@@ -170,9 +170,11 @@ def whole(whole_home: Path) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
-def plain(plain_home: Path) -> Iterator[Library]:
-    """The library without vectors, opened in this process."""
-    with opened(Settings(home=plain_home), "anime") as library:
+def plain(plain_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """The library without vectors, opened in this process: a copy, since copying files drops their locks."""
+    home = tmp_path_factory.mktemp("opened")
+    shutil.copytree(plain_home, home, dirs_exist_ok=True)
+    with opened(Settings(home=home), "anime") as library:
         yield library
 
 
