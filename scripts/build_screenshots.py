@@ -73,15 +73,6 @@ def play_album(page: Page) -> None:
     page.wait_for_timeout(1200)
 
 
-def search_some(page: Page) -> None:
-    """Make a few calls, so that there is something to show."""
-    for query in ("space drama", "a quiet story about grief", "robots", "friendship", "samurai"):
-        page.request.post(f"{origin_of(page)}/v1/tools/search", data={"query": query, "catalogue": "anime"})
-        page.request.post(f"{origin_of(page)}/v1/tools/search", data={"query": query})
-    page.reload()
-    page.wait_for_timeout(800)
-
-
 def origin_of(page: Page) -> str:
     """Return the address of the server that a page is of."""
     return str(page.evaluate("location.origin"))
@@ -94,7 +85,6 @@ PICTURES = {
     "map": Picture(path=f"{SPACE}&view=map", do=open_map, scheme="dark"),
     "taste": Picture(path="/c/anime?q=space", do=like_some),
     "music": Picture(path="/music/albums", do=play_album),
-    "run": Picture(path="/run/analytics", do=search_some),
     "phone": Picture(path=SPACE, size=PHONE),
 }
 
