@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,10 +254,10 @@ GOOD_URLS = {
 }
 
 
-def hostile_urls() -> list[str]:
+def hostile_urls() -> list[Any]:
     path = Path(__file__).resolve().parents[4] / "shared" / "data" / "hostile" / "http_requests.json"
     if not path.is_file():
-        return []
+        return [pytest.param("", marks=pytest.mark.skip("the real data sets are not here"))]
     return [case["url"] for case in json.loads(path.read_text(encoding="utf-8"))["ssrf_urls_for_downloads_action"]]
 
 
