@@ -75,7 +75,7 @@ class Installed:
 
 
 class FileWatch(Generic[T]):
-    """What a small file says, read again after it was replaced.
+    """The content of a small file, read again after it was replaced.
 
     It is not looked at for each call: once in a while, and after this process replaced or removed a file.
     """

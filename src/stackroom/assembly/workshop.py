@@ -1,4 +1,4 @@
-"""What building a catalogue needs of a library: its settings, packages, specs and embedders."""
+"""The part of a library that building a catalogue needs: settings, packages, specs and embedders."""
 
 import logging
 from collections.abc import Callable, Sequence

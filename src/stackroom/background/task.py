@@ -86,7 +86,7 @@ class Task:
 
 
 class TaskState(StrEnum):
-    """What a task does at present."""
+    """The activity of a task at present."""
 
     WAITING = "waiting"
     RUNNING = "running"

@@ -50,7 +50,7 @@ PLAIN = (str, int, float, Decimal, bytes, list, dict, date, timedelta, type(None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerKind:
-    """What differs from one kind of server to the other."""
+    """The differences of one kind of server from another."""
 
     title: str
     driver: str

@@ -58,7 +58,7 @@ class VisibleMap:
     unplaced: int
     """How many records that they see have no place: those without a vector, and those that are too new."""
     finished: FinishedMaps
-    """What was made of the same map for those who see the same records, or others."""
+    """The finished maps of one layout, by the records that their callers see."""
 
     @property
     def spec(self) -> CatalogueSpec:

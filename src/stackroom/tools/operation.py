@@ -61,7 +61,7 @@ class ListParams(GenericParams):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationCall:
-    """Who runs an operation, and the server or library that it is run on."""
+    """The caller of an operation, and the server or library that it is run on."""
 
     identity: Identity
     opened_control: Control | None = None

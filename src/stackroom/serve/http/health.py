@@ -114,7 +114,7 @@ class ChildResult(EndpointResult):
 
 
 class StatusResult(EndpointResult):
-    """What runs in the background of the server."""
+    """The tasks and processes in the background of the server."""
 
     tasks: list[TaskResult]
     processes: list[ChildResult]
