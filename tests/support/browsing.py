@@ -116,7 +116,8 @@ class Visit:
         return [one for one in [*self.problems, *refused] if not any(part in one for part in self.allowed)]
 
     def check_access(self, *, without: tuple[str, ...] = ()) -> None:
-        """Fail where axe finds something that keeps people out."""
+        """Fail where axe finds something that keeps people out of the view, once that has come."""
+        self.page.locator("h1").first.wait_for(timeout=60_000)
         self.page.evaluate(f"() => {{ {AXE_SCRIPT}; window.axe = axe; }}")
         options = {"runOnly": list(RULES), "rules": {name: {"enabled": False} for name in without}}
         found: Mapping[str, Any] = self.page.evaluate("(options) => window.axe.run(document, options)", options)
