@@ -29,7 +29,7 @@ from stackroom.tools.spec import GenericParams, ToolSpec
 RoleName = Annotated[str, Field(max_length=256, description="the role's name")]
 CallsAMinute = Annotated[
     dict[Cost, Annotated[int, Field(ge=0, le=MOST_A_MINUTE)]],
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "integer"}}),
+    WithJsonSchema({"type": "object", "properties": {str(cost): {"type": "integer"} for cost in Cost}}),
     CommandOption("--{}-per-minute", "N"),
 ]
 

@@ -24,6 +24,13 @@ export function Boxes({legend, options, chosen, onChange, hint, labelOf = String
   </fieldset>`;
 }
 
+// The part of a tool's schema that one form asks for; `fields`: {name: {title, description, values: those that there are now, optional}}.
+export function partOf({properties, ...schema}, fields) {
+  const asked = Object.entries(fields).map(([name, {values, optional, ...words}]) => [name, {...properties[name], description: undefined, ...words,
+    ...values && {type: "array", anyOf: undefined, items: {enum: values}}}]);
+  return {...schema, properties: Object.fromEntries(asked), required: Object.keys(fields).filter((name) => !fields[name].optional)};
+}
+
 // A form that is sent once at a time; an error is shown at the field that it names, and there the focus goes.
 export function SchemaForm({schema, initial = {}, onSubmit, submit = "Run", children}) {
   const [raw, setRaw] = useState(() => rawOf(schema, initial)), [problems, setProblems] = useState({}), [isBusy, setBusy] = useState(false);
@@ -52,7 +59,7 @@ export function SchemaForm({schema, initial = {}, onSubmit, submit = "Run", chil
 
 function SchemaField({field, ...given}) {
   const {path, name, kind, schema, required, inner} = field;
-  const label = inWords(name), hint = schema.description, value = given.raw[path];
+  const label = schema.title ?? inWords(name), hint = schema.description, value = given.raw[path];
   const change = (changed) => given.change(path, changed);
   if (kind === "group") {
     return html`<fieldset class="group"><legend>${label}</legend>${hint && html`<p class="hint">${hint}</p>`}

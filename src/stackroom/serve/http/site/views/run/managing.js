@@ -6,29 +6,27 @@ import {bytes, day} from "../../core/units.js";
 import {ask, callTool} from "../../core/server.js";
 import {Empty, Icon, Notice} from "../../parts/basics.js";
 import {CodeBlock} from "../../parts/code.js";
-import {Boxes} from "../../parts/form.js";
+import {Boxes, partOf, SchemaForm} from "../../parts/form.js";
 import {Dialog} from "../../parts/layers.js";
 import {describe} from "../account.js";
-import {attempt, hasTool, Listing, Loaded, Pages, queueTool, readResource, Small, State, sure, Table, Tiles, undoTools, useForm, useLoad, useTool, When} from "./shared.js";
+import {attempt, findTool, Listing, Loaded, Pages, queueTool, readResource, Small, State, sure, Table, Tiles, undoTools, useForm, useLoad, useTool, When} from "./shared.js";
 
 const USERS_SHOWN = 50;
-const PERMISSIONS = ["AccessCatalog", "EditCatalog", "ManagePermissions", "ViewAnalytics", "RequestContent", "ServerAdmin"];
-const COSTS = {read: "Reads a minute", write: "Writes a minute", sql: "SQL statements a minute"};
 const mutate = (args) => callTool("users.mutate", args);
 const useRoles = () => useTool("users.query", {query_type: "roles", limit: 200});
+const schemaOf = (session, name) => findTool(session, name).inputSchema;
+const rolesOf = (values) => ({title: "Roles", values, optional: true});
+const CALLS = {title: "Calls a minute", description: "As configured where none is given", optional: true};
 const namesOf = (state, list) => (state.value?.[list] ?? []).map((one) => one.name);
 
 function Opener({name, onOpen}) {
   return html`<button type="button" class="link" onClick=${onOpen}>${name}</button>`;
 }
 
-function Name({value, onChange}) {
-  return html`<label>Name <input value=${value} required maxlength="256" autocomplete="off" autocapitalize="none" onInput=${(event) => onChange(event.target.value)} /></label>`;
-}
-
-export function Users() {
+export function Users({session}) {
+  const schema = schemaOf(session, "users.mutate");
   const [offset, setOffset] = useState(0), [open, setOpen] = useState(null), [secret, setSecret] = useState(null);
-  const roles = namesOf(useRoles(), "roles"), state = useTool("users.query", {query_type: "list", limit: USERS_SHOWN, offset});
+  const known = useRoles(), roles = namesOf(known, "roles"), state = useTool("users.query", {query_type: "list", limit: USERS_SHOWN, offset});
   const after = (changed) => {
     if (changed.one_time_password) setSecret(changed);
     state.reload();
@@ -42,8 +40,8 @@ export function Users() {
       <${CodeBlock} text=${secret.one_time_password} what="the one-time password" /><//>`}
     <section class="card"><${Loaded} state=${state}>${({users, total}) => html`<${Table} label="Users" columns=${columns} rows=${users} />
       <${Pages} offset=${offset} shown=${users.length} total=${total} size=${USERS_SHOWN} onMove=${setOffset} />`}<//></section>
-    <${NewUser} roles=${roles} onDone=${after} />
-    ${open && html`<${EditUser} user=${open} roles=${roles} onDone=${after} onClose=${() => setOpen(null)} />`}`;
+    ${known.value && html`<${NewUser} schema=${schema} roles=${roles} onDone=${after} />`}
+    ${open && html`<${EditUser} schema=${schema} user=${open} roles=${roles} onDone=${after} onClose=${() => setOpen(null)} />`}`;
 }
 
 function stateOf(user) {
@@ -52,30 +50,28 @@ function stateOf(user) {
   return user.has_password ? "active" : user.has_one_time_password ? "has a one-time password" : "no password";
 }
 
-function NewUser({roles, onDone}) {
-  const [name, setName] = useState(""), [chosen, setChosen] = useState(["user"]);
-  const [send, problem] = useForm(async () => {
-    onDone(await mutate({action: "create", name, role: chosen.length ? chosen : "none"}));
-    setName("");
-  });
-  return html`<section class="card"><h2>New user</h2><form class="stack" onSubmit=${send}>
-    <${Name} value=${name} onChange=${setName} />
-    <${Boxes} legend="Roles" options=${roles} chosen=${chosen} onChange=${setChosen} />
-    ${problem}<div><button type="submit">Make an account</button></div></form></section>`;
+function NewUser({schema, roles, onDone}) {
+  const [count, setCount] = useState(0);
+  const make = async ({role = "none", ...args}) => {
+    onDone(await mutate({action: "create", role, ...args}));
+    setCount(count + 1);
+  };
+  return html`<section class="card"><h2>New user</h2><${SchemaForm} key=${count} schema=${partOf(schema, {name: {}, role: rolesOf(roles)})}
+    initial=${{role: ["user"]}} submit="Make an account" onSubmit=${make} /></section>`;
 }
 
-function EditUser({user, roles, onDone, onClose}) {
-  const [chosen, setChosen] = useState(user.roles), [granted, setGranted] = useState(user.granted);
+function EditUser({schema, user, roles, onDone, onClose}) {
   const act = async (args, done) => {
     const changed = await attempt(() => mutate({name: user.name, ...args}), done);
     if (changed) onDone(changed);
     return changed;
   };
-  const save = async () => {
-    const differs = (permission) => granted.includes(permission) !== user.granted.includes(permission);
-    const changes = PERMISSIONS.filter(differs).map((permission) => ({action: granted.includes(permission) ? "grant" : "revoke", permission}));
-    if (String(chosen) !== String(user.roles)) changes.unshift({action: "set_role", role: chosen.length ? chosen : "none"});
-    for (const change of changes) if (!await act(change)) return;
+  const save = async ({role = [], permissions = []}) => {
+    const changes = [];
+    if (String(role) !== String(user.roles)) changes.push({action: "set_role", role: role.length ? role : "none"});
+    for (const permission of permissions) if (!user.granted.includes(permission)) changes.push({action: "grant", permission});
+    for (const permission of user.granted) if (!permissions.includes(permission)) changes.push({action: "revoke", permission});
+    for (const change of changes) onDone(await mutate({name: user.name, ...change}));
     onClose();
   };
   const Act = ({action, done, children, ...given}) => html`<${Small} ...${given} onClick=${async () => {
@@ -84,9 +80,8 @@ function EditUser({user, roles, onDone, onClose}) {
   }}>${children}<//>`;
   return html`<${Dialog} title=${user.name} onClose=${onClose}>
     <p class="quiet">May do: ${user.permissions.join(", ") || "nothing"}</p>
-    <${Boxes} legend="Roles" options=${roles} chosen=${chosen} onChange=${setChosen} />
-    <${Boxes} legend="Granted besides" options=${PERMISSIONS} chosen=${granted} onChange=${setGranted} />
-    <div class="row"><button type="button" onClick=${save}>Save</button></div><hr />
+    <${SchemaForm} schema=${partOf(schema, {role: rolesOf(roles), permissions: {title: "Granted besides", optional: true}})}
+      initial=${{role: user.roles, permissions: user.granted}} submit="Save" onSubmit=${save} /><hr />
     <div class="row"><${Act} action="reset_password">New one-time password<//><${Act} action="end_sessions" done="Logged out everywhere">End sessions<//>
       <${Act} action=${user.disabled ? "enable" : "disable"}>${user.disabled ? "Enable" : "Disable"}<//><${Act} action="delete" danger>Delete<//></div><//>`;
 }
@@ -99,26 +94,20 @@ export function Roles({session}) {
   };
   return html`<${Listing} label="Roles" state=${state} rowsOf=${({roles}) => roles} columns=${columns} />
     <div><button type="button" onClick=${() => setOpen({permissions: []})}>New role</button></div>
-    ${open && html`<${EditRole} usual=${session.me.quotas} role=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
+    ${open && html`<${EditRole} schema=${schemaOf(session, "users.mutate")} role=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
 }
 
-function EditRole({usual, role, onClose}) {
-  const [name, setName] = useState(role.name ?? ""), [permissions, setPermissions] = useState(role.permissions), [quotas, setQuotas] = useState(role.quotas ?? {});
-  const [send, problem] = useForm(async () => {
-    const isLimited = Object.values(quotas).some((count) => count !== "");
-    const counts = isLimited ? Object.fromEntries(Object.keys(COSTS).map((cost) => [cost, Number(quotas[cost] || usual?.[cost] || 0)])) : {};
-    await mutate({action: role.name ? "update_role" : "create_role", name, permissions, ...(isLimited || role.quotas ? {quotas: counts} : {})});
+function EditRole({schema, role, onClose}) {
+  const save = async ({permissions = [], quotas = {}, ...args}) => {
+    await mutate({action: role.name ? "update_role" : "create_role", ...role.name && {name: role.name}, permissions, quotas, ...args});
     onClose();
-  });
-  const remove = async () => {
-    if (await sure("Users lose what this role gave them.", `Delete the role ${name}?`, "Delete") && await attempt(() => mutate({action: "delete_role", name}))) onClose();
   };
-  return html`<${Dialog} title=${role.name ?? "New role"} onClose=${onClose}><form class="stack" onSubmit=${send}>
-    ${!role.name && html`<${Name} value=${name} onChange=${setName} />`}
-    <${Boxes} legend="May do" options=${PERMISSIONS} chosen=${permissions} onChange=${setPermissions} />
-    <div class="row">${Object.entries(COSTS).map(([cost, label]) => html`<label key=${cost} class="grow">${label}
-      <input inputMode="numeric" placeholder="as configured" value=${quotas[cost] ?? ""} onInput=${(event) => setQuotas({...quotas, [cost]: event.target.value})} /></label>`)}</div>
-    ${problem}<div class="row"><button type="submit">Save</button>${role.name && !role.builtin && html`<${Small} danger onClick=${remove}>Delete<//>`}</div></form><//>`;
+  const remove = async () => {
+    if (await sure("Users lose what this role gave them.", `Delete the role ${role.name}?`, "Delete") && await attempt(() => mutate({action: "delete_role", name: role.name}))) onClose();
+  };
+  return html`<${Dialog} title=${role.name ?? "New role"} onClose=${onClose}>
+    <${SchemaForm} schema=${partOf(schema, {...!role.name && {name: {}}, permissions: {title: "May do", optional: true}, quotas: CALLS})} initial=${role} submit="Save" onSubmit=${save}>
+      ${role.name && !role.builtin && html`<${Small} danger onClick=${remove}>Delete<//>`}<//><//>`;
 }
 
 export function Access({session}) {
@@ -126,7 +115,7 @@ export function Access({session}) {
   const columns = {Catalogue: (one) => html`<${Opener} name=${one.catalogue} onOpen=${() => setOpen(one)} />`, "Who sees it": whoSees};
   return html`<p class="quiet">For all others a restricted catalogue does not exist. Those with ServerAdmin see every one.</p>
     <${Listing} label="Access by catalogue" state=${state} rowsOf=${({catalogues}) => catalogues} columns=${columns} />
-    ${open && html`<${hasTool(session, "users.query") ? ChosenAccess : EditAccess} access=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
+    ${open && html`<${findTool(session, "users.query") ? ChosenAccess : EditAccess} access=${open} onClose=${() => { setOpen(null); state.reload(); }} />`}`;
 }
 
 function whoSees({restricted, users, roles}) {
@@ -172,7 +161,7 @@ export function Tokens() {
 const BUSY_MS = 2000;
 const isLive = (run) => ["queued", "running", "cancelling"].includes(run?.state);
 
-export function Jobs({address}) {
+export function Jobs({address, session}) {
   const chosen = address.query.get("job"), [isBusy, setBusy] = useState(false);
   const state = useLoad(async (signal) => {
     const {jobs} = await callTool("jobs.query", {query_type: "list", limit: 100}, {signal});
@@ -192,14 +181,14 @@ export function Jobs({address}) {
       : html`<${Small} label=${`Run ${job.job_id} now`} onClick=${() => run(job)}>Run now<//>`),
   };
   const job = state.value?.find((one) => one.job_id === chosen);
-  return html`<${Listing} label="Jobs" state=${state} columns=${columns} />${job && html`<${Job} key=${chosen} job=${job} act=${act} reload=${state.reload} />`}`;
+  return html`<${Listing} label="Jobs" state=${state} columns=${columns} />${job && html`<${Job} key=${chosen} schema=${schemaOf(session, "jobs.action")} job=${job} act=${act} reload=${state.reload} />`}`;
 }
 
 function RunState({run}) {
   return html`<${State} good=${run.state === "done"} bad=${run.state === "failed"}>${run.state}<//>`;
 }
 
-function Job({job, act, reload}) {
+function Job({schema, job, act, reload}) {
   const [isScheduling, setScheduling] = useState(false), {job_id: name, last_run: last} = job, inputs = [last?.run_id, last?.state];
   const output = useLoad((signal) => readResource(`jobs://${encodeURIComponent(name)}/output`, {}, signal), inputs, isLive(last) ? BUSY_MS : 0);
   const history = useLoad((signal) => callTool("jobs.query", {query_type: "history", job_id: name, limit: 10}, {signal}), inputs);
@@ -214,19 +203,17 @@ function Job({job, act, reload}) {
     <p role="status">${last?.progress}</p>
     <${Loaded} state=${output}>${(text) => html`<pre class="output" tabindex="0" aria-label="Output">${text}</pre>`}<//>
     <${Loaded} state=${history}>${({runs}) => html`<${Table} label="Runs" columns=${columns} rows=${runs} empty="It has not run yet." />`}<//>
-    ${isScheduling && html`<${Schedule} job=${job} onClose=${() => { setScheduling(false); reload(); }} />`}
+    ${isScheduling && html`<${Schedule} schema=${schema} job=${job} onClose=${() => { setScheduling(false); reload(); }} />`}
   </section>`;
 }
 
-function Schedule({job, onClose}) {
-  const [schedule, setSchedule] = useState(job.schedule);
-  const [send, problem] = useForm(async () => {
-    await callTool("jobs.action", {job_id: job.job_id, action: "schedule", schedule});
+function Schedule({schema, job, onClose}) {
+  const save = async (args) => {
+    await callTool("jobs.action", {job_id: job.job_id, action: "schedule", ...args});
     onClose();
-  });
-  return html`<${Dialog} title="When it runs" onClose=${onClose}><form class="stack" onSubmit=${send}>
-    <label>Schedule <input value=${schedule} onInput=${(event) => setSchedule(event.target.value)} /><span class="hint">6h, five cron fields in UTC such as 0 3 * * *, or manual</span></label>
-    ${problem}<div><button type="submit">Save</button></div></form><//>`;
+  };
+  return html`<${Dialog} title="When it runs" onClose=${onClose}>
+    <${SchemaForm} schema=${partOf(schema, {schedule: {description: "6h, five cron fields in UTC such as 0 3 * * *, or manual"}})} initial=${job} submit="Save" onSubmit=${save} /><//>`;
 }
 
 export function Downloads({address, session}) {

@@ -6,30 +6,30 @@ import {ask, askHealth} from "../../core/server.js";
 import {useStyle} from "../../core/store.js";
 import {Empty} from "../../parts/basics.js";
 import {CodeBlock} from "../../parts/code.js";
-import {hasTool, Listing, Loaded, queueTool, State, Tiles, undoTools, useLoad, useTool} from "./shared.js";
+import {findTool, Listing, Loaded, queueTool, State, Tiles, undoTools, useLoad, useTool} from "./shared.js";
 
 export const title = "Run";
 
-const managesUsers = (session) => session.server.accounts && hasTool(session, "users.query");
+const managesUsers = (session) => session.server.accounts && findTool(session, "users.query");
 const seesAccess = (session) => session.server.accounts && (session.may("ManagePermissions") || session.may("ServerAdmin"));
 const seesTasks = (session) => session.may("ServerAdmin") || session.may("ViewAnalytics");
-const administers = (session) => hasTool(session, "server.query");
+const administers = (session) => findTool(session, "server.query");
 const MANAGING = () => import("./managing.js");
 const READING = () => import("./reading.js");
 // Label, which is the name of the component too → for whom it is, and where it is.
 const PAGES = {
   Health: [() => true, () => ({Health})],
-  Analytics: [(session) => hasTool(session, "analytics.query"), READING],
+  Analytics: [(session) => findTool(session, "analytics.query"), READING],
   Users: [managesUsers, MANAGING],
   Roles: [managesUsers, MANAGING],
   Access: [seesAccess, MANAGING],
   Tokens: [seesAccess, MANAGING],
-  Jobs: [(session) => hasTool(session, "jobs.query"), MANAGING],
+  Jobs: [(session) => findTool(session, "jobs.query"), MANAGING],
   Downloads: [(session) => Boolean(queueTool(session)), MANAGING],
   Changes: [(session) => undoTools(session).length > 0, MANAGING],
   Audit: [(session) => session.server.accounts && administers(session), READING],
   Logs: [administers, READING],
-  SQL: [(session) => hasTool(session, "debug.sql"), READING],
+  SQL: [(session) => findTool(session, "debug.sql"), READING],
 };
 
 export default function Run({address, session}) {

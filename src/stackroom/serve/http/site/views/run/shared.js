@@ -83,8 +83,8 @@ export function sure(question, heading, yes) {
 }
 
 // The tools have dots in their names, or none where the server lists them so; both are answered.
-export function hasTool(session, name) {
-  return Boolean(session.tool(name) ?? session.tool(name.replaceAll(".", "_")));
+export function findTool(session, name) {
+  return session.tool(name) ?? session.tool(name.replaceAll(".", "_"));
 }
 
 // Tools that packages bring are known by their form: a queue can be listed, and what acts on it has the same first name.
