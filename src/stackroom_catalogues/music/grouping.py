@@ -30,9 +30,6 @@ VARIOUS_NAMES = frozenset({"various artists", "various", "va", "v a"})
 COVERS = "media/covers"
 """Folder of extracted pictures, in the catalogue's folder."""
 
-YEARS = range(1000, 3000)
-MOST_SECONDS = 1e7
-"""Other years and longer lengths are dropped before grouping; `catalogue.toml` has the same bounds."""
 MOST_GENRES = 6
 SLUG_CHARS = 64
 HASH_DIGITS = 8

@@ -1,18 +1,16 @@
 """Sources of music, and the mapping of their rows to records.
 
     a folder of audio files    artists, albums and tracks by their tags (`grouping`)
-    an SQLite file             with tables of artists, albums and tracks, such as Chinook (`database`)
-    rows in this layout        CSV, JSON or any other source: one record for each row, with `id`, `kind` and `name`
+    an SQLite file             the Chinook database (`chinook`)
+    rows in this layout        of any other source: one record for each row, with `id`, `kind` and `name`
 
 Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
 """
 
-import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ import orjson
 from stackroom.api import (
     ExpectedError,
     InputError,
-    Readings,
     Record,
     RecordId,
     RowMapping,
@@ -30,11 +27,11 @@ from stackroom.api import (
     SourceRow,
     Tag,
 )
-from stackroom.api.rows import CsvRows, JsonRows, Ledger, find_path, without_compression
+from stackroom.api.rows import Ledger, find_path, without_compression
 from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import find_picture
-from stackroom_catalogues.music.database import find_rows
-from stackroom_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, YEARS, Tagged, group_rows
+from stackroom_catalogues.music.chinook import find_rows
+from stackroom_catalogues.music.grouping import COVERS, KINDS, Tagged, group_rows
 from stackroom_catalogues.music.synth import file_of, load_pieces, render
 
 GENRE = "genre"
@@ -42,71 +39,39 @@ GENRE = "genre"
 SAMPLE = Path(__file__).parent / "sample" / "library.jsonl"
 LEDGER_FILE = "ledger.sqlite"
 DATABASES = (".sqlite", ".sqlite3", ".db")
-TABLES: Mapping[str, Callable[[Path], RowSource]] = {
-    ".csv": CsvRows,
-    ".tsv": CsvRows,
-    ".tab": CsvRows,
-    ".json": JsonRows,
-    ".jsonl": JsonRows,
-    ".ndjson": JsonRows,
-}
 
-TEXTS = ("album_id", "album", "about")
+TEXTS = ("album_id", "album", "about", "added")
 PATHS = ("file", "cover")
 LISTS = ("aliases", "artist_ids", "artists", "composers")
-WHOLE_NUMBERS = ("disc", "position", "plays")
+WHOLE_NUMBERS = ("year", "disc", "position", "plays")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LIST_PARTS = re.compile(r"\s*[;|]\s*")
 GENRE_PARTS = re.compile(r"\s*[;|,]\s*")
-NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
-CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,3}):(\d{2}(?:\.\d+)?)")
-YEAR = re.compile(r"(?<!\d)\d{4}(?!\d{1,3}(?!\d))")
-DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?")
 
 
-class GroupedRows:
-    """Implements `RecallingSource` over audio files: its rows are artists, albums and tracks."""
-
-    def __init__(self, inner: AudioRows) -> None:
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        """The name of the source of tracks."""
-        return self._inner.name
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the source of tracks is whole: then all artists and albums are known."""
-        return self._inner.is_whole
+class GroupedRows(AudioRows):
+    """Audio files whose rows are artists, albums and tracks."""
 
     def count_rows(self) -> int | None:
         """Return None: artists and albums are only known once all tracks are read."""
         return None
 
-    def recall(self, readings: Readings) -> str:
-        """Pass earlier readings to the source of tracks, and return its stamp."""
-        return self._inner.recall(readings)
-
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield unreadable rows, then artists, albums and tracks, once every track has been read."""
-        rows = list(self._inner.iter_rows())
+        """Yield unreadable files, then artists, albums and tracks, once every file has been read."""
+        rows = list(super().iter_rows())
         refused = [row for row in rows if row.problem]
         tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
         yield from islice([*refused, *group_rows(tracks)], start, None)
 
 
 def open_rows(location: str) -> RowSource | None:
-    """Return the rows of a music folder, audio file, music database or table; None for anything else."""
+    """Return the rows of a music folder, an audio file or Chinook; None for anything else."""
     path = find_path(location)
     if path is None:
         return None
     if path.is_dir() or AudioRows.reads(path):
-        return GroupedRows(AudioRows(path))
-    ending = without_compression(path).suffix.lower()
-    if ending in DATABASES:
-        return find_rows(path)
-    return TABLES[ending](path) if ending in TABLES else None
+        return GroupedRows(path)
+    return find_rows(path) if without_compression(path).suffix.lower() in DATABASES else None
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -123,12 +88,10 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         **{field: _path(row.get(field)) for field in PATHS},
         **{field: _texts(row.get(field)) for field in LISTS},
         **{field: _whole_number(row, field) for field in WHOLE_NUMBERS},
-        "year": _year(row),
         "genres": _tags(row.get("genres")),
-        "seconds": _seconds(row.get("seconds")),
-        "added": _day(row.get("added")),
+        "seconds": _number(row.get("seconds"), "seconds"),
     }
-    present = {field: value for field, value in fields.items() if value not in (None, "", ()) and _fits(field, kind)}
+    present = {field: value for field, value in fields.items() if value not in (None, "", ())}
     return (Record(id=RecordId(record_id), kind=kind, fields=present),)
 
 
@@ -189,14 +152,6 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(fresh, path)
 
 
-def _fits(field: str, kind: str) -> bool:
-    """Tell whether a kind has a field; a table of all kinds has columns for every one."""
-    only_tracks = ("album_id", "album", "composers", "disc", "position", "file")
-    if kind == ARTIST:
-        return field not in (*only_tracks, "artist_ids", "artists", "seconds", "cover")
-    return field not in only_tracks if kind == ALBUM else field != "cover"
-
-
 def _text(value: Any) -> str:
     """Return a value on one line, without control characters."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -236,53 +191,18 @@ def _tags(value: Any) -> tuple[Tag, ...]:
 
 
 def _number(value: Any, field: str) -> float | None:
-    text = _text(value).replace(",", "")
-    if not text:
-        return None
-    number = float(text) if NUMBER.fullmatch(text) else math.inf
-    if math.isinf(number):
-        raise InputError(f"'{field}' is {text[:60]!r}, not a number")
-    return number
+    text = _text(value)
+    try:
+        return float(text) if text else None
+    except ValueError as error:
+        raise InputError(f"'{field}' is {text[:60]!r}, not a number such as 245 or 61.5") from error
 
 
 def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
-    """Return a whole number; the first of `3/12`."""
-    text = _text(row.get(field))
-    number = _number(text.partition("/")[0] if field in ("disc", "position") else text, field)
-    if number is None:
+    """Return a whole number; None for the year 0, which tables use for unknown."""
+    number = _number(row.get(field), field)
+    if number is None or (field == "year" and not number):
         return None
-    if number != int(number) or abs(number) > 2**53:
-        raise InputError(f"'{field}' is {text[:60]!r}, not a whole number")
+    if not number.is_integer():
+        raise InputError(f"'{field}' is {_text(row.get(field))[:60]!r}, not a whole number such as 3")
     return int(number)
-
-
-def _year(row: Mapping[str, Any]) -> int | None:
-    """Return a year, also from a date; None for 0, which tables use for unknown."""
-    found = YEAR.search(_text(row.get("year")))
-    year = int(found[0]) if found else _whole_number(row, "year")
-    if year and year not in YEARS:
-        raise InputError(f"'year' is {year}; it must be {YEARS[0]} to {YEARS[-1]}")
-    return year or None
-
-
-def _seconds(value: Any) -> float | None:
-    """Return a length in seconds from `245`, `245.5`, `4:05` or `1:02:03`."""
-    clock = CLOCK.fullmatch(_text(value))
-    if clock:
-        number: float | None = 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
-    else:
-        number = _number(value, "seconds")
-    if number is not None and not 0 <= number <= MOST_SECONDS:
-        raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length; write seconds or 4:05")
-    return number
-
-
-def _day(value: Any) -> str | None:
-    text = _text(value)
-    if not text:
-        return None
-    found = DAY.fullmatch(text)
-    try:
-        return date.fromisoformat(found[1] if found else "").isoformat()
-    except ValueError as error:
-        raise InputError(f"'added' is {text[:60]!r}, not a date; write it as 2015-04-30") from error

@@ -20,6 +20,7 @@ from mutagen.mp4 import MP4Cover, MP4FreeForm
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.answer import Answer
@@ -29,9 +30,8 @@ from stackroom.model.principal import LOCAL_USER
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
-from stackroom_catalogues.music.audio.files import AudioRows
 from stackroom_catalogues.music.audio.tags import read_tags
-from stackroom_catalogues.music.rows import GroupedRows, open_rows
+from stackroom_catalogues.music.rows import GroupedRows
 from support.texts import values_missing_from_text
 
 RATE = 8_000
@@ -138,7 +138,7 @@ class AudioFolder:
 
     def rows(self, *, read: Callable[[Path], dict[str, Any]] = read_tags) -> GroupedRows:
         """Return the rows of the folder."""
-        return GroupedRows(AudioRows(self.path, read=read))
+        return GroupedRows(self.path, read=read)
 
 
 def write_tags(path: Path, tags: Mapping[str, Any], cover: bytes | None) -> None:
@@ -261,8 +261,7 @@ class MusicHome:
 
     def add(self, source: RowSource | str | Path) -> IngestReport:
         """Bring the catalogue up to a source or a location."""
-        rows = open_rows(str(source)) if isinstance(source, str | Path) else source
-        assert rows is not None
+        rows = open_rows(PACKAGES.get("music"), str(source)) if isinstance(source, str | Path) else source
         return add_catalogue(
             self.app,
             rows,
