@@ -37,10 +37,8 @@ from datetime import datetime
 from pathlib import Path
 from sqlalchemy import Engine, event
 from stackroom.control.database.engine import ControlDatabase
-from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.providers import HttpProviderSpec
+from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, QueueRules
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 
@@ -67,9 +65,12 @@ def take_up(album, _download):
         file.write(f"{album.name}\\n")
 
 rules = AddressRules(ports=frozenset({port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),))
-spec = HttpProviderSpec(manifest="http://127.0.0.1:%d/{album}.json" % port, rules=rules)
 settings = DownloadSettings(
-    folder=music, providers={"archive": spec}, limits=FetchLimits(max_bytes=1 << 20), queue=QueueRules(attempts=1000)
+    folder=music,
+    providers={"archive": "http://127.0.0.1:%d/{album}.json" % port},
+    rules=rules,
+    limits=FetchLimits(max_bytes=1 << 20),
+    queue=QueueRules(attempts=1000),
 )
 database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
 downloads = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
@@ -79,9 +80,9 @@ if naive == "naive":
     DownloadQueue.finish = lambda self, download, **_: self.get(download.id)
 sys.addaudithook(hook)
 event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
-while downloads.worker.work_once():
+while downloads.work_once():
     pass
-downloads.worker.sweep()
+downloads.sweep()
 print("steps", steps, flush=True)
 """
 

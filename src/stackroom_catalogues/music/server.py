@@ -13,12 +13,10 @@ from stackroom.api.server import (
     ServerParts,
 )
 from stackroom_catalogues.music.audio.tags import read_tags
-from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.providers import HttpProviderSpec
+from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
 from stackroom_catalogues.music.downloads.queue import Download
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.downloads.tools import downloads_tools
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 from stackroom_catalogues.music.tables import METADATA
 
 NAME = "music"
@@ -133,9 +131,7 @@ def download_settings(context: ServerContext, section: DownloadsSettings) -> Dow
         raise InputError(f"the section 'downloads': {error.message}") from error
     return DownloadSettings(
         folder=Path(section.folder).expanduser() if section.folder else context.home / NAME,
-        providers={
-            name: HttpProviderSpec(manifest=manifest, rules=rules) for name, manifest in section.providers.items()
-        },
-        url_rules=rules,
+        providers=section.providers,
+        rules=rules,
         offline=context.offline,
     )

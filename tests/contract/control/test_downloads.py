@@ -71,7 +71,7 @@ def test_what_is_asked_for_is_queued_with_everything_that_was_said(queue, place)
     download = put(queue)
 
     assert download.state is DownloadState.QUEUED
-    assert (download.user, download.request) == ("ann", request())
+    assert (download.user, download.provider, download.artist) == ("ann", "archive", "Handel")
     assert download.created_at == download.next_attempt_at == place.clock.now()
     assert queue.get(download.id) == download
 
@@ -149,8 +149,8 @@ def test_a_download_goes_from_claim_to_done(queue):
     running = taken(queue)
     assert running.state is DownloadState.RUNNING
 
-    queue.plan(running, folder="Handel/Water Music", total_bytes=30)
-    queue.note_progress(running, received_bytes=5)
+    queue.note(running, folder="Handel/Water Music", total_bytes=30)
+    queue.note(running, received_bytes=5)
     queue.begin_install(running, total_bytes=30)
     done = queue.finish(running)
 
@@ -255,7 +255,7 @@ def test_what_is_cancelled_is_lost_to_its_worker(queue):
 
     assert queue.cancel(download.id, user="ann").state is DownloadState.CANCELLED
     with pytest.raises(DownloadCancelledError):
-        queue.note_progress(running, received_bytes=1)
+        queue.note(running, received_bytes=1)
     with pytest.raises(ConflictError, match="cancelled"):
         queue.cancel(download.id, user="ann")
     assert queue.take_next() is None
@@ -335,7 +335,7 @@ def test_the_queue_is_counted(queue, place):
 
     stats = queue.stats()
 
-    assert stats.by_state == {DownloadState.QUEUED: 2, DownloadState.DONE: 1}
+    assert stats.by_state == {**dict.fromkeys(DownloadState, 0), DownloadState.QUEUED: 2, DownloadState.DONE: 1}
     assert (stats.received_bytes, stats.users, stats.oldest_queued_at) == (30, 2, first_at + timedelta(seconds=10))
 
 
@@ -369,8 +369,8 @@ def test_a_download_that_was_cancelled_is_not_changed_by_its_worker(queue, other
     if "retry" in act:
         after = other.retry(running.id, user=None)
     steps = [
-        lambda: queue.note_progress(running, received_bytes=1),
-        lambda: queue.plan(running, folder="x/y", total_bytes=None),
+        lambda: queue.note(running, received_bytes=1),
+        lambda: queue.note(running, folder="x/y", total_bytes=None),
         lambda: queue.begin_install(running, total_bytes=1),
         lambda: queue.finish(running),
         lambda: queue.fail(running, FAILURE),

@@ -201,7 +201,7 @@ def test_a_download_whose_user_has_no_account_fails_before_anything_is_asked_for
 ) -> None:
     before = sorted(music.iterdir())
     download = asked_for(music_server)
-    assert music_server.downloads.worker.work_once()
+    assert music_server.downloads.work_once()
     failed = music_server.downloads.queue.get(download.id)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "forbidden")
     assert sorted(path for path in music.iterdir() if path.name != ".downloads") == before

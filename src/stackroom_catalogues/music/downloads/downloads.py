@@ -1,23 +1,148 @@
-"""Requests for downloads, and the background task that works on them."""
+"""Requests for downloads, and the background task that works on them, one album after the other.
 
-from collections.abc import Callable
+The process may be killed after every step; the next worker repeats the step, or sees that it is done:
+
+    files known      the provider is asked again
+    file fetched     it is complete in the staging folder
+    album readable   at least one file is audio; else the download fails and its files are removed
+    still allowed    the user still has the right, also checked at the start; else as above
+    installing       the queue says so; from here on the provider is not asked again
+    album installed  its files have moved from the staging folder to the album's
+    album ingested   `on_album` has returned; calling it again is idempotent
+    done             the queue says so: the commit point
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 from stackroom.api import (
+    ExpectedError,
+    ForbiddenError,
     InputError,
     InvalidUrlError,
     NotFoundError,
+    StorageError,
+    TooLargeError,
     UnavailableError,
     did_you_mean,
 )
-from stackroom.api.server import ControlDatabase, FileLease, Task, TaskContext, utc_now
-from stackroom_catalogues.music.downloads.manifest import DownloadRequest, require_words
+from stackroom.api.server import (
+    AddressRules,
+    Clock,
+    ControlDatabase,
+    FetchCancelledError,
+    FetchLimits,
+    FileLease,
+    Task,
+    TaskContext,
+    TransferError,
+    WantedFile,
+    back_off_s,
+    utc_now,
+)
+from stackroom_catalogues.music.downloads.manifest import (
+    AUDIO_SUFFIXES,
+    DownloadedAlbum,
+    DownloadRequest,
+    component,
+    require_words,
+    suffix_of,
+)
 from stackroom_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
-from stackroom_catalogues.music.downloads.queue import Download, DownloadQueue
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings, DownloadWorker
+from stackroom_catalogues.music.downloads.queue import Download, DownloadCancelledError, DownloadQueue, QueueRules
+from stackroom_catalogues.music.downloads.staging import Staging
 
+LOG = logging.getLogger(__name__)
 TASK = "downloads"
 SWEEP_S = 60.0
+FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
+"""Errors that a retry cannot mend."""
+LONGEST_RETRY_AFTER_S = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadSettings:
+    """The effective settings of downloads."""
+
+    folder: Path
+    """The music folder."""
+    providers: Mapping[str, str] = field(default_factory=dict)
+    """The URL templates of manifests, by the name of their provider."""
+    rules: AddressRules = field(default_factory=AddressRules)
+    """Addresses that are allowed besides public ones."""
+    queue: QueueRules = field(default_factory=QueueRules)
+    limits: FetchLimits = field(default_factory=lambda: FetchLimits(max_bytes=2 << 30))
+    """Limits for each file."""
+    max_album_bytes: int = 8 << 30
+    first_wait_s: float = 30.0
+    """The longest wait after the first failure; it doubles with each further one."""
+    longest_wait_s: float = 3600.0
+    poll_s: float = 2.0
+    """How often the worker looks for downloads queued or cancelled by other processes, and reports its progress."""
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadHooks:
+    """Callbacks of a worker."""
+
+    on_album: Callable[[Path, Download], str | None]
+    """Ingests an installed album from its folder; returns a note about files that were left out.
+
+    May be called more than once for the same album; raises where it cannot ingest any file.
+    """
+    on_finished: Callable[[Download], None] = lambda _download: None
+    """Called at most once for a download that is done."""
+    find_problem: Callable[[Path], str | None] = lambda _file: None
+    """Returns why a file cannot be read as audio; None where it can."""
+    find_refusal: Callable[[Download], str | None] = lambda _download: None
+    """Returns why the user of a download may no longer have it; None where they may."""
+
+
+class Progress:
+    """How far a download is: reported every few seconds, which also notices that it was cancelled."""
+
+    def __init__(
+        self,
+        queue: DownloadQueue,
+        download: Download,
+        *,
+        every_s: float,
+        clock: Clock,
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self.received_bytes = download.received_bytes
+        self._queue = queue
+        self._download = download
+        self._every_s = every_s
+        self._clock = clock
+        self._is_stopping = is_stopping
+        self._next_at = clock.monotonic() + every_s
+
+    def note(self, *parts: int) -> None:
+        """Note how many bytes are here, in parts."""
+        self.received_bytes = sum(parts)
+
+    def is_cancelled(self) -> bool:
+        """Tell whether the work is to end: the server stops, or the download was cancelled."""
+        if self._is_stopping():
+            return True
+        now = self._clock.monotonic()
+        if now < self._next_at:
+            return False
+        self._next_at = now + self._every_s
+        try:
+            self._queue.note(self._download, received_bytes=self.received_bytes)
+        except DownloadCancelledError:
+            self._next_at = now
+            return True
+        except StorageError as error:
+            LOG.warning("download %d: %s", self._download.id, error.message)
+        return False
 
 
 class Downloads:
@@ -36,11 +161,12 @@ class Downloads:
         """`wake` has the task run now."""
         self._settings = settings
         self._outside = outside or Outside(limits=settings.limits)
-        self._providers = build_providers(settings.providers, url_rules=settings.url_rules, outside=self._outside)
+        self._providers = build_providers(settings.providers, rules=settings.rules, outside=self._outside)
+        self._hooks = hooks
         self._wake = wake
         self._swept_at = float("-inf")
         self.queue = DownloadQueue(database, settings.queue, now=now)
-        self.worker = DownloadWorker(self.queue, self._providers, settings, hooks, clock=self._outside.clock)
+        self._staging = Staging(settings.folder)
 
     @property
     def provider_names(self) -> list[str]:
@@ -93,13 +219,13 @@ class Downloads:
             description="Fetches requested albums into the music folder.",
             run=self._work,
             period_s=self._settings.poll_s,
-            lease=FileLease(self.worker.staging.lock_file),
+            lease=FileLease(self._staging.lock_file),
         )
         return [] if self._settings.offline else [task]
 
     def _require_fetchable(self, url: str) -> None:
         """Refuse a URL by the address it resolves to now, before any other check of the request."""
-        guard = self._outside.guard(self._settings.url_rules)
+        guard = self._outside.guard(self._settings.rules)
         if self._settings.offline:
             guard.require_well_formed(url)  # without a name server
             return
@@ -123,9 +249,129 @@ class Downloads:
 
     def _work(self, context: TaskContext) -> None:
         """Work on what is due, one download after the other, and remove leftovers now and then."""
-        while self.worker.work_once(is_stopping=lambda: context.is_stopping):
+        while self.work_once(is_stopping=lambda: context.is_stopping):
             context.check_stopped()
         now = self._outside.clock.monotonic()
         if now - self._swept_at >= SWEEP_S:
-            self.worker.sweep()
+            self.sweep()
             self._swept_at = now
+
+    def work_once(self, *, is_stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Take the next download and work on it to its end or next attempt; tell whether there was one."""
+        download = self.queue.take_next()
+        if download is None:
+            return False
+        progress = Progress(
+            self.queue, download, every_s=self._settings.poll_s, clock=self._outside.clock, is_stopping=is_stopping
+        )
+        try:
+            self._work_on(download, progress)
+        except (DownloadCancelledError, FetchCancelledError):
+            if not self.queue.release(download):
+                self._staging.remove(download.key)
+        self._staging.remove_empty(download.key)
+        return True
+
+    def sweep(self) -> None:
+        """Remove the staging folders of downloads that are done, cancelled or forgotten."""
+        self._staging.sweep(self.queue.list_kept_keys())
+
+    def _work_on(self, download: Download, progress: Progress) -> None:
+        """Fetch an album, and record why where that fails."""
+        try:
+            self._fetch_album(download, progress)
+        except (DownloadCancelledError, FetchCancelledError):
+            raise
+        except ExpectedError as error:
+            self._settle_failure(download, error)
+        except Exception as error:
+            LOG.exception("download %d: unexpected error", download.id)
+            unexpected = ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+            self._settle_failure(download, unexpected)
+
+    def _fetch_album(self, download: Download, progress: Progress) -> None:
+        """Fetch an album from its provider into the music folder."""
+        staged = self._staging.open_folder(download.key)
+        folder = download.folder or ""
+        if not download.is_installing:
+            self._require_allowed(download)
+            folder = self._fetch_files(download, staged, progress)
+            self._require_music(download, staged)
+            self._require_allowed(download)
+            self.queue.begin_install(download, total_bytes=progress.received_bytes)
+        note = self._ingest(self._staging.install(staged, folder), download)
+        done = self.queue.finish(download, note=note)
+        self._staging.remove(download.key)
+        self._hooks.on_finished(done)
+
+    def _fetch_files(self, download: Download, staged: Path, progress: Progress) -> str:
+        """Fetch what is missing of the files that the provider lists, one by one; return the album's folder."""
+        provider = self._providers.get(download.provider)
+        if provider is None:
+            raise NotFoundError(f"provider '{download.provider}' is no longer configured; request it of another")
+        album = provider.resolve(download, is_cancelled=progress.is_cancelled)
+        self._require_bounded(album)
+        folder = f"{component(album.artist)}/{component(album.title)}"
+        self.queue.note(download, folder=folder, total_bytes=album.size)
+        before, limit = 0, self._settings.max_album_bytes
+        for file in album.files:
+            if progress.is_cancelled():
+                raise FetchCancelledError
+            wanted = WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
+            fetched = provider.fetcher.fetch_file(
+                wanted,
+                max_bytes=limit - before,
+                is_cancelled=progress.is_cancelled,
+                on_progress=partial(progress.note, before),
+            )
+            before += fetched.size
+            progress.note(before)
+        self._staging.keep_only(staged, {file.name for file in album.files})
+        return folder
+
+    def _require_bounded(self, album: DownloadedAlbum) -> None:
+        limit = self._settings.max_album_bytes
+        if sum(file.size or 0 for file in album.files) > limit:
+            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes")
+
+    def _require_allowed(self, download: Download) -> None:
+        """Refuse a download whose user has lost the right, and remove its files."""
+        refusal = self._hooks.find_refusal(download)
+        if refusal is not None:
+            self._staging.remove(download.key)
+            raise ForbiddenError(refusal)
+
+    def _require_music(self, download: Download, staged: Path) -> None:
+        """Refuse an album without any readable audio file, and remove its files."""
+        problems: list[str] = []
+        for path in sorted(staged.iterdir()):
+            if suffix_of(path.name) in AUDIO_SUFFIXES:
+                problem = self._hooks.find_problem(path)
+                if problem is None:
+                    return
+                problems.append(f"'{path.name}': {problem}")
+        self._staging.remove(download.key)
+        raise TransferError(f"nothing of it can be read as music; {problems[0]}", is_final=True)
+
+    def _ingest(self, target: Path, download: Download) -> str | None:
+        try:
+            return self._hooks.on_album(target, download)
+        except ExpectedError as error:
+            raise StorageError(
+                f"the album is installed, but could not be added to the catalogue: {error.message}"
+            ) from error
+
+    def _settle_failure(self, download: Download, error: ExpectedError) -> None:
+        is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
+        if is_final:
+            self.queue.fail(download, error)
+            return
+        backed_off_s = back_off_s(
+            download.attempts + 1,
+            first_s=self._settings.first_wait_s,
+            longest_s=self._settings.longest_wait_s,
+            chance=self._outside.clock.chance(),
+        )
+        asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
+        wait_s = max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))
+        self.queue.put_off(download, error, wait_s=wait_s)

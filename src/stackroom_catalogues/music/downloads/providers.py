@@ -49,16 +49,6 @@ class DownloadProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpProviderSpec:
-    """A server with a manifest for each album, at a URL made from a template."""
-
-    manifest: str
-    """For example 'https://music.example.org/{artist}/{album}.json'."""
-    rules: AddressRules = field(default_factory=AddressRules)
-    """Addresses that are allowed besides public ones."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """How the network is reached; tests have their own."""
 
@@ -77,11 +67,14 @@ class Outside:
 
 
 class HttpProvider:
-    """Implements `DownloadProvider` for the manifests of one server."""
+    """Implements `DownloadProvider` for a server with a manifest for each album, at a URL made from a template.
 
-    def __init__(self, name: str, spec: HttpProviderSpec, outside: Outside) -> None:
-        self._template = _require_template(name, spec.manifest)
-        self._guard = outside.guard(spec.rules)
+    For example 'https://music.example.org/{artist}/{album}.json'.
+    """
+
+    def __init__(self, name: str, template: str, rules: AddressRules, outside: Outside) -> None:
+        self._template = _require_template(name, template)
+        self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
         _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
 
@@ -133,11 +126,11 @@ class UrlProvider:
 
 
 def build_providers(
-    specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules, outside: Outside
+    templates: Mapping[str, str], *, rules: AddressRules, outside: Outside
 ) -> dict[str, DownloadProvider]:
     """Return the providers by name, including the one for URLs."""
-    configured = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
-    return {**configured, BY_URL: UrlProvider(url_rules, outside)}
+    configured = {name: HttpProvider(name, template, rules, outside) for name, template in templates.items()}
+    return {**configured, BY_URL: UrlProvider(rules, outside)}
 
 
 def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> DownloadedAlbum:

@@ -15,7 +15,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -46,14 +46,13 @@ OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Download:
+class Download(DownloadRequest):
     """A requested download and its progress."""
 
     id: int
     key: str
     """The name of its staging folder."""
     user: str
-    request: DownloadRequest
     folder: str | None
     """The album's folder below the music folder; None until its files are known."""
     state: DownloadState
@@ -77,11 +76,11 @@ class Download:
 class QueueStats:
     """Totals of the queue."""
 
-    by_state: dict[DownloadState, int] = field(default_factory=dict)
-    received_bytes: int = 0
+    by_state: dict[DownloadState, int]
+    received_bytes: int
     """Bytes received of all downloads in the queue."""
-    users: int = 0
-    oldest_queued_at: datetime | None = None
+    users: int
+    oldest_queued_at: datetime | None
 
 
 class DownloadCancelledError(Exception):
@@ -196,7 +195,7 @@ class DownloadQueue:
             ).one()
             oldest = select(func.min(downloads.c.created_at)).where(downloads.c.state == DownloadState.QUEUED)
             return QueueStats(
-                by_state={DownloadState(state): count for state, count in counts},
+                by_state={**dict.fromkeys(DownloadState, 0), **{DownloadState(state): n for state, n in counts}},
                 received_bytes=int(received or 0),
                 users=int(users),
                 oldest_queued_at=connection.execute(oldest).scalar_one(),
@@ -233,17 +232,9 @@ class DownloadQueue:
             _change(connection, download_id, state=DownloadState.RUNNING, updated_at=now)
             return _get(connection, download_id)
 
-    def note_progress(self, download: Download, *, received_bytes: int) -> None:
-        """Record how much of a download has come."""
-        self._step(download, received_bytes=received_bytes)
-
-    def plan(self, download: Download, *, folder: str, total_bytes: int | None) -> None:
-        """Record the size of a download's album, and the folder it is installed in."""
-        self._step(download, folder=folder, total_bytes=total_bytes)
-
     def begin_install(self, download: Download, *, total_bytes: int) -> None:
         """Record that installing begins: from here on the download cannot be cancelled."""
-        self._step(download, is_installing=True, total_bytes=total_bytes, received_bytes=total_bytes)
+        self.note(download, is_installing=True, total_bytes=total_bytes, received_bytes=total_bytes)
 
     def finish(self, download: Download, *, note: str | None = None) -> Download:
         """Close a download whose album is installed, with an optional note for its user."""
@@ -260,23 +251,23 @@ class DownloadQueue:
             return self.fail(download, error)
         later = self._now() + timedelta(seconds=wait_s)
         values = {"state": DownloadState.QUEUED, "attempts": attempts, "next_attempt_at": later}
-        self._step(download, **values, **_error_values(error))
+        self.note(download, **values, **_error_values(error))
         return self.get(download.id)
 
     def release(self, download: Download) -> bool:
         """Requeue a download that the worker stops to work on; tell whether it was still running."""
         try:
-            self._step(download, state=DownloadState.QUEUED)
+            self.note(download, state=DownloadState.QUEUED)
         except DownloadCancelledError:
             return False
         return True
 
     def _close(self, download: Download, state: DownloadState, **values: Any) -> Download:
-        self._step(download, **_closed(state), attempts=download.attempts + 1, **values)
+        self.note(download, **_closed(state), attempts=download.attempts + 1, **values)
         return self.get(download.id)
 
-    def _step(self, download: Download, **values: Any) -> None:
-        """Change a download that runs; raise `DownloadCancelledError` where it does not run any more."""
+    def note(self, download: Download, **values: Any) -> None:
+        """Record the progress of a download that runs; raise `DownloadCancelledError` where it does no more."""
         running = (downloads.c.id == download.id, downloads.c.state == DownloadState.RUNNING)
         changed = update(downloads).where(*running).values(updated_at=self._now(), **values)
         with self._database.begin() as connection:
@@ -309,7 +300,7 @@ class DownloadQueue:
 
     def _reopen(self, connection: Connection, download: Download) -> None:
         """Make a closed download open again."""
-        open_key = _open_key(download.user, download.request)
+        open_key = _open_key(download.user, download)
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
@@ -373,5 +364,4 @@ def _get(connection: Connection, download_id: int, *, user: str | None = None, l
 
 def _download(row: Any) -> Download:
     values = {name: row._mapping[name] for name in Download.__dataclass_fields__ if name in downloads.c}
-    request = DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url)
-    return Download(**{**values, "state": DownloadState(row.state)}, user=row.user_name, request=request)
+    return Download(**{**values, "state": DownloadState(row.state)}, user=row.user_name)

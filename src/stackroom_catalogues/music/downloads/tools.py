@@ -1,6 +1,7 @@
 """`downloads.query` and `downloads.action`: the download queue, and requests to it."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
@@ -61,9 +62,6 @@ class DownloadShown(GenericResult):
     error: str | None
     created_at: datetime
     updated_at: datetime
-
-
-SHOWN_AS_STORED = DownloadShown.model_fields.keys() & Download.__dataclass_fields__.keys() - {"next_attempt_at"}
 
 
 class StatsShown(GenericResult):
@@ -139,14 +137,7 @@ class DownloadsTools:
             raise ForbiddenError("downloaded albums are added to a catalogue that you may not see")
 
     def _stats(self) -> StatsShown:
-        stats = self._downloads.queue.stats()
-        return StatsShown(
-            by_state={state: stats.by_state.get(state, 0) for state in DownloadState},
-            received_bytes=stats.received_bytes,
-            users=stats.users,
-            oldest_queued_at=stats.oldest_queued_at,
-            providers=self._downloads.provider_names,
-        )
+        return StatsShown(**asdict(self._downloads.queue.stats()), providers=self._downloads.provider_names)
 
 
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
@@ -181,12 +172,9 @@ def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[
 
 
 def _shown(download: Download) -> DownloadShown:
-    request = download.request
-    return DownloadShown(
-        **{name: getattr(download, name) for name in SHOWN_AS_STORED},
-        provider=request.provider,
-        artist=request.artist,
-        album=request.album,
-        url=None if request.url is None else request.url.partition("?")[0],  # the query often has a key
-        next_attempt_at=download.next_attempt_at if download.state is DownloadState.QUEUED else None,
-    )
+    values = {name: getattr(download, name) for name in DownloadShown.model_fields}
+    if download.url is not None:
+        values["url"] = download.url.partition("?")[0]  # the query often has a key
+    if download.state is not DownloadState.QUEUED:
+        values["next_attempt_at"] = None
+    return DownloadShown(**values)

@@ -1,4 +1,4 @@
-"""A downloads for downloads over a real database, a real folder and a real server on loopback."""
+"""Downloads over a real database, a real folder and a real server on loopback."""
 
 import hashlib
 import ipaddress
@@ -16,18 +16,18 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 from stackroom.net.polite import Clock
-from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.providers import HttpProviderSpec, Outside
+from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.providers import Outside
 from stackroom_catalogues.music.downloads.queue import Download, DownloadState, QueueRules
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 
+MANIFEST = "/Handel/Water%20Music.json"
 TRACKS = {"01.mp3": b"first" * 20_000, "02.flac": b"second" * 20_000, "cover.jpg": b"cover" * 1_000}
 RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3)
 
 
 @dataclass(kw_only=True)
-class ResolvedUrl:
-    """Everything around one downloads."""
+class DownloadPlace:
+    """A queue, a music folder and a server with one album."""
 
     server: Any
     folder: Path
@@ -39,7 +39,6 @@ class ResolvedUrl:
     on_album: Callable[[Path], str | None] = lambda _folder: None
     find_problem: Callable[[Path], str | None] = lambda _file: None
     find_refusal: Callable[[Download], str | None] = lambda _download: None
-    desks: list[Downloads] = field(default_factory=list)
     running: list[Background] = field(default_factory=list)
 
     @property
@@ -49,39 +48,43 @@ class ResolvedUrl:
     def now(self) -> datetime:
         return datetime(2026, 11, 15, 12, 0, tzinfo=UTC) + timedelta(seconds=self.passed_s)
 
-    def rules(self) -> AddressRules:
-        return AddressRules(
-            ports=frozenset({80, 443, self.server.port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
-        )
-
     def downloads(self, **changes: Any) -> Downloads:
-        spec = HttpProviderSpec(manifest=f"{self.server.url}/{{artist}}/{{album}}.json", rules=self.rules())
+        allowed = (ipaddress.ip_network("127.0.0.1/32"),)
         values = {
             "folder": self.music,
-            "providers": {"archive": spec},
-            "url_rules": self.rules(),
+            "providers": {"archive": f"{self.server.url}/{{artist}}/{{album}}.json"},
+            "rules": AddressRules(ports=frozenset({80, 443, self.server.port}), allowed_networks=allowed),
             "queue": RULES,
             "limits": FetchLimits(max_bytes=1 << 20, stall_s=5, total_s=30),
             "poll_s": 0.05,
             **changes,
         }
         settings = DownloadSettings(**values)
-        clock = Clock(utc_now=self.now, chance=lambda: 0.0)
-        outside = Outside(limits=settings.limits, resolve=self._resolve, clock=clock)
-        downloads = Downloads(
-            settings,
-            self.database,
-            DownloadHooks(
-                on_album=self._land,
-                on_finished=self.finished.append,
-                find_problem=self.find_problem,
-                find_refusal=self._refuse,
-            ),
-            outside=outside,
-            now=self.now,
+        hooks = DownloadHooks(
+            on_album=self._land,
+            on_finished=self.finished.append,
+            find_problem=self._find_problem,
+            find_refusal=self._find_refusal,
         )
-        self.desks.append(downloads)
-        return downloads
+        clock = Clock(utc_now=self.now, chance=lambda: 0.0)
+        outside = Outside(limits=settings.limits, resolve=self.resolve, clock=clock)
+        return Downloads(settings, self.database, hooks, outside=outside, now=self.now)
+
+    def request(self, downloads: Downloads, **request: Any) -> Download:
+        return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[0]
+
+    def fetch(self, downloads: Downloads | None = None, **request: Any) -> Download:
+        """Request a download, let it be worked on once, and return what came of it."""
+        chosen = downloads or self.downloads()
+        download = self.request(chosen, **request)
+        assert chosen.work_once()
+        return self.get(download)
+
+    def get(self, download: Download) -> Download:
+        return self.downloads().queue.get(download.id)
+
+    def state(self, download: Download) -> DownloadState:
+        return self.get(download).state
 
     def start(self, downloads: Downloads) -> Background:
         """Let a process work on downloads in the background."""
@@ -91,7 +94,7 @@ class ResolvedUrl:
         self.running.append(background)
         return background
 
-    def serve_album(self, path: str = "/Handel/Water%20Music.json", **changes: Any) -> dict[str, Any]:
+    def serve_album(self, path: str = MANIFEST, **changes: Any) -> dict[str, Any]:
         """Put an album on the server, with its manifest; return the manifest."""
         folder = path.rpartition("/")[0]
         files = []
@@ -110,28 +113,28 @@ class ResolvedUrl:
         """Return the names of what is in the staging folders."""
         return sorted(path.name for path in self.music.glob(".downloads/*/*"))
 
-    def state(self, download: Download) -> DownloadState:
-        return self.desks[-1].queue.get(download.id).state
+    def resolve(self, host: str, _port: int) -> list[str]:
+        if host not in self.names:
+            raise OSError("no such name")
+        return self.names[host]
+
+    def _find_problem(self, file: Path) -> str | None:
+        return self.find_problem(file)
+
+    def _find_refusal(self, download: Download) -> str | None:
+        return self.find_refusal(download)
 
     def _land(self, folder: Path, _download: Download) -> str | None:
         self.albums.append(folder)
         return self.on_album(folder)
 
-    def _refuse(self, download: Download) -> str | None:
-        return self.find_refusal(download)
-
-    def _resolve(self, host: str, _port: int) -> list[str]:
-        if host not in self.names:
-            raise OSError("no such name")
-        return self.names[host]
-
 
 @pytest.fixture
-def place(file_server: Any, tmp_path: Path) -> Iterator[ResolvedUrl]:
-    """A downloads's surroundings, with one album on the server."""
+def place(file_server: Any, tmp_path: Path) -> Iterator[DownloadPlace]:
+    """The surroundings of downloads, with one album on the server."""
     database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
     (tmp_path / "music").mkdir()
-    made = ResolvedUrl(server=file_server, folder=tmp_path, database=database)
+    made = DownloadPlace(server=file_server, folder=tmp_path, database=database)
     made.serve_album()
     yield made
     for background in made.running:

@@ -16,10 +16,9 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.scope import Visibility
 from stackroom.tools.toolbox import Toolbox
-from stackroom_catalogues.music.downloads.downloads import Downloads
-from stackroom_catalogues.music.downloads.providers import HttpProviderSpec, Outside
+from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
+from stackroom_catalogues.music.downloads.providers import Outside
 from stackroom_catalogues.music.downloads.tools import downloads_tools
-from stackroom_catalogues.music.downloads.worker import DownloadHooks, DownloadSettings
 from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z8")
@@ -48,8 +47,8 @@ class Desk:
     """A downloads without workers, behind the gate."""
 
     def __init__(self, folder: Path) -> None:
-        spec = HttpProviderSpec(manifest="https://music.example.org/{artist}/{album}.json")
-        settings = DownloadSettings(folder=folder, providers={"archive": spec})
+        template = "https://music.example.org/{artist}/{album}.json"
+        settings = DownloadSettings(folder=folder, providers={"archive": template})
         self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
         landing = DownloadHooks(on_album=lambda _folder, _download: None)
         outside = Outside(limits=settings.limits, resolve=resolve)

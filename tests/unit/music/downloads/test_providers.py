@@ -3,9 +3,10 @@
 import pytest
 
 from stackroom.errors import InputError
+from stackroom.net.addresses import AddressRules
 from stackroom.net.fetch import FetchLimits
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest, component, iter_variants
-from stackroom_catalogues.music.downloads.providers import HttpProvider, HttpProviderSpec, Outside
+from stackroom_catalogues.music.downloads.providers import HttpProvider, Outside
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -13,7 +14,7 @@ OUTSIDE = Outside(limits=FetchLimits(max_bytes=1_000))
 
 
 def provider(manifest: str, name: str = "archive") -> HttpProvider:
-    return HttpProvider(name, HttpProviderSpec(manifest=manifest), OUTSIDE)
+    return HttpProvider(name, manifest, AddressRules(), OUTSIDE)
 
 
 @pytest.mark.parametrize(
