@@ -13,7 +13,7 @@ from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
 from stackroom.model.hits import Hit
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.explain import explain_hits, explain_path, require_record
+from stackroom.tools.explain import explain_hits, explain_record, require_record
 from stackroom.tools.merge import scope_of, usual_path
 from stackroom.tools.spec import explanation_lines, shape_why, why_lines
 
@@ -52,7 +52,7 @@ def explain_command(
     if record_id is None:
         _print_hits(explain_hits(path, limit), opened.spec, as_json=as_json)
     else:
-        told = explain_path(path, require_record(view, record_id, LOCAL_USER), tool=COMMAND)
+        told = explain_record(path, require_record(view, record_id, LOCAL_USER), tool=COMMAND).model_dump(mode="json")
         if as_json:
             print_json(told)
         else:

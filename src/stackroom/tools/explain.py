@@ -3,21 +3,19 @@
 The tool that is asked decides what is found: it declares its path, which is run again for the record.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from stackroom.catalogue.spec import texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.hits import Evidence, Hit
 from stackroom.model.principal import Principal
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
-    AUDIENCE_FIELD,
     KIND_FIELD,
     PUBLIC,
     WORDS_FIELD,
@@ -30,11 +28,10 @@ from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
 from stackroom.search.standing import RankIn, Standing, find_standing
 from stackroom.search.values import adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
-from stackroom.text.validation_words import plain_words
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.merge import SearchPath, Shown
-from stackroom.tools.spec import DECIMALS, ToolSpec, rounded_parts
+from stackroom.tools.spec import DECIMALS, GenericResult, ToolSpec, rounded_parts, validate_arguments
 from stackroom.tools.toolbox import plain_names
 
 SHOWN_VALUES = 3
@@ -59,45 +56,44 @@ class Cut(StrEnum):
     """Others of its series are shown, and it is put off behind other records."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """The place of a record in the answer of a tool, or what keeps it out."""
+class RankResult(GenericResult):
+    """A rank in one ranking of so many records, and the score there."""
 
-    tool: str
     rank: int | None
-    """Its place in the answer; None where it is not in it."""
+    score: float | None
+    of: int
+
+
+class ExplainResult(GenericResult):
+    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order.
+
+    Where it does not meet a condition, its ranks and scores are those without the condition.
+    """
+
+    id: str
+    title: str
+    kind: str
+    tool: str
+    found: bool
+    rank: int | None
     page: int | None
     cut: Cut | None
-    standing: Standing
-    """Its place in the search; without the conditions that it does not meet, if there are some."""
-    has_terms: Mapping[str, bool]
-    because: tuple[str, ...]
-
-    def plain(self) -> dict[str, Any]:
-        """Return the explanation as a JSON object."""
-        standing = self.standing
-        return {
-            "tool": self.tool,
-            "found": self.rank is not None,
-            "rank": self.rank,
-            "page": self.page,
-            "cut": self.cut,
-            "score": round(standing.strength, DECIMALS),
-            "match": standing.match_type,
-            "strength": rounded_parts(standing.why.strength),
-            "order": rounded_parts(standing.why.order),
-            "parts": {name: round(value, DECIMALS) for name, value in standing.reasons.items()},
-            "words": standing.words.plain(),
-            "meaning": standing.meaning.plain(),
-            "whole": standing.whole.plain(),
-            "terms": dict(self.has_terms),
-            "because": list(self.because),
-        }
+    score: float
+    match: str | None
+    strength: dict[str, float]
+    order: dict[str, float]
+    parts: dict[str, float]
+    words: RankResult
+    meaning: RankResult
+    whole: RankResult
+    terms: dict[str, bool]
+    because: list[str]
 
 
-def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explanation:
-    """Explain the place of a record in a tool's answer, or why it is not in it."""
-    failed = [condition for condition in path.scope.all_conditions() if not meets(found.record, condition, found.spec)]
+def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainResult:
+    """Return why a record has its place in what a tool shows, or why it is not in it."""
+    found = _keyed(path, record)
+    failed = [condition for condition in path.scope.all_conditions() if not meets(record, condition, found.spec)]
     scope = _without(path.scope, failed)
     ranked = path.rank(scope)
     shown = path.show(ranked)
@@ -106,15 +102,32 @@ def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explan
     rank = None if failed else place
     cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
     reasons = [*(_left_out(path, found, one) for one in failed), _otherwise(place, sentence)] if failed else [sentence]
-    return Explanation(
+    return ExplainResult(
+        id=address_of(path.view.name, record.id),
+        title=found.spec.title_of(record),
+        kind=record.kind,
         tool=tool,
+        found=rank is not None,
         rank=rank,
         page=None if rank is None else (rank - 1) // path.page + 1,
         cut=Cut.CONDITION if failed else cut,
-        standing=standing,
-        has_terms=_terms(ranked, found),
-        because=tuple(filter(None, [*reasons, *_context(path, ranked, standing, found, rank)])),
+        terms=_terms(ranked, found),
+        because=[one for one in (*reasons, *_context(path, ranked, standing, found, rank)) if one],
+        **_measured(standing),
     )
+
+
+def _measured(standing: Standing) -> dict[str, Any]:
+    return {
+        "score": round(standing.strength, DECIMALS),
+        "match": standing.match_type,
+        "strength": rounded_parts(standing.why.strength),
+        "order": rounded_parts(standing.why.order),
+        "parts": {name: round(value, DECIMALS) for name, value in standing.reasons.items()},
+        "words": standing.words.plain(),
+        "meaning": standing.meaning.plain(),
+        "whole": standing.whole.plain(),
+    }
 
 
 def _without(scope: Scope, failed: Iterable[Condition]) -> Scope:
@@ -138,8 +151,6 @@ def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
 def _left_out(path: SearchPath, found: KeyedRecord, condition: Condition) -> str:
     """Return a sentence about a condition that a record does not meet, with the value it has."""
     record, spec = found.record, found.spec
-    if condition.field == AUDIENCE_FIELD:
-        return f"only these may see it: {', '.join(record.audiences)}"
     if condition.field == KIND_FIELD:
         return _left_out_by_kind(path, record, condition)
     if condition in adult_conditions(spec):
@@ -255,27 +266,21 @@ class ExplainedCall:
     id: str
     query: str
     tool: str | None = None
-    """The tool that is called; None: the one that serves the catalogue."""
+    """The tool that is called; None: the generic search."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 def explain_call(
     catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: ExplainedCall
 ) -> dict[str, Any]:
-    """Return why a record has its place in the answer to a call, or why it is not in it."""
+    """Return why a record has its place in the answer to a call, or why it is not in it, as a JSON object."""
     record = require_record(catalogue.view(), question.id, principal)
-    tool, path = find_path(catalogue, tools, principal, question, record)
-    return explain_path(path, record, tool=tool.name)
-
-
-def explain_path(path: SearchPath, record: Record, *, tool: str) -> dict[str, Any]:
-    """Return why a record has its place in what a tool shows, or why it is not in it."""
-    return {
-        "id": address_of(path.view.name, record.id),
-        "title": path.view.spec.title_of(record),
-        "kind": record.kind,
-        **explain_record(path, _keyed(path, record), tool=tool).plain(),
-    }
+    tool = _search_tool(catalogue, tools, question.tool or GENERIC_SEARCH)
+    params = _params(tool, {**question.arguments, "query": question.query})
+    if tool.searches is None or (tool.reads and catalogue.name not in tool.reads(params)):
+        raise InputError(f"'tool': '{tool.name}' does not search '{catalogue.name}'; '{GENERIC_SEARCH}' does")
+    path = tool.searches(principal, params, catalogue.name, record.kind)
+    return explain_record(path, record, tool=tool.name).model_dump(mode="json")
 
 
 def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
@@ -284,20 +289,6 @@ def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
     shown = path.show(ranked)
     hits = {**{one.key: one for one in ranked.ranking}, **shown.raised}
     return ranked.read([hits[key] for key in shown.keys[:limit]], explain=True)
-
-
-def find_path(
-    catalogue: OpenCatalogue,
-    tools: Iterable[ToolSpec],
-    principal: Principal,
-    question: ExplainedCall,
-    record: Record | None = None,
-) -> tuple[ToolSpec, SearchPath]:
-    """Return the tool that a question is about, and how it searches the catalogue; of a record only the kind counts."""
-    kind = record.kind if record else catalogue.spec.kinds[0]
-    able = _search_tools(catalogue, tools)
-    asked = _Asked(catalogue=catalogue, principal=principal, question=question, kind=kind)
-    return _named_path(able, asked) if question.tool else _first_path(able, asked)
 
 
 def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:
@@ -322,89 +313,21 @@ def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
     return KeyedRecord(keys[record.id], record, path.view.spec)
 
 
-def _search_tools(catalogue: OpenCatalogue, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
-    """Return the tools that search, the catalogue's own before the generic one."""
-    able = [tool for tool in tools if tool.searches]
-    return [*(tool for tool in able if tool.name != GENERIC_SEARCH), *_generic(catalogue, able)]
-
-
-def _generic(catalogue: OpenCatalogue, able: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """Return the generic search; one of its own where it is not served."""
-    served = [tool for tool in able if tool.name == GENERIC_SEARCH]
-    return served or [tool for tool in generic_tools([catalogue]) if tool.searches]
-
-
-def _named_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
-    names, name = [tool.name for tool in able], asked.question.tool or ""
-    plain = plain_names(tool.name for tool in able)
-    tool = next((tool for tool in able if name in (tool.name, plain.get(tool.name))), None)
+def _search_tool(catalogue: OpenCatalogue, tools: Iterable[ToolSpec], name: str) -> ToolSpec:
+    """Return a tool that searches, by its name or its plain name; the generic search also where it is not served."""
+    able = {tool.name: tool for tool in tools if tool.searches}
+    if GENERIC_SEARCH not in able:
+        able |= {tool.name: tool for tool in generic_tools([catalogue]) if tool.searches}
+    by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
+    tool = able.get(name) or by_plain_name.get(name)
     if tool is None:
-        hint = did_you_mean(name, names)
-        raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(names)}")
-    path = asked.path(tool)
-    if path is None:
-        raise InputError(f"'tool': '{name}' does not search '{asked.catalogue.name}'; one of: {', '.join(names)}")
-    return tool, path
-
-
-def _first_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
-    """Return the first tool that takes these arguments and finds records of this kind.
-
-    Else it is the generic search, or where that does not take the arguments, the first tool that does.
-    """
-    paths = [(tool, path) for tool in able if (path := _try_path(tool, asked)) is not None]
-    if not paths:
-        raise _refusal(able[-1], asked)
-    fitting = [(tool, path) for tool, path in paths if _finds_kind(path, asked.kind)]
-    generic = [(tool, path) for tool, path in paths if tool is able[-1]]
-    return (fitting or generic or paths)[0]
-
-
-def _try_path(tool: ToolSpec, asked: "_Asked") -> SearchPath | None:
-    """Return how a tool searches for the call; None where it does not read the catalogue, or refuses the arguments."""
-    try:
-        return asked.path(tool)
-    except InputError:
-        return None
-
-
-def _refusal(tool: ToolSpec, asked: "_Asked") -> InputError:
-    """Return why a tool refuses a call."""
-    try:
-        asked.path(tool)
-    except InputError as error:
-        return error
-    return InputError(f"no tool searches '{asked.catalogue.name}'")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """A question by a caller, and the kind of record that it is about."""
-
-    catalogue: OpenCatalogue
-    principal: Principal
-    question: ExplainedCall
-    kind: str
-
-    def path(self, tool: ToolSpec) -> SearchPath | None:
-        """Return how a tool searches the catalogue for the call; None where it does not read it."""
-        params = _params(tool, {**self.question.arguments, "query": self.question.query})
-        if tool.searches is None or (tool.reads and self.catalogue.name not in tool.reads(params)):
-            return None
-        return tool.searches(self.principal, params, self.catalogue.name, self.kind)
+        hint = did_you_mean(name, list(able))
+        raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(able)}")
+    return tool
 
 
 def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
     try:
-        return tool.params.model_validate(dict(arguments))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place, known = ".".join(str(step) for step in first["loc"]), ", ".join(tool.input_schema["properties"])
-        problem = f"is not known; known: {known}" if first["type"] == "extra_forbidden" else plain_words(first)
-        raise InputError(f"'arguments.{place[:200]}' of '{tool.name}' {problem}") from error
-
-
-def _finds_kind(path: SearchPath, kind: str) -> bool:
-    conditions = [condition for condition in path.scope.conditions if condition.field == KIND_FIELD]
-    of_kind = Record(id=RecordId(""), kind=kind, fields={})
-    return all(meets(of_kind, condition, path.view.spec) for condition in conditions)
+        return validate_arguments(tool, arguments)
+    except InputError as error:
+        raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error

@@ -19,7 +19,7 @@ from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, er
 from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_shapes import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
-from stackroom.tools.explain import ExplainedCall
+from stackroom.tools.explain import ExplainedCall, ExplainResult
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.resources.window import split_address
 
@@ -90,39 +90,8 @@ class ExplainBody(BodyParams):
     catalogue: str = Field(max_length=200)
     id: str = Field(min_length=1, max_length=1_000)
     query: str = Field(min_length=1, description="as given to the tool")
-    tool: str | None = Field(default=None, max_length=200, description="default: the one that serves the catalogue")
+    tool: str | None = Field(default=None, max_length=200, description="default: search")
     arguments: dict[str, Any] = Field(default_factory=dict, description="other arguments of the tool, such as filters")
-
-
-class RankResult(EndpointResult):
-    """A rank in one ranking of so many records, and the score there."""
-
-    rank: int | None
-    score: float | None
-    of: int
-
-
-class ExplainResult(EndpointResult):
-    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order."""
-
-    id: str
-    title: str
-    kind: str
-    tool: str
-    found: bool
-    rank: int | None
-    page: int | None
-    cut: str | None
-    score: float
-    match: str | None
-    strength: dict[str, float]
-    order: dict[str, float]
-    parts: dict[str, float]
-    words: RankResult
-    meaning: RankResult
-    whole: RankResult
-    terms: dict[str, bool]
-    because: list[str]
 
 
 def rest_endpoints(service: Service) -> list[EndpointSpec]:

@@ -49,7 +49,7 @@ class InspectParams(PagedParams, GenericParams):
     id: str | None = Field(default=None, description="For 'why'")
     query: str | None = Field(default=None, description="For 'why'")
     filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")
-    tool: str | None = Field(default=None, description="For 'why': the search tool; default that of the catalogue")
+    tool: str | None = Field(default=None, description="For 'why': the search tool; default search")
     arguments: dict[str, Any] | None = Field(default=None, description="For 'why': other arguments of the tool")
     limit: int = Field(default=20, ge=1, le=200)
 
