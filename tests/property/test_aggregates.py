@@ -21,13 +21,11 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import Visibility
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
-from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
 from support.texts import values_missing_from_text
 
 SPEC = compile_text(
@@ -176,13 +174,7 @@ def table(made: Sequence[tuple[dict[str, Any], str, tuple[str, ...]]]) -> list[R
 def gate_over(records: Sequence[Record]) -> Gate:
     shelf = MemoryShelf(SPEC)
     shelf.apply([Put(record=record) for record in records])
-    catalogue = OpenCatalogue(
-        name="wines",
-        spec=SPEC,
-        shelf=shelf,
-        searcher=Searcher(spec=SPEC),
-        recommender=Recommender(spec=SPEC, this_year=lambda: 2026),
-    )
+    catalogue = open_shelf(shelf)
     return Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]))
 
 

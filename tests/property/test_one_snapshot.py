@@ -11,14 +11,12 @@ from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Change, Delete, Put, Shelf
-from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
 
 SPEC = compile_text(
     """
@@ -121,13 +119,7 @@ class Still:
 
 def gate_over(shelf: Any) -> Gate:
     served: Shelf = shelf
-    catalogue = OpenCatalogue(
-        name="things",
-        spec=SPEC,
-        shelf=served,
-        searcher=Searcher(spec=SPEC),
-        recommender=Recommender(spec=SPEC, this_year=lambda: 2026),
-    )
+    catalogue = open_shelf(served)
     return Gate(Toolbox(generic_tools([catalogue]), generic_resources([catalogue])))
 
 

@@ -26,8 +26,6 @@ from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.settings import Settings
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
@@ -35,6 +33,7 @@ from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
 
 SPEC = """
 name = "things"
@@ -142,13 +141,7 @@ def opened(name: str, records: Sequence[Record]) -> OpenCatalogue:
         text = embedding_text(spec.embed, record)
         vector = EMBEDDER.embed_query(text)
         shelf.apply([Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector))])
-    return OpenCatalogue(
-        name=name,
-        spec=spec,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=EMBEDDER),
-        recommender=Recommender(spec=shelf.spec, embedder=EMBEDDER, this_year=lambda: 2026),
-    )
+    return open_shelf(shelf, EMBEDDER, name=name)
 
 
 def toolbox(catalogues: Sequence[OpenCatalogue]) -> Toolbox:

@@ -4,10 +4,9 @@ from typing import Any
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue
 from support.libraries import Shelved
+from support.served import open_shelf
 
 STORIES = """
 name = "stories"
@@ -94,10 +93,4 @@ def open_stories() -> OpenCatalogue:
         ),
         make_story("Secret Snow", "snow and ice on a secret road", audiences=("curator",), year=1998, **ida),
     )
-    return OpenCatalogue(
-        name="stories",
-        spec=SPEC,
-        shelf=shelved.shelf,
-        searcher=Searcher(spec=SPEC, embedder=shelved.embedder),
-        recommender=Recommender(spec=SPEC, embedder=shelved.embedder, this_year=lambda: 2026),
-    )
+    return open_shelf(shelved.shelf, shelved.embedder)

@@ -22,14 +22,12 @@ from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from stackroom.model.scope import Visibility
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.settings import ServerSettings, Settings
 from stackroom.shelf.port import Put
-from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
+from support.served import open_shelf
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 
@@ -308,13 +306,7 @@ def test_an_answer_that_did_without_a_part_is_not_kept(counted: Counted) -> None
 def generic(shelved: Any, anime: Any) -> tuple[Any, Gate]:
     """A catalogue in memory, and the generic tools over it behind a gate with a cache."""
     shelved.put(anime("Sea Story"), anime("Land Story"))
-    catalogue = OpenCatalogue(
-        name="anime",
-        spec=shelved.spec,
-        shelf=shelved.shelf,
-        searcher=Searcher(spec=shelved.shelf.spec, embedder=shelved.embedder),
-        recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
-    )
+    catalogue = open_shelf(shelved.shelf, shelved.embedder)
     return shelved, Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=AnswerCache(100))
 
 
@@ -365,13 +357,7 @@ def test_an_answer_that_was_made_while_something_changed_is_not_kept(
     shelved: Any, anime: Any, counted: Counted
 ) -> None:
     shelved.put(anime("Sea Story"))
-    catalogue = OpenCatalogue(
-        name="anime",
-        spec=shelved.spec,
-        shelf=shelved.shelf,
-        searcher=Searcher(spec=shelved.shelf.spec),
-        recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
-    )
+    catalogue = open_shelf(shelved.shelf)
     gate = Gate(Toolbox([counted.spec()], catalogues=[catalogue]), cache=AnswerCache(10))
     counted.during = lambda: shelved.shelf.apply([Put(record=anime("Land Story"))]) and None
     ask(gate)

@@ -9,12 +9,10 @@ import pytest
 
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
-from stackroom.tools.catalogue import OpenCatalogue
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
 from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
 
 TOOLS = ("catalog.get", "catalog.search")
 LARGEST_TOOLS = 5_120
@@ -416,14 +414,7 @@ def test_an_id_may_be_as_the_tools_for_all_catalogues_have_it(sample_music: Any)
 
 
 def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
-    catalogue = OpenCatalogue(
-        name="music",
-        spec=shelf.spec,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=embedder),
-        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
-    )
-    return MusicLibrary(catalogue.view(), LOCAL_USER)
+    return MusicLibrary(open_shelf(shelf, embedder).view(), LOCAL_USER)
 
 
 @pytest.mark.row("Z15")

@@ -21,8 +21,6 @@ from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.packages import PACKAGES
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.catalogue import OpenCatalogue
@@ -30,6 +28,7 @@ from stackroom.tools.toolbox import Toolbox
 from stackroom_catalogues.papers.rows import MAPPING, record_of
 from stackroom_catalogues.papers.tools import tools
 from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
 
 pytestmark = pytest.mark.row("P1")
 
@@ -80,13 +79,7 @@ class Served:
 
 
 def served(shelf: Shelf, embedder: Any = None) -> Served:
-    catalogue = OpenCatalogue(
-        name="papers",
-        spec=SPEC,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=embedder),
-        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
-    )
+    catalogue = open_shelf(shelf, embedder)
     return Served(catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]))))
 
 

@@ -8,17 +8,13 @@ import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Record, RecordId
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Delete
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import Toolbox
-from support.texts import values_missing_from_text
+from support.served import Served, open_shelf
 
 SONGS = """
 name = "songs"
@@ -81,28 +77,6 @@ class Songs:
         self.shelved.shelf.apply([Delete(RecordId(name))])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Caller:
-    """Tools behind a gate."""
-
-    gate: Gate
-
-    def call(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
-        """Call a tool; its text must say what its structured content does."""
-        answer = self.gate.call(principal, tool, arguments)
-        assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
-        return answer
-
-    def ask(self, tool: str, /, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
-        answer = self.call(tool, principal=principal, **arguments)
-        assert answer.structured is not None, answer.text
-        return answer.structured
-
-    def refusal(self, tool: str, /, **arguments: Any) -> tuple[str | None, str]:
-        answer = self.call(tool, **arguments)
-        return answer.error_code, answer.text
-
-
 @pytest.fixture(scope="session")
 def songs_text() -> str:
     return SONGS
@@ -119,14 +93,7 @@ def open_songs(new_shelved: Callable[[CatalogueSpec], Any], songs_spec: Catalogu
 
     def make(name: str = "songs") -> Songs:
         shelved = new_shelved(songs_spec)
-        opened = OpenCatalogue(
-            name=name,
-            spec=songs_spec,
-            shelf=shelved.shelf,
-            searcher=Searcher(spec=shelved.shelf.spec, embedder=shelved.embedder),
-            recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
-        )
-        return Songs(shelved=shelved, opened=opened)
+        return Songs(shelved=shelved, opened=open_shelf(shelved.shelf, shelved.embedder, name=name))
 
     return make
 
@@ -150,10 +117,10 @@ def new_song() -> Callable[..., Record]:
 
 
 @pytest.fixture(scope="session")
-def behind_gate() -> Callable[..., Caller]:
+def behind_gate() -> Callable[..., Served]:
     """Put tools behind a gate."""
 
-    def make(tools: list[ToolSpec], resources: Any = (), **more: Any) -> Caller:
-        return Caller(gate=Gate(Toolbox(tools, resources), **more))
+    def make(tools: list[ToolSpec], resources: Any = (), **more: Any) -> Served:
+        return Served(gate=Gate(Toolbox(tools, resources), **more))
 
     return make

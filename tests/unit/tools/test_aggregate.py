@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
@@ -15,15 +13,13 @@ from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Put
 from stackroom.tools.aggregate.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
-from support.texts import values_missing_from_text
+from support.served import Served, open_shelf
 
 pytestmark = pytest.mark.row("N1")
 
@@ -86,20 +82,8 @@ TABLE: tuple[tuple[Any, ...], ...] = (
 NAMES = ("title", "notes", "country", "grapes", "maker", "price", "year", "reviewed", "votes")
 
 
-@dataclass(frozen=True)
-class Served:
-    """Catalogues behind a gate."""
-
-    gate: Gate
-
-    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must answer as its schema says, in text as in structure."""
-        answer = self.gate.call(LOCAL_USER, tool, arguments)
-        assert not answer.is_error, answer.text
-        assert answer.structured is not None
-        jsonschema.validate(arguments, self.gate.get_tool(LOCAL_USER, tool).input_schema)
-        assert values_missing_from_text(answer.structured, answer.text) == []
-        return answer.structured
+class WineTools(Served):
+    """The generic tools over tables of wines."""
 
     def browse(self, **arguments: Any) -> dict[str, Any]:
         (catalogue,) = self.ask("browse", **arguments)["catalogues"]
@@ -110,10 +94,11 @@ class Served:
         """Return the count of each group, by its values."""
         return {tuple(one["values"].values()): one["count"] for one in self.browse(**arguments)["groups"]}
 
-    def refusal(self, tool: str = "browse", **arguments: Any) -> str:
-        answer = self.gate.call(LOCAL_USER, tool, arguments)
-        assert answer.error_code == InputError.code, answer.text
-        return answer.text
+    def problem(self, **arguments: Any) -> str:
+        """Return why `browse` refuses arguments."""
+        code, text = self.refusal("browse", **arguments)
+        assert code == InputError.code, text
+        return text
 
 
 def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines", declaration: str = WINES) -> OpenCatalogue:
@@ -122,26 +107,24 @@ def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines", decla
     for row in table:
         fields = {field: value for field, value in zip(NAMES, row, strict=True) if value not in (None, ())}
         shelf.apply([Put(record=Record(id=RecordId(row[0].lower()), fields=fields))])
-    return OpenCatalogue(
-        name=name,
-        spec=spec,
-        shelf=shelf,
-        searcher=Searcher(spec=spec),
-        recommender=Recommender(spec=spec, this_year=lambda: 2026),
-    )
+    return open_shelf(shelf)
+
+
+def serve(*catalogues: OpenCatalogue) -> WineTools:
+    return WineTools(gate=Gate(Toolbox(generic_tools(catalogues))))
 
 
 @pytest.fixture
-def served() -> Served:
-    return Served(Gate(Toolbox(generic_tools([opened()]))))
+def served() -> WineTools:
+    return serve(opened())
 
 
 @pytest.fixture
-def two_served() -> Served:
-    return Served(Gate(Toolbox(generic_tools([opened(), opened(TABLE[:2], name="cellar")]))))
+def two_served() -> WineTools:
+    return serve(opened(), opened(TABLE[:2], name="cellar"))
 
 
-def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(served: Served) -> None:
+def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(served: WineTools) -> None:
     found = served.browse(of="price")
     assert (found["of"], found["unit"], found["records"]) == ("price", "€", 5)
     assert found["overall"] == {
@@ -172,12 +155,12 @@ def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(serv
     ],
 )
 def test_records_are_ranked_by_a_number_the_highest_first_or_the_lowest(
-    served: Served, arguments: dict[str, Any], ranked: list[str]
+    served: WineTools, arguments: dict[str, Any], ranked: list[str]
 ) -> None:
     assert [one["id"] for one in served.browse(of="price", **arguments)["ranked"]] == [f"wines/{one}" for one in ranked]
 
 
-def test_ranked_records_come_with_their_number_and_in_pages(served: Served) -> None:
+def test_ranked_records_come_with_their_number_and_in_pages(served: WineTools) -> None:
     first = served.ask("browse", of="reviewed", limit=3, sort="asc")
     rest = served.ask("browse", of="reviewed", limit=3, sort="asc", cursor=first["cursor"])
     ranked = [one for page in (first, rest) for one in page["catalogues"][0]["ranked"]]
@@ -191,7 +174,7 @@ def test_ranked_records_come_with_their_number_and_in_pages(served: Served) -> N
     assert "cursor" not in rest
 
 
-def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(served: Served) -> None:
+def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(served: WineTools) -> None:
     answer = served.gate.call(LOCAL_USER, "browse", {"by": ["country"], "of": "price", "query": "plum"})
     assert answer.text.splitlines() == [
         "wines: Wines, 3 records",
@@ -205,17 +188,17 @@ def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_recor
     ]
 
 
-def test_a_record_counts_under_each_of_its_values(served: Served) -> None:
+def test_a_record_counts_under_each_of_its_values(served: WineTools) -> None:
     assert served.counts(by=["grapes"]) == {("Merlot",): 2, ("Syrah",): 2, ("Gamay",): 1}
     assert served.browse(by=["grapes"])["without"] == {"grapes": 1}
 
 
-def test_one_field_may_be_given_without_a_list(served: Served) -> None:
+def test_one_field_may_be_given_without_a_list(served: WineTools) -> None:
     answer = served.gate.call(LOCAL_USER, "browse", {"by": "country"})
     assert answer.structured == served.ask("browse", by=["country"])
 
 
-def test_two_fields_are_counted_together(served: Served) -> None:
+def test_two_fields_are_counted_together(served: WineTools) -> None:
     assert served.counts(by=["country", "year/decade"]) == {
         ("France", "1990s"): 1,
         ("France", "2000s"): 1,
@@ -240,14 +223,14 @@ def test_two_fields_are_counted_together(served: Served) -> None:
     ],
 )
 def test_numbers_and_dates_are_counted_in_buckets_in_their_order(
-    served: Served, by: str, groups: dict[Any, int]
+    served: WineTools, by: str, groups: dict[Any, int]
 ) -> None:
     found = served.counts(by=[by])
     assert found == groups
     assert list(found) == list(groups)
 
 
-def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: Served) -> None:
+def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: WineTools) -> None:
     overall = served.browse(of="reviewed")["overall"]
     assert (overall["min"], overall["median"], overall["max"]) == ("1999-12-31", "2001-05-02", "2004")
     assert "sum" not in overall
@@ -271,11 +254,11 @@ def test_groups_come_in_the_order_that_is_asked_for(sort: str, countries: list[s
     table = [
         (name, "", country, (), None, price, None, None, None) for name, country, price in (*rows, ("F", "Italy", 90))
     ]
-    served = Served(Gate(Toolbox(generic_tools([opened(table)]))))
+    served = serve(opened(table))
     assert [one for (one,) in served.counts(by=["country"], of="price", sort=sort)] == countries
 
 
-def test_a_group_without_a_known_number_has_none_and_comes_last(served: Served) -> None:
+def test_a_group_without_a_known_number_has_none_and_comes_last(served: WineTools) -> None:
     groups = served.browse(by=["country", "year"], of="price", sort="mean asc")["groups"]
     assert groups[-1] == {
         "values": {"country": "Spain", "year": 2011},
@@ -285,7 +268,7 @@ def test_a_group_without_a_known_number_has_none_and_comes_last(served: Served) 
     }
 
 
-def test_the_filters_of_a_group_list_its_records_in_one_call(served: Served) -> None:
+def test_the_filters_of_a_group_list_its_records_in_one_call(served: WineTools) -> None:
     found = served.browse(by=["price/10", "grapes"], filters={"price": {"min": 10}}, exclude={"country": ["Spain"]})
     listed = {
         tuple(one["values"].values()): [
@@ -301,7 +284,7 @@ def test_the_filters_of_a_group_list_its_records_in_one_call(served: Served) -> 
     }
 
 
-def test_a_field_that_cannot_be_filtered_by_gives_groups_without_filters(served: Served) -> None:
+def test_a_field_that_cannot_be_filtered_by_gives_groups_without_filters(served: WineTools) -> None:
     groups = served.browse(by=["maker"])["groups"]
     assert [(one["values"]["maker"], one["count"], "filters" in one) for one in groups] == [
         ("Roche", 2, False),
@@ -309,11 +292,11 @@ def test_a_field_that_cannot_be_filtered_by_gives_groups_without_filters(served:
     ]
 
 
-def test_values_that_are_filtered_by_are_the_only_groups(served: Served) -> None:
+def test_values_that_are_filtered_by_are_the_only_groups(served: WineTools) -> None:
     assert served.counts(by=["grapes"], filters={"grapes": ["Merlot"]}) == {("Merlot",): 2}
 
 
-def test_fields_are_listed_and_counted_under_filters_and_words_too(served: Served) -> None:
+def test_fields_are_listed_and_counted_under_filters_and_words_too(served: WineTools) -> None:
     found = served.browse(filters={"country": ["France"]}, query="plum")
     fields = {one["field"]: one for one in found["fields"]}
     assert found["records"] == 2
@@ -325,11 +308,11 @@ def test_fields_are_listed_and_counted_under_filters_and_words_too(served: Serve
     ]
 
 
-def test_a_field_with_a_number_is_grouped_by(served: Served) -> None:
+def test_a_field_with_a_number_is_grouped_by(served: WineTools) -> None:
     assert served.counts(field="country", of="price") == served.counts(by=["country"], of="price")
 
 
-def test_groups_come_in_pages_and_within_a_budget(served: Served) -> None:
+def test_groups_come_in_pages_and_within_a_budget(served: WineTools) -> None:
     whole = served.browse(by=["year", "grapes"], of="price")["groups"]
     seen: list[Any] = []
     cursor: dict[str, str] = {}
@@ -343,16 +326,16 @@ def test_groups_come_in_pages_and_within_a_budget(served: Served) -> None:
     assert seen == [(one["values"], one["sum"]) for one in whole]
 
 
-def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(two_served: Served) -> None:
+def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(two_served: WineTools) -> None:
     found = two_served.ask("browse", query="smoke")["catalogues"]
     assert {one["name"]: one["records"] for one in found} == {"wines": 2, "cellar": 0}
-    assert "'by' needs a 'catalogue'; there are wines, cellar" in two_served.refusal(by=["country"])
+    assert "'by' needs a 'catalogue'; there are wines, cellar" in two_served.problem(by=["country"])
     assert two_served.counts(catalogue="cellar", by=["country"]) == {("France",): 2}
 
 
 def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
     other = opened(TABLE, name="cellar", declaration=WINES.replace("fields.price", "fields.cost"))
-    served = Served(Gate(Toolbox(generic_tools([opened(), other]))))
+    served = serve(opened(), other)
     assert served.browse(by=["country"], of="price")["name"] == "wines"
     assert served.browse(of="cost")["name"] == "cellar"
 
@@ -390,13 +373,13 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
     ],
 )
 def test_what_cannot_be_counted_is_refused_with_what_would_be_right(
-    served: Served, arguments: dict[str, Any], says: str
+    served: WineTools, arguments: dict[str, Any], says: str
 ) -> None:
-    assert says in served.refusal(**arguments)
+    assert says in served.problem(**arguments)
 
 
 def test_nothing_to_count_is_an_answer() -> None:
-    served = Served(Gate(Toolbox(generic_tools([opened(())]))))
+    served = serve(opened(()))
     found = served.browse(by=["country", "price/10"], of="year")
     assert (found["records"], found["groups"], found["overall"]["count"]) == (0, [], 0)
 
@@ -406,7 +389,7 @@ def test_nothing_to_count_is_an_answer() -> None:
 
 def test_an_asterisk_lists_every_record_the_most_popular_first_and_pages_to_the_end() -> None:
     table = [(f"W{number}", "", None, (), None, None, None, None, number % 7 or None) for number in range(130)]
-    served = Served(Gate(Toolbox(generic_tools([opened(table)]))))
+    served = serve(opened(table))
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -420,7 +403,7 @@ def test_an_asterisk_lists_every_record_the_most_popular_first_and_pages_to_the_
     assert seen == [f"wines/w{number}" for number in by_votes]
 
 
-def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: Served) -> None:
+def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: WineTools) -> None:
     def listed(query: str, **arguments: Any) -> list[str]:
         return [one["id"] for one in two_served.ask("search", query=query, **arguments)["results"]]
 
@@ -430,7 +413,7 @@ def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: Served
     assert two_served.ask("search", query="* plum volcano")["notes"] == ["no record has these filters and words"]
 
 
-def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: Served) -> None:
+def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: WineTools) -> None:
     assert served.ask("search", query="*alpha")["results"][0]["id"] == "wines/alpha"
 
 

@@ -9,13 +9,13 @@ import pytest
 from stackroom.model.hits import SearchMode
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, NoneOf, Scope
-from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import Searcher
 from stackroom.search.values import adult_conditions
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue
+from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.explain import Cut, ExplainResult, explain_record
 from stackroom.tools.merge import usual_path
+from support.served import open_shelf
 
 pytestmark = pytest.mark.row("N3")
 
@@ -46,11 +46,7 @@ def view(shelved: Any, anime: Callable[..., Record]) -> CatalogueView:
         *(anime(f"Tale {number}", synopsis=f"A ship sails to island {number}.") for number in range(120)),
     )
     calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
-    searcher = Searcher(spec=shelved.spec, embedder=shelved.embedder, calibration=calibration)
-    recommender = Recommender(spec=shelved.spec, this_year=lambda: 2026)
-    opened = OpenCatalogue(
-        name="anime", spec=shelved.spec, shelf=shelved.shelf, searcher=searcher, recommender=recommender
-    )
+    opened = open_shelf(shelved.shelf, shelved.embedder, calibration=calibration)
     return opened.view()
 
 

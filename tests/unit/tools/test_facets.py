@@ -3,12 +3,11 @@
 from stackroom.catalogue.compiler import compile_text
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.shapes import SearchParams
 from stackroom.tools.generic.tools import GenericTools
 from support.libraries import Shelved
+from support.served import open_shelf
 
 SPEC = compile_text(
     """
@@ -42,13 +41,7 @@ def open_tickets() -> OpenCatalogue:
             for one in range(3)
         )
     )
-    return OpenCatalogue(
-        name="tickets",
-        spec=SPEC,
-        shelf=shelved.shelf,
-        searcher=Searcher(spec=SPEC, embedder=shelved.embedder),
-        recommender=Recommender(spec=SPEC, embedder=shelved.embedder, this_year=lambda: 2026),
-    )
+    return open_shelf(shelved.shelf, shelved.embedder)
 
 
 def test_a_field_that_is_named_adult_is_marked_as_chosen_like_any_other() -> None:

@@ -9,13 +9,12 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.model.record import Record, RecordId
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.filter_guide import FilterFacts
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolSpec
 from support.libraries import Shelved
+from support.served import open_shelf
 
 WINES = """
 name = "wines"
@@ -73,14 +72,7 @@ def cellar(new_shelved: Callable[[CatalogueSpec], Shelved], spec: CatalogueSpec)
 
 
 def opened(cellar: Shelved, name: str = "wines") -> OpenCatalogue:
-    shelf, embedder = cellar.shelf, cellar.embedder
-    return OpenCatalogue(
-        name=name,
-        spec=cellar.spec,
-        shelf=shelf,
-        searcher=Searcher(spec=cellar.spec, embedder=embedder),
-        recommender=Recommender(spec=cellar.spec, embedder=embedder, this_year=lambda: 2026),
-    )
+    return open_shelf(cellar.shelf, cellar.embedder, name=name)
 
 
 def search_tool(*catalogues: OpenCatalogue) -> ToolSpec:

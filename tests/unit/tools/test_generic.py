@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -11,14 +11,11 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, NotFoundError, StorageError
-from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
-from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import calibrate
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
 from stackroom.tools.generic.tools import generic_tools
@@ -26,6 +23,7 @@ from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.served import Served, open_shelf
 
 BOOKS = """
 name = "books"
@@ -82,28 +80,8 @@ def book(name: str, blurb: str = "", **fields: Any) -> Record:
     )
 
 
-@dataclass(frozen=True)
-class Served:
-    """Catalogues behind a gate."""
-
-    gate: Gate
-
-    def call(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
-        return self.gate.call(principal, tool, arguments)
-
-    def ask(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that must answer as its schema says, and return its structured content."""
-        answer = self.call(tool, principal=principal, **arguments)
-        assert not answer.is_error, answer.text
-        spec = self.gate.get_tool(principal, tool)
-        jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
-        jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
-        assert answer.structured is not None
-        return answer.structured
-
-    def refusal(self, tool: str, **arguments: Any) -> tuple[str | None, str]:
-        answer = self.call(tool, **arguments)
-        return answer.error_code, answer.text
+class ServedCatalogues(Served):
+    """The generic tools over catalogues."""
 
     def ids(self, query: str, **arguments: Any) -> list[str]:
         return [one["id"] for one in self.ask("search", query=query, **arguments)["results"]]
@@ -127,18 +105,12 @@ def labelled(found: dict[str, Any]) -> int:
 
 def opened(shelved: Any, *, name: str | None = None) -> OpenCatalogue:
     """Return a catalogue in memory as the app would open it."""
-    shelf, embedder = shelved.shelf, shelved.embedder
-    return OpenCatalogue(
-        name=name or shelved.spec.name,
-        spec=shelved.spec,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=embedder, calibration=calibrate(shelf.reader(), embedder)),
-        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
-    )
+    calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
+    return open_shelf(shelved.shelf, shelved.embedder, name=name or "", calibration=calibration)
 
 
-def serve(*catalogues: OpenCatalogue) -> Served:
-    return Served(Gate(Toolbox(generic_tools(catalogues), generic_resources(catalogues))))
+def serve(*catalogues: OpenCatalogue) -> ServedCatalogues:
+    return ServedCatalogues(gate=Gate(Toolbox(generic_tools(catalogues), generic_resources(catalogues))))
 
 
 @pytest.fixture(scope="module")
@@ -170,12 +142,12 @@ def novels(new_shelved: Callable[[CatalogueSpec], Any], books_spec: CatalogueSpe
 
 
 @pytest.fixture
-def served(stories: Any, novels: Any) -> Served:
+def served(stories: Any, novels: Any) -> ServedCatalogues:
     return serve(opened(stories), opened(novels))
 
 
 @pytest.mark.row("N9")
-def test_a_search_over_all_catalogues_finds_the_records_of_each(served: Served) -> None:
+def test_a_search_over_all_catalogues_finds_the_records_of_each(served: ServedCatalogues) -> None:
     found = served.ask("search", query="pilots between stars")
     assert {one["catalogue"] for one in found["results"]} == {"anime", "books"}
     assert {one["id"] for one in found["results"][:2]} == {"anime/Star Pilots", "books/Pilots of the Night"}
@@ -185,7 +157,9 @@ def test_a_search_over_all_catalogues_finds_the_records_of_each(served: Served) 
 
 
 @pytest.mark.row("N9")
-def test_a_merged_list_begins_with_the_strongest_and_keeps_the_order_of_each_catalogue(served: Served) -> None:
+def test_a_merged_list_begins_with_the_strongest_and_keeps_the_order_of_each_catalogue(
+    served: ServedCatalogues,
+) -> None:
     found = served.ask("search", query="bread", limit=50)
     results = found["results"]
     own = {name: served.ids("bread", catalogue=name, limit=50) for name in ("anime", "books")}
@@ -198,7 +172,7 @@ def test_a_merged_list_begins_with_the_strongest_and_keeps_the_order_of_each_cat
 
 @pytest.mark.row("N2")
 @pytest.mark.row("N9")
-def test_one_catalogue_that_answers_is_enough_for_evidence(served: Served) -> None:
+def test_one_catalogue_that_answers_is_enough_for_evidence(served: ServedCatalogues) -> None:
     found = served.ask("search", query="a keeper alone with the sea", limit=50)
     assert found["evidence"] == "strong"
     assert NOTHING_ANSWERS not in found["notes"]
@@ -233,14 +207,7 @@ def test_the_order_in_which_catalogues_are_served_does_not_matter(stories: Any, 
 def test_a_catalogue_without_vectors_takes_part_by_its_words_and_it_is_said(stories: Any, books_spec: Any) -> None:
     shelf = MemoryShelf(books_spec)
     shelf.apply([Put(record=book("Glaciers", "Slow rivers of ice.")), Put(record=book("Deserts", "Sand."))])
-    books = OpenCatalogue(
-        name="books",
-        spec=books_spec,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=stories.embedder),
-        recommender=Recommender(spec=shelf.spec, embedder=stories.embedder, this_year=lambda: 2026),
-    )
-    found = serve(opened(stories), books).ask("search", query="slow rivers of ice")
+    found = serve(opened(stories), open_shelf(shelf, stories.embedder)).ask("search", query="slow rivers of ice")
     assert found["results"][0]["id"] == "books/Glaciers"
     assert found["results"][0]["relevance"] == "RELEVANT"
     assert found["notes"] == ["books: searched by words alone (the catalogue has no vectors)"]
@@ -265,7 +232,7 @@ def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any
     assert serve(catalogue, opened(novels)).ids("bread", catalogue="anime") == own
 
 
-def test_a_result_has_what_connectors_of_research_assistants_expect(served: Served) -> None:
+def test_a_result_has_what_connectors_of_research_assistants_expect(served: ServedCatalogues) -> None:
     for one in served.ask("search", query="bread")["results"]:
         assert set(one) == {"id", "title", "url", "catalogue", "score", "relevance", "fields", "text"}
         assert all(isinstance(one[key], str) and one[key] for key in ("id", "title", "url"))
@@ -275,7 +242,7 @@ def test_a_result_has_what_connectors_of_research_assistants_expect(served: Serv
         assert [whole[key] for key in ("id", "title", "url")] == [one[key] for key in ("id", "title", "url")]
 
 
-def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: Served) -> None:
+def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: ServedCatalogues) -> None:
     tools = {tool.name: tool for tool in served.gate.list_tools(LOCAL_USER)}
     assert set(tools) == {"search", "fetch", "similar", "browse"}
     assert tools["search"].input_schema["required"] == ["query"]
@@ -290,7 +257,7 @@ def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: S
     ("tool", "arguments"), [("search", {"query": "bread"}), ("fetch", {"id": "books/The Lighthouse"})]
 )
 def test_the_text_of_search_and_fetch_is_the_structured_answer_as_json(
-    served: Served, tool: str, arguments: dict[str, Any]
+    served: ServedCatalogues, tool: str, arguments: dict[str, Any]
 ) -> None:
     answer = served.call(tool, **arguments)
     assert json.loads(answer.text) == answer.structured
@@ -309,7 +276,7 @@ def test_the_json_of_a_record_that_gives_orders_or_hides_characters_is_the_struc
         assert not any(hidden in json.loads(answer.text)["notes"][-1] + answer.text for hidden in ("\x1b", "\u202e"))
 
 
-def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) -> None:
+def test_a_result_has_the_fields_that_say_most_with_their_names(served: ServedCatalogues) -> None:
     (first, *_rest) = served.ask("search", query="The Lighthouse")["results"]
     assert first["text"] == (
         "year: 1927 · type: NOVEL · subjects: sea, solitude · pages: 209\nA keeper alone with the sea."
@@ -318,7 +285,7 @@ def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) 
 
 
 @pytest.mark.row("N1", "N8")
-def test_what_is_similar_has_the_same_fields_in_its_text_and_beside_it(served: Served) -> None:
+def test_what_is_similar_has_the_same_fields_in_its_text_and_beside_it(served: ServedCatalogues) -> None:
     answer = served.call("similar", id="books/The Lighthouse", limit=1)
     assert answer.structured is not None
     (nearest,) = answer.structured["results"]
@@ -327,7 +294,7 @@ def test_what_is_similar_has_the_same_fields_in_its_text_and_beside_it(served: S
     assert f"year: {nearest['fields']['year']}" in answer.text
 
 
-def test_an_answer_with_little_room_has_the_fields_in_its_text_alone(served: Served) -> None:
+def test_an_answer_with_little_room_has_the_fields_in_its_text_alone(served: ServedCatalogues) -> None:
     (first, *_rest) = served.ask("search", query="The Lighthouse", max_tokens=100)["results"]
     assert "fields" not in first
     assert first["text"].startswith("year: 1927")
@@ -388,13 +355,7 @@ def test_many_catalogues_without_vectors_are_named_in_one_note(books_spec: Catal
     def without_vectors(number: int) -> OpenCatalogue:
         shelf = MemoryShelf(books_spec)
         shelf.apply([Put(record=book(f"Glaciers {number}", "Slow rivers of ice."))])
-        return OpenCatalogue(
-            name=f"shelf{number:02}",
-            spec=books_spec,
-            shelf=shelf,
-            searcher=Searcher(spec=shelf.spec, embedder=novels.embedder),
-            recommender=Recommender(spec=shelf.spec, embedder=novels.embedder, this_year=lambda: 2026),
-        )
+        return open_shelf(shelf, novels.embedder, name=f"shelf{number:02}")
 
     found = serve(*(without_vectors(number) for number in range(22))).ask("search", query="slow rivers of ice")
     (note,) = found["notes"]
@@ -436,7 +397,7 @@ def test_the_page_of_a_record_is_its_url(stories: Any, anime: Callable[..., Reco
     assert first["url"] == served.ask("fetch", id=first["id"])["url"] == "https://example.org/anime/7"
 
 
-def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(served: Served) -> None:
+def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(served: ServedCatalogues) -> None:
     for tool, arguments in (
         ("search", {"query": "x", "catalogue": "book"}),
         ("browse", {"catalogue": "book"}),
@@ -447,14 +408,14 @@ def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(serv
         assert "no catalogue 'book' (did you mean 'books'?); there are anime, books" in text
 
 
-def test_filters_narrow_every_catalogue_that_has_them(served: Served) -> None:
+def test_filters_narrow_every_catalogue_that_has_them(served: ServedCatalogues) -> None:
     found = served.ask("search", query="pilots bread stars", filters={"year": {"min": 1990, "max": 2010}})
     assert {one["id"] for one in found["results"]} == {"anime/Star Pilots", "anime/The Baker", "books/Bread at Home"}
     assert found["total"] == labelled(found)
     assert found["notes"] == []
 
 
-def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: Served) -> None:
+def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: ServedCatalogues) -> None:
     found = served.ask("search", query="pilots", filters={"episodes": {"min": 1}})
     assert [one["id"] for one in found["results"]] == ["anime/Star Pilots"]
     assert found["notes"] == ["not searched, without these filters: books"]
@@ -464,7 +425,7 @@ def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: S
     )
 
 
-def test_filters_that_no_catalogue_has_together_are_refused(served: Served) -> None:
+def test_filters_that_no_catalogue_has_together_are_refused(served: ServedCatalogues) -> None:
     code, text = served.refusal("search", query="x", filters={"episodes": {"min": 1}, "pages": {"min": 1}})
     assert code == "invalid_input"
     assert "no catalogue has these filters; episodes: anime; pages: books" in text
@@ -486,14 +447,14 @@ def test_a_search_with_filters_says_how_many_records_have_them_where_more_do_tha
 
 
 @pytest.mark.row("N1", "N9")
-def test_a_filter_that_no_catalogue_has_is_refused_with_the_filters_of_each(served: Served) -> None:
+def test_a_filter_that_no_catalogue_has_is_refused_with_the_filters_of_each(served: ServedCatalogues) -> None:
     code, text = served.refusal("search", query="x", filters={"episode": {"min": 1}})
     assert code == "invalid_input"
     assert "'episode' is in none (did you mean 'episodes'?)" in text
     assert "books: year*, pages*, type, subjects" in text
 
 
-def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_it_has(served: Served) -> None:
+def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_it_has(served: ServedCatalogues) -> None:
     code, text = served.refusal("search", query="x", catalogue="books", filters={"episodes": {"min": 1}})
     assert code == "invalid_input"
     assert "'filters.episodes': 'books' cannot be filtered by it" in text
@@ -501,7 +462,9 @@ def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_i
 
 
 @pytest.mark.row("N9")
-def test_a_catalogue_whose_enum_lacks_the_value_is_skipped_and_the_others_are_searched(served: Served) -> None:
+def test_a_catalogue_whose_enum_lacks_the_value_is_skipped_and_the_others_are_searched(
+    served: ServedCatalogues,
+) -> None:
     answer = served.call("search", query="bread", filters={"type": ["MOVIE"]})
     assert not answer.is_error, answer.text
     assert answer.structured is not None
@@ -510,7 +473,7 @@ def test_a_catalogue_whose_enum_lacks_the_value_is_skipped_and_the_others_are_se
 
 
 @pytest.fixture
-def many(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
+def many(stories: Any, novels: Any, anime: Callable[..., Record]) -> ServedCatalogues:
     """Two catalogues of sixty and forty records that all match, some better, some worse."""
 
     def text(place: int) -> str:
@@ -522,7 +485,7 @@ def many(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
 
 
 @pytest.mark.parametrize("limit", [7, 25])
-def test_the_pages_of_one_catalogue_are_its_whole_list_without_repeats(many: Served, limit: int) -> None:
+def test_the_pages_of_one_catalogue_are_its_whole_list_without_repeats(many: ServedCatalogues, limit: int) -> None:
     paged = [one for page in many.pages("bread garden", catalogue="anime", limit=limit) for one in page]
     assert len(paged) == len(set(paged)) == 60
     assert paged[:50] == many.ids("bread garden", catalogue="anime", limit=50)
@@ -530,13 +493,13 @@ def test_the_pages_of_one_catalogue_are_its_whole_list_without_repeats(many: Ser
 
 @pytest.mark.row("N9")
 @pytest.mark.parametrize("limit", [5, 10])
-def test_the_pages_over_all_catalogues_are_one_list_without_repeats(many: Served, limit: int) -> None:
+def test_the_pages_over_all_catalogues_are_one_list_without_repeats(many: ServedCatalogues, limit: int) -> None:
     paged = [one for page in many.pages("bread robot garden", limit=limit) for one in page]
     assert len(paged) == len(set(paged)) == 100
     assert paged[:50] == many.ids("bread robot garden", limit=50)
 
 
-def test_pages_say_how_many_there_are_and_whether_there_are_more(many: Served) -> None:
+def test_pages_say_how_many_there_are_and_whether_there_are_more(many: ServedCatalogues) -> None:
     page = many.ask("search", query="bread garden", limit=10)
     assert (page["has_more"], page["cursor"]) == (True, "10")
     assert page["total"] > 10
@@ -546,24 +509,24 @@ def test_pages_say_how_many_there_are_and_whether_there_are_more(many: Served) -
     assert (only["total"], only["has_more"], only["cursor"]) == (1, False, None)
 
 
-def test_a_page_past_the_end_is_empty(served: Served) -> None:
+def test_a_page_past_the_end_is_empty(served: ServedCatalogues) -> None:
     page = served.ask("search", query="bread", cursor="90")
     assert (page["results"], page["has_more"]) == ([], False)
 
 
 @pytest.mark.parametrize("cursor", ["", "next", "-1", "1.5", "10 ", "201", "9" * 5_000])
-def test_a_cursor_that_search_did_not_give_is_refused(served: Served, cursor: str) -> None:
+def test_a_cursor_that_search_did_not_give_is_refused(served: ServedCatalogues, cursor: str) -> None:
     code, text = served.refusal("search", query="bread", cursor=cursor)
     assert code == "invalid_input"
     assert text.startswith("invalid_input: 'cursor' is not valid here; ")
 
 
 @pytest.mark.parametrize("cursor", ["000000000999999999", "0" * 9 + "9" * 5_000], ids=["far", "endless"])
-def test_a_cursor_with_zeros_before_it_reaches_no_further(served: Served, cursor: str) -> None:
+def test_a_cursor_with_zeros_before_it_reaches_no_further(served: ServedCatalogues, cursor: str) -> None:
     assert served.refusal("search", query="bread", cursor=cursor)[0] == "invalid_input"
 
 
-def test_a_record_is_fetched_whole_by_its_id_and_by_its_address(served: Served) -> None:
+def test_a_record_is_fetched_whole_by_its_id_and_by_its_address(served: ServedCatalogues) -> None:
     by_id = served.ask("fetch", id="books/The Lighthouse")
     assert served.ask("fetch", id="stackroom://books/The%20Lighthouse") == by_id
     assert by_id == {
@@ -598,7 +561,7 @@ def test_any_id_can_be_fetched_by_what_search_says_it_is(novels: Any, record_id:
     assert parse_address(uri_of("books", RecordId(record_id))) == ("books", record_id)
 
 
-def test_an_id_that_only_one_catalogue_has_may_stand_alone(novels: Any, served: Served) -> None:
+def test_an_id_that_only_one_catalogue_has_may_stand_alone(novels: Any, served: ServedCatalogues) -> None:
     assert serve(opened(novels)).ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
     assert served.ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
     code, text = served.refusal("fetch", id="The Darkhouse")
@@ -608,12 +571,12 @@ def test_an_id_that_only_one_catalogue_has_may_stand_alone(novels: Any, served: 
 
 @pytest.mark.parametrize("tool", ["fetch", "similar"])
 @pytest.mark.parametrize("address", ["books/Nothing", "stackroom://books/Nothing", "books/the lighthouse"])
-def test_an_unknown_id_is_not_found(served: Served, tool: str, address: str) -> None:
+def test_an_unknown_id_is_not_found(served: ServedCatalogues, tool: str, address: str) -> None:
     assert served.refusal(tool, id=address) == ("not_found", f"not_found: there is no record '{address}'; {AS_FOUND}")
 
 
 @pytest.mark.parametrize("address", ["book/The Lighthouse", "stackroom://book/The%20Lighthouse"])
-def test_an_id_in_an_unknown_catalogue_is_refused_with_those_there_are(served: Served, address: str) -> None:
+def test_an_id_in_an_unknown_catalogue_is_refused_with_those_there_are(served: ServedCatalogues, address: str) -> None:
     code, text = served.refusal("fetch", id=address)
     assert code == "not_found"
     assert "no catalogue 'book' (did you mean 'books'?)" in text
@@ -644,12 +607,12 @@ def test_a_record_that_goes_meanwhile_is_compared_as_it_was(novels: Any) -> None
     assert {one["title"] for one in near} == {"Bread at Home", "Pilots of the Night"}
 
 
-def test_as_many_similar_records_come_as_are_asked_for(served: Served) -> None:
+def test_as_many_similar_records_come_as_are_asked_for(served: ServedCatalogues) -> None:
     assert len(served.ask("similar", id="anime/Star Pilots", limit=1)["results"]) == 1
     assert len(served.ask("similar", id="anime/Star Pilots")["results"]) == 2
 
 
-def test_similar_records_are_found_in_another_catalogue(served: Served) -> None:
+def test_similar_records_are_found_in_another_catalogue(served: ServedCatalogues) -> None:
     results = served.ask("similar", id="anime/Star Pilots", catalogue="books", limit=3)["results"]
     assert results[0]["id"] == "books/Pilots of the Night"
     assert {one["catalogue"] for one in results} == {"books"}
@@ -667,17 +630,9 @@ def test_a_record_of_the_same_id_in_another_catalogue_is_no_less_similar(stories
     ("address", "target"), [("plants/Oak", None), ("plants/Oak", "books"), ("books/The Lighthouse", "plants")]
 )
 def test_what_has_no_vectors_is_not_compared_and_it_is_said(novels: Any, address: str, target: str | None) -> None:
-    spec = compile_text(PLANTS, origin="plants")
-    shelf = MemoryShelf(spec)
+    shelf = MemoryShelf(compile_text(PLANTS, origin="plants"))
     shelf.apply([Put(record=book("Oak", "A tree."))])
-    plants = OpenCatalogue(
-        name="plants",
-        spec=spec,
-        shelf=shelf,
-        searcher=Searcher(spec=shelf.spec),
-        recommender=Recommender(spec=shelf.spec, embedder=novels.embedder, this_year=lambda: 2026),
-    )
-    served = serve(plants, opened(novels))
+    served = serve(open_shelf(shelf), opened(novels))
     code, text = served.refusal("similar", id=address, **({"catalogue": target} if target else {}))
     assert code == "invalid_input"
     assert (
@@ -696,7 +651,7 @@ def values_of(catalogue: dict[str, Any]) -> dict[str, dict[str, int]]:
     return {field["field"]: {one["value"]: one["count"] for one in field["values"]} for field in catalogue["fields"]}
 
 
-def test_all_catalogues_are_browsed_with_their_fields_values_and_counts(served: Served) -> None:
+def test_all_catalogues_are_browsed_with_their_fields_values_and_counts(served: ServedCatalogues) -> None:
     anime, books = served.ask("browse")["catalogues"]
     assert [(one["name"], one["title"], one["records"]) for one in (anime, books)] == [
         ("anime", "Anime", 3),
@@ -723,13 +678,13 @@ def test_numbers_are_browsed_with_their_least_and_greatest_value(novels: Any) ->
     assert "year (int): 1750 to 2049" in served.call("browse").text
 
 
-def test_the_range_of_a_number_is_that_of_the_records_that_a_caller_may_see(guarded: Served) -> None:
+def test_the_range_of_a_number_is_that_of_the_records_that_a_caller_may_see(guarded: ServedCatalogues) -> None:
     (seen,) = guarded.ask("browse", principal=OUTSIDER, catalogue="books", field="year")["catalogues"]
     (all_seen,) = guarded.ask("browse", principal=INSIDER, catalogue="books", field="year")["catalogues"]
     assert ranges_of(seen)["year"][1] < ranges_of(all_seen)["year"][1] == 2020
 
 
-def test_catalogues_and_fields_may_be_written_in_another_case(served: Served) -> None:
+def test_catalogues_and_fields_may_be_written_in_another_case(served: ServedCatalogues) -> None:
     assert (
         served.ask("browse", catalogue="Books", field="Subjects")["catalogues"][0]["fields"][0]["field"] == "subjects"
     )
@@ -741,7 +696,7 @@ def test_catalogues_and_fields_may_be_written_in_another_case(served: Served) ->
     )
 
 
-def test_one_catalogue_is_browsed_alone(served: Served) -> None:
+def test_one_catalogue_is_browsed_alone(served: ServedCatalogues) -> None:
     assert [one["name"] for one in served.ask("browse", catalogue="books")["catalogues"]] == ["books"]
 
 
@@ -756,25 +711,27 @@ def test_the_overview_of_a_field_is_short_and_the_field_itself_is_long(novels: A
         assert list(values_of(books)) == ["subjects"]
 
 
-def test_values_are_searched_with_a_misspelling(served: Served) -> None:
+def test_values_are_searched_with_a_misspelling(served: ServedCatalogues) -> None:
     (books,) = served.ask("browse", catalogue="books", field="subjects", search="solitud")["catalogues"]
     assert values_of(books) == {"subjects": {"solitude": 1}}
     (books,) = served.ask("browse", catalogue="books", field="subjects", search="qqqqq")["catalogues"]
     assert values_of(books) == {"subjects": {}}
 
 
-def test_a_field_that_cannot_be_counted_is_shown_without_values(served: Served) -> None:
+def test_a_field_that_cannot_be_counted_is_shown_without_values(served: ServedCatalogues) -> None:
     (books,) = served.ask("browse", catalogue="books", field="blurb")["catalogues"]
     assert books["fields"] == [{"field": "blurb", "type": "text", "values": []}]
 
 
-def test_an_unknown_field_is_refused_with_the_nearest(served: Served) -> None:
+def test_an_unknown_field_is_refused_with_the_nearest(served: ServedCatalogues) -> None:
     code, text = served.refusal("browse", catalogue="books", field="subject")
     assert code == "invalid_input"
     assert "'books' has no field 'subject' (did you mean 'subjects'?)" in text
 
 
-def test_a_field_without_its_catalogue_is_refused_where_there_are_several(served: Served, novels: Any) -> None:
+def test_a_field_without_its_catalogue_is_refused_where_there_are_several(
+    served: ServedCatalogues, novels: Any
+) -> None:
     code, text = served.refusal("browse", field="year")
     assert code == "invalid_input"
     assert "'field' needs a 'catalogue'; there are anime, books" in text
@@ -782,7 +739,7 @@ def test_a_field_without_its_catalogue_is_refused_where_there_are_several(served
 
 
 @pytest.fixture
-def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
+def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> ServedCatalogues:
     """Catalogues with a record each for the staff alone."""
     secret = "Secret bread of the pilots between stars."
     novels.put(replace(book("Secret Bread", secret, subjects=["secret"], year=2020), audiences=(STAFF,)))
@@ -790,7 +747,7 @@ def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
     return serve(opened(stories), opened(novels))
 
 
-def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: Served) -> None:
+def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: ServedCatalogues) -> None:
     answers = {
         guarded.call("fetch", principal=OUTSIDER, id=f"books/{name}").text.replace(name, "NAME")
         for name in ("Secret Bread", "Nothing at all")
@@ -799,7 +756,7 @@ def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: Served) -> 
     assert guarded.ask("fetch", principal=INSIDER, id="books/Secret Bread")["title"] == "Secret Bread"
 
 
-def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(guarded: Served) -> None:
+def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(guarded: ServedCatalogues) -> None:
     assert guarded.call("similar", principal=OUTSIDER, id="books/Secret Bread").error_code == "not_found"
     for arguments in ({}, {"catalogue": "anime"}):
         near = guarded.ask("similar", principal=OUTSIDER, id="books/Pilots of the Night", limit=50, **arguments)
@@ -809,7 +766,7 @@ def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(guarded: S
 
 
 @pytest.mark.parametrize("name", ["Secret%20Bread", "Secret Bread", "secret bread"])
-def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(guarded: Served, name: str) -> None:
+def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(guarded: ServedCatalogues, name: str) -> None:
     with pytest.raises(NotFoundError, match="there is no resource"):
         guarded.gate.read(OUTSIDER, f"stackroom://books/{name}")
     assert json.loads(guarded.gate.read(INSIDER, f"stackroom://books/{name}").text or "")["title"] == "Secret Bread"
@@ -836,12 +793,12 @@ def test_a_record_is_read_as_json_by_its_id_and_by_its_title(stories: Any, anime
         "",
     ],
 )
-def test_an_address_where_nothing_stands_is_not_found(served: Served, uri: str) -> None:
+def test_an_address_where_nothing_stands_is_not_found(served: ServedCatalogues, uri: str) -> None:
     with pytest.raises(NotFoundError, match="there is no resource"):
         served.gate.read(LOCAL_USER, uri)
 
 
-def test_a_wrong_cursor_of_resources_is_refused(served: Served) -> None:
+def test_a_wrong_cursor_of_resources_is_refused(served: ServedCatalogues) -> None:
     with pytest.raises(InputError):
         served.gate.list_resources(LOCAL_USER, "later")
 

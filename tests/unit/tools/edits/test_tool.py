@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
@@ -20,17 +19,14 @@ from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Outc
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
-from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
-from support.texts import values_missing_from_text
+from support.served import Served, open_shelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
@@ -69,40 +65,24 @@ class Notes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
-    """Catalogues behind a gate."""
+class Editing(Served):
+    """Editable catalogues behind a gate."""
 
-    gate: Gate
     shelves: dict[str, Shelf]
     notes: Notes
-    embedder: Any
 
-    def call(self, principal: Principal = EDITOR, **arguments: Any) -> Answer:
-        return self.gate.call(principal, "catalog.mutate", arguments)
+    def change(self, principal: Principal = EDITOR, **arguments: Any) -> Answer:
+        return self.call("catalog.mutate", principal=principal, **arguments)
 
     def mutate(self, principal: Principal = EDITOR, **arguments: Any) -> dict[str, Any]:
-        """Make a call that must succeed, as its schemas say."""
-        answer = self.call(principal, **arguments)
-        assert not answer.is_error, answer.text
-        spec = self.gate.get_tool(principal, "catalog.mutate")
-        jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
-        jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
-        assert answer.structured is not None
-        assert values_missing_from_text(answer.structured, answer.text) == []
-        return answer.structured
+        return self.ask("catalog.mutate", principal=principal, **arguments)
 
     def create(self, kind: str = "artist", **fields: Any) -> dict[str, Any]:
         return self.mutate(action="create", kind=kind, fields=fields)
 
-    def search(self, query: str, principal: Principal = LOCAL_USER) -> list[str]:
-        answer = self.gate.call(principal, "search", {"query": query})
-        assert answer.structured is not None, answer.text
-        return [one["id"] for one in answer.structured["results"]]
-
-    def titles(self, query: str) -> list[str]:
-        answer = self.gate.call(LOCAL_USER, "search", {"query": query})
-        assert answer.structured is not None, answer.text
-        return [one["title"] for one in answer.structured["results"]]
+    def found(self, query: str, part: str) -> list[str]:
+        """Return a part of each result of a search."""
+        return [one[part] for one in self.ask("search", query=query)["results"]]
 
     def changelog(self, principal: Principal = EDITOR) -> list[dict[str, Any]]:
         text = self.gate.read(principal, CHANGELOG).text
@@ -122,17 +102,8 @@ class Served:
             address = f"{CHANGELOG}{query}&cursor={cursor}"
 
 
-def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
-    catalogues = [
-        OpenCatalogue(
-            name=name,
-            spec=shelf.spec,
-            shelf=shelf,
-            searcher=Searcher(spec=shelf.spec, embedder=embedder),
-            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
-        )
-        for name, shelf in shelves.items()
-    ]
+def serve(shelves: dict[str, Shelf], embedder: Any) -> Editing:
+    catalogues = [open_shelf(shelf, embedder, name=name) for name, shelf in shelves.items()]
     notes = Notes()
     toolbox = Toolbox(
         [*generic_tools(catalogues), *edit_tools(catalogues)],
@@ -140,21 +111,21 @@ def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
         catalogues=catalogues,
     )
     gate = Gate(toolbox, observers=[notes], cache=AnswerCache(100))
-    return Served(gate=gate, shelves=shelves, notes=notes, embedder=embedder)
+    return Editing(gate=gate, shelves=shelves, notes=notes)
 
 
 @pytest.fixture
-def serve_specs(embedder: Any) -> Callable[..., Served]:
+def serve_specs(embedder: Any) -> Callable[..., Editing]:
     """Serve catalogues of these specs, each under its spec's name."""
 
-    def make(*specs: CatalogueSpec) -> Served:
+    def make(*specs: CatalogueSpec) -> Editing:
         return serve({spec.name: MemoryShelf(spec, model=embedder.model) for spec in specs}, embedder)
 
     return make
 
 
 @pytest.fixture
-def music(serve_specs: Callable[..., Served]) -> Served:
+def music(serve_specs: Callable[..., Editing]) -> Editing:
     """An empty music catalogue."""
     return serve_specs(MUSIC)
 
@@ -162,27 +133,27 @@ def music(serve_specs: Callable[..., Served]) -> Served:
 # The tool
 
 
-def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music: Served) -> None:
+def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music: Editing) -> None:
     tool = music.gate.get_tool(EDITOR, "catalog.mutate")
     assert (tool.action, tool.cost, tool.read_only) == (Action.EDIT_CATALOG, Cost.WRITE, False)
     assert [entry.uri for entry in music.gate.list_resources(EDITOR).entries] == [CHANGELOG]
     assert "catalog.mutate" not in [one.name for one in music.gate.list_tools(READER)]
     assert music.gate.list_resources(READER).entries == []
     with pytest.raises(NotFoundError):
-        music.call(READER, action="delete", id="x")
+        music.change(READER, action="delete", id="x")
     with pytest.raises(NotFoundError):
         music.gate.read(READER, CHANGELOG)
     with pytest.raises(NotFoundError):
         music.gate.read(EDITOR, "changelog://old")
 
 
-def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Served]) -> None:
+def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Editing]) -> None:
     served = serve_specs(PACKAGES.get("anime").spec)
     assert "catalog.mutate" not in [one.name for one in served.gate.list_tools(LOCAL_USER)]
     assert served.gate.list_resources(LOCAL_USER).entries == []
 
 
-def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Served) -> None:
+def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Editing) -> None:
     schema = music.gate.get_tool(EDITOR, "catalog.mutate").input_schema
     assert schema["properties"]["action"]["enum"] == ["create", "update", "delete", "undo"]
     assert schema["properties"]["kind"]["enum"] == ["artist", "album", "track"]
@@ -194,7 +165,7 @@ def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Served) -> No
     assert len(json.dumps(schema)) < 1_100
 
 
-def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_undone_by(music: Served) -> None:
+def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_undone_by(music: Editing) -> None:
     result = music.create(name="Clara Schumann", year=1819)
     assert result["applied"] is True
     assert result["plan"] is None
@@ -210,33 +181,33 @@ def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_un
             ],
         }
     ]
-    assert music.search("clara schumann") == ["music/artist-clara-schumann"]
+    assert music.found("clara schumann", "id") == ["music/artist-clara-schumann"]
     undone = music.mutate(action="undo", id=result["call_id"])
     assert [(one["id"], one["op"]) for one in undone["changes"]] == [("artist-clara-schumann", "delete")]
-    assert music.search("clara schumann") == []
+    assert music.found("clara schumann", "id") == []
     music.mutate(action="undo", id=undone["call_id"])
-    assert music.search("clara schumann") == ["music/artist-clara-schumann"]
+    assert music.found("clara schumann", "id") == ["music/artist-clara-schumann"]
 
 
-def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Served) -> None:
+def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Editing) -> None:
     music.create(name="Clara Schumann")
     request = {"action": "update", "id": "artist-clara-schumann", "fields": {"name": "Clara Wieck"}}
     preview = music.mutate(**request, preview=True)
     assert (preview["applied"], preview["call_id"]) == (False, None)
     assert preview["changes"][0]["fields"] == [{"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}]
-    assert music.titles("wieck") == ["Clara Schumann"]
+    assert music.found("wieck", "title") == ["Clara Schumann"]
     other = {**request, "fields": {"name": "Somebody"}}
-    assert music.call(**other, plan=preview["plan"]).error_code == "invalid_input"
+    assert music.change(**other, plan=preview["plan"]).error_code == "invalid_input"
     music.mutate(LOCAL_USER, action="update", id=request["id"], fields={"year": 1819})
-    refused = music.call(**request, plan=preview["plan"])
+    refused = music.change(**request, plan=preview["plan"])
     assert refused.error_code == "conflict"
     assert "'artist-clara-schumann' was changed since by local (change 2" in refused.text
     again = music.mutate(**request, preview=True)
     assert music.mutate(**request, plan=again["plan"])["applied"] is True
-    assert music.titles("wieck") == ["Clara Wieck"]
+    assert music.found("wieck", "title") == ["Clara Wieck"]
 
 
-def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Served) -> None:
+def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Editing) -> None:
     tool = music.gate.get_tool(EDITOR, "catalog.mutate")
     assert tool.cost_of({"action": "create", "preview": True}) is Cost.READ
     for arguments in ({"action": "create"}, {"preview": False}, {"preview": "true"}, {"preview": 1}, {"preview": []}):
@@ -249,7 +220,7 @@ def test_a_preview_counts_as_a_read_and_an_edit_as_a_write(music: Served) -> Non
     assert [gate.call(limited, "catalog.mutate", wanted).error_code for _ in range(2)] == [None, "rate_limited"]
 
 
-def test_nothing_to_change_is_said(music: Served) -> None:
+def test_nothing_to_change_is_said(music: Editing) -> None:
     music.create(name="Clara Schumann")
     for preview in (True, False):
         result = music.mutate(
@@ -259,33 +230,33 @@ def test_nothing_to_change_is_said(music: Served) -> None:
         assert result["notes"] == ["nothing to change: it is so already"]
 
 
-def test_an_id_as_search_gives_it_is_understood(music: Served) -> None:
+def test_an_id_as_search_gives_it_is_understood(music: Editing) -> None:
     music.create(name="Clara Schumann")
-    (found,) = music.search("clara")
+    (found,) = music.found("clara", "id")
     assert music.mutate(action="update", id=found, fields={"year": 1819})["applied"]
     assert music.mutate(action="delete", id=found)["applied"]
 
 
 @pytest.mark.parametrize("stated", ["Clara Schumann", "stackroom://music/artist-clara-schumann"])
-def test_a_name_that_one_record_has_is_as_good_as_its_id(music: Served, stated: str) -> None:
+def test_a_name_that_one_record_has_is_as_good_as_its_id(music: Editing, stated: str) -> None:
     music.create(name="Clara Schumann")
     result = music.mutate(action="update", id=stated, fields={"year": 1819})
     assert [one["id"] for one in result["changes"]] == ["artist-clara-schumann"]
     assert music.mutate(action="delete", id=stated, kind="artist")["applied"]
 
 
-def test_a_name_that_several_have_is_refused_with_their_ids(music: Served) -> None:
+def test_a_name_that_several_have_is_refused_with_their_ids(music: Editing) -> None:
     music.create(name="Clara Schumann")
     music.create(name="Clara Schumann", year=1819)
-    answer = music.call(action="delete", id="Clara Schumann")
+    answer = music.change(action="delete", id="Clara Schumann")
     assert answer.error_code == "invalid_input"
     assert "several are called 'Clara Schumann'" in answer.text
     assert "artist-clara-schumann-2" in answer.text
 
 
-def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Served) -> None:
+def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Editing) -> None:
     music.create(name="Clara Schumann")
-    answer = music.call(action="delete", id="Clara Schuman")
+    answer = music.change(action="delete", id="Clara Schuman")
     assert answer.error_code == "not_found"
     assert "did you mean Clara Schumann (artist, artist-clara-schumann)?" in answer.text
 
@@ -307,15 +278,15 @@ def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Se
     ],
 )
 def test_what_is_wrong_is_answered_with_what_would_be_right(
-    music: Served, arguments: dict[str, Any], code: str, says: str
+    music: Editing, arguments: dict[str, Any], code: str, says: str
 ) -> None:
-    answer = music.call(**arguments)
+    answer = music.change(**arguments)
     assert answer.error_code == code
     assert says in answer.text
 
 
 @pytest.mark.row("N8")
-def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_are(music: Served) -> None:
+def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_are(music: Editing) -> None:
     artist = music.create(name="Bach")["changes"][0]["id"]
     for number in range(60):
         music.create("album", name=f"Album {number}", artist_ids=[artist])
@@ -329,25 +300,27 @@ def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_a
     assert made["notes"][-1].endswith("of 61 fit max_tokens; changelog://recent has the others")
 
 
-def test_the_text_says_what_a_field_was_and_becomes(music: Served) -> None:
+def test_the_text_says_what_a_field_was_and_becomes(music: Editing) -> None:
     fields = {"name": "Clara\nSchumann", "year": 1819, "about": "x" * 500}
-    made = music.call(action="create", kind="artist", fields=fields).text
+    made = music.change(action="create", kind="artist", fields=fields).text
     about = '"' + "x" * 500 + '"'
     assert made.splitlines()[1:] == [
         f'insert artist artist-clara-schumann: about {about}; name "Clara\\nSchumann"; year 1819'
     ]
     change = {"action": "update", "id": "artist-clara-schumann"}
-    preview = music.call(**change, fields={"name": "Clara Wieck", "year": None, "genres": ["Lied"]}, preview=True).text
+    preview = music.change(
+        **change, fields={"name": "Clara Wieck", "year": None, "genres": ["Lied"]}, preview=True
+    ).text
     assert preview.startswith("preview: 1 record would change (plan ")
     assert preview.splitlines()[1:] == [
         'update artist artist-clara-schumann: genres null → [{"category":"","value":"Lied"}]; '
         'name "Clara\\nSchumann" → "Clara Wieck"; year 1819 → null'
     ]
-    gone = music.call(action="delete", id="artist-clara-schumann").text
+    gone = music.change(action="delete", id="artist-clara-schumann").text
     assert gone.splitlines()[1:] == [made.splitlines()[1].replace("insert", "delete")]
 
 
-def test_a_long_list_is_cut_where_it_is_shown(music: Served) -> None:
+def test_a_long_list_is_cut_where_it_is_shown(music: Editing) -> None:
     result = music.create(name="Bach", aliases=[f"{number:04}" * 100 for number in range(1_000)])
     aliases = next(one for one in result["changes"][0]["fields"] if one["field"] == "aliases")
     assert 0 < len(aliases["after"]) < 1_000
@@ -358,25 +331,27 @@ def test_a_long_list_is_cut_where_it_is_shown(music: Served) -> None:
 # Several catalogues
 
 
-def test_where_several_can_be_edited_one_is_named_and_an_undo_finds_its_own(serve_specs: Callable[..., Served]) -> None:
+def test_where_several_can_be_edited_one_is_named_and_an_undo_finds_its_own(
+    serve_specs: Callable[..., Editing],
+) -> None:
     served = serve_specs(BOOKS, MUSIC)
     schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
     assert schema["properties"]["catalogue"] == {"type": "string", "enum": ["books", "music"]}
     served.mutate(action="create", catalogue="music", kind="artist", fields={"name": "Clara Schumann"})
     made = served.mutate(action="create", catalogue="books", fields={"title": "Letters"})
-    assert served.search("clara")[0] == "music/artist-clara-schumann"
-    assert served.search("letters")[0] == "books/record-letters"
-    assert served.call(action="delete", catalogue="book", id="x").error_code == "not_found"
+    assert served.found("clara", "id")[0] == "music/artist-clara-schumann"
+    assert served.found("letters", "id")[0] == "books/record-letters"
+    assert served.change(action="delete", catalogue="book", id="x").error_code == "not_found"
     served.mutate(action="undo", id=made["call_id"])
-    assert served.search("letters") == ["music/artist-clara-schumann"]
+    assert served.found("letters", "id") == ["music/artist-clara-schumann"]
 
 
 @pytest.mark.parametrize("other", ["papers", "music"])
 def test_where_several_can_be_edited_one_must_be_named_whatever_they_are_called(
-    serve_specs: Callable[..., Served], other: str
+    serve_specs: Callable[..., Editing], other: str
 ) -> None:
     served = serve_specs(BOOKS, replace(BOOKS, name=other))
-    answer = served.call(action="create", fields={"title": "x"})
+    answer = served.change(action="create", fields={"title": "x"})
     assert (answer.error_code, answer.text) == (
         "invalid_input",
         f"invalid_input: 'catalogue' is missing; one of books, {other}",
@@ -384,7 +359,7 @@ def test_where_several_can_be_edited_one_must_be_named_whatever_they_are_called(
 
 
 def test_where_one_of_several_cannot_be_read_an_edit_must_name_its_catalogue(
-    serve_specs: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+    serve_specs: Callable[..., Editing], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         raise StorageError("the disk is away")
@@ -393,7 +368,7 @@ def test_where_one_of_several_cannot_be_read_an_edit_must_name_its_catalogue(
     for name in ("books", "other"):
         served.mutate(action="create", catalogue=name, fields={"title": "Letters"})
     monkeypatch.setattr(served.shelves["books"], "reader", fail)
-    answer = served.call(action="delete", id="record-letters")
+    answer = served.change(action="delete", id="record-letters")
     assert (answer.error_code, answer.text) == (
         "invalid_input",
         "invalid_input: 'catalogue' is missing; one of books, other",
@@ -402,11 +377,11 @@ def test_where_one_of_several_cannot_be_read_an_edit_must_name_its_catalogue(
 
 
 def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
-    serve_specs: Callable[..., Served], tmp_path: Path, embedder: Any
+    serve_specs: Callable[..., Editing], tmp_path: Path, embedder: Any
 ) -> None:
     specs = {"books": BOOKS, "music": MUSIC}
     shelves = {name: EmbeddedShelf.create(tmp_path / name, spec, model=None) for name, spec in specs.items()}
-    answer = serve(dict(shelves), embedder).call(action="undo", id="\ud800")
+    answer = serve(dict(shelves), embedder).change(action="undo", id="\ud800")
     assert (answer.error_code, "; expected 1 to 512 characters" in answer.text) == ("invalid_input", True)
     for shelf in shelves.values():
         shelf.close()
@@ -416,7 +391,7 @@ def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
 
 
 @pytest.mark.row("Z11")
-def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Served) -> None:
+def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Editing) -> None:
     made = music.create(name="Clara Schumann")
     music.mutate(LOCAL_USER, action="update", id="artist-clara-schumann", fields={"name": "Clara Wieck"})
     newest, oldest = music.changelog()
@@ -437,7 +412,7 @@ def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Serve
 
 @pytest.mark.row("Z11")
 def test_the_changelog_is_of_all_editable_catalogues_in_pages_that_lose_nothing(
-    serve_specs: Callable[..., Served],
+    serve_specs: Callable[..., Editing],
 ) -> None:
     served = serve_specs(BOOKS, MUSIC)
     for number in range(60):
@@ -453,7 +428,9 @@ def test_the_changelog_is_of_all_editable_catalogues_in_pages_that_lose_nothing(
 
 
 @pytest.mark.row("Z11")
-def test_a_page_of_the_changelog_goes_on_where_the_last_one_ended_whatever_was_changed_meanwhile(music: Served) -> None:
+def test_a_page_of_the_changelog_goes_on_where_the_last_one_ended_whatever_was_changed_meanwhile(
+    music: Editing,
+) -> None:
     for number in range(20):
         music.create(name=f"Artist {number}")
     pages = music.iter_changelog("?max_tokens=400")
@@ -464,7 +441,7 @@ def test_a_page_of_the_changelog_goes_on_where_the_last_one_ended_whatever_was_c
 
 
 @pytest.mark.row("Z11")
-def test_a_build_is_one_entry_of_the_changelog(music: Served) -> None:
+def test_a_build_is_one_entry_of_the_changelog(music: Editing) -> None:
     records = [
         Record(id=RecordId(f"a-{number}"), kind="artist", fields={"name": f"A {number}"}) for number in range(50)
     ]
@@ -477,7 +454,7 @@ def test_a_build_is_one_entry_of_the_changelog(music: Served) -> None:
 
 
 @pytest.mark.row("Z11")
-def test_a_wrong_part_of_the_changelog_s_address_is_refused_by_name(music: Served) -> None:
+def test_a_wrong_part_of_the_changelog_s_address_is_refused_by_name(music: Editing) -> None:
     for query, says in (
         ("max_tokens=few", "'max_tokens' must be a whole number from 100 to 100000 (given: 'few')"),
         ("max_tokens=99", "'max_tokens' must be a whole number"),
@@ -490,7 +467,7 @@ def test_a_wrong_part_of_the_changelog_s_address_is_refused_by_name(music: Serve
 
 
 @pytest.mark.row("Z11")
-def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served) -> None:
+def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Editing) -> None:
     music.create(name="Clara Schumann")
     secret = Record(id=RecordId("secret"), kind="artist", fields={"name": "A Secret"}, audiences=("staff",))
     music.shelves["music"].writer().apply([Put(record=secret)])
@@ -499,7 +476,7 @@ def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served) -> 
     assert [one["id"] for one in music.changelog(GUEST)] == ["artist-bach", "artist-clara-schumann"]
 
 
-def test_the_changes_of_a_call_have_the_id_under_which_it_is_noted(music: Served) -> None:
+def test_the_changes_of_a_call_have_the_id_under_which_it_is_noted(music: Editing) -> None:
     result = music.create(name="Bach")
     (noted,) = [entry for entry in music.notes.entries if entry.target == "catalog.mutate"]
     (change,) = music.shelves["music"].history().list_changes(limit=10)
