@@ -12,7 +12,7 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import Condition, NoneOf, Range, Scope
 from stackroom.search.values import asks_for_adult
 from stackroom.text.normalise import meant
-from stackroom.tools.aggregate.buckets import Figures, Integers, ScopedNumbers, date_of, plain_number
+from stackroom.tools.aggregate.buckets import Integers, ScopedNumbers, plain_number, shown_number
 from stackroom.tools.aggregate.dimensions import (
     Dimension,
     Group,
@@ -21,10 +21,11 @@ from stackroom.tools.aggregate.dimensions import (
     find_number,
     group_rows,
     is_highest_first,
+    order_groups,
     parse_dimensions,
     partition_rows,
 )
-from stackroom.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord, RecordByNumber
+from stackroom.tools.aggregate.shapes import AggregateParts, BrowsedGroup, GroupedRecord, RecordByNumber
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import ADULT, filters_of
 
@@ -46,8 +47,7 @@ def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tupl
 def written_range(condition: Range, field: FieldSpec) -> dict[str, Any]:
     """Return a range as the filter of a call: a day number is a date."""
     bounds = {"min": condition.at_least, "max": condition.at_most}
-    written = date_of if field.type is FieldType.DATE else plain_number
-    return {name: written(float(bound)) for name, bound in bounds.items() if bound is not None}
+    return {name: shown_number(float(bound), field) for name, bound in bounds.items() if bound is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +164,7 @@ class _Aggregation:
         if not self._partitions:
             return []
         order = Order.parse(self.asked.sort, self._partitions, has_number=self._number is not None)
-        return group_rows(self._partitions, self._column).ordered(order)
+        return order_groups(group_rows(self._partitions, self._column), order, self._column)
 
     @cached_property
     def _ranked(self) -> Integers:
@@ -222,32 +222,15 @@ class _Aggregation:
         known = len(group.rows) - int(np.count_nonzero(np.isnan(self._column.values[group.rows])))
         partly = {"known": known} if self._number is not None and known < len(group.rows) else {}
         found = self._column.figures(group.rows)
-        if found is None or self._number is None:
+        if not found or self._number is None:
             return partly
-        ends = [records.get(key) for key in self._extremes(group)]
-        shown = {"min_record": self._grouped_record(ends[0]), "max_record": self._grouped_record(ends[1])}
+        least, greatest = (records[key] for key in self._extremes(group))
+        shown = {"min_record": self._grouped_record(least), "max_record": self._grouped_record(greatest)}
         if self._number.type is not FieldType.DATE:
-            return {**partly, **_written(found), **shown}
-        least, greatest = (_stated_date(record, self._number.name) for record in ends)
-        return {**partly, "min": least, "max": greatest, "median": date_of(found.median), **shown}
+            return {**partly, **{name: plain_number(figure) for name, figure in found.items()}, **shown}
+        # the ends as they are known: a day, a month or a year
+        ends = {"min": str(least.get(self._number.name)), "max": str(greatest.get(self._number.name))}
+        return {**partly, **ends, "median": shown_number(found["median"], self._number), **shown}
 
-    def _grouped_record(self, record: Record | None) -> GroupedRecord | None:
-        if record is None:
-            return None
+    def _grouped_record(self, record: Record) -> GroupedRecord:
         return GroupedRecord(id=address_of(self.view.name, record.id), title=self.view.spec.title_of(record))
-
-
-def _written(found: Figures) -> dict[str, Figure]:
-    figures = {
-        "min": found.least,
-        "max": found.greatest,
-        "mean": found.mean,
-        "median": found.median,
-        "sum": found.total,
-    }
-    return {name: plain_number(figure) for name, figure in figures.items()}
-
-
-def _stated_date(record: Record | None, field: str) -> str | None:
-    """Return the date of a record as it is known: a day, a month or a year."""
-    return None if record is None else str(record.get(field))

@@ -6,8 +6,8 @@ Figures are rounded so that 0.1 three times is 0.3.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
+from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
@@ -40,6 +40,10 @@ class Period(StrEnum):
     DECADE = "decade"
     YEAR = "year"
     MONTH = "month"
+
+
+MONTHS = {Period.DECADE: 120, Period.YEAR: 12, Period.MONTH: 1}
+"""The months of each period."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +89,7 @@ def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> 
     if field.type is FieldType.DATE:
         return _by_calendar(numbers, bucketing if isinstance(bucketing, Period) else Period.YEAR)
     if bucketing is Period.DECADE:
-        return _by_decade(numbers)
+        return _by_decade(numbers, field)
     if bucketing is Period.YEAR:
         return _each(numbers)
     if isinstance(bucketing, float):
@@ -95,9 +99,9 @@ def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> 
     return _by_usual_width(numbers, field)
 
 
-def round_width(reach: float, *, is_whole: bool) -> Decimal:
-    """Return a round number by which a range of this length is cut in about ten."""
-    raw = Decimal(repr(reach)) / WANTED_BUCKETS
+def round_width(reach: float, *, is_whole: bool, parts: int = WANTED_BUCKETS) -> Decimal:
+    """Return a round number by which a range of this length is cut in about so many parts."""
+    raw = Decimal(repr(reach)) / parts
     step = Decimal(1).scaleb(raw.adjusted())
     width = next(step * one for one in ROUND if step * one >= raw)
     return max(width, Decimal(1)) if is_whole else width
@@ -108,9 +112,9 @@ def plain_number(number: float) -> int | float:
     return int(number) if number.is_integer() and abs(number) <= FINEST else number
 
 
-def date_of(number: float) -> str:
-    """Return the date of a day number."""
-    return date.fromordinal(int(number)).isoformat()
+def shown_number(number: float, field: FieldSpec) -> int | float | str:
+    """Return a number of a field as people write it: a day number is a date."""
+    return date.fromordinal(int(number)).isoformat() if field.type is FieldType.DATE else plain_number(number)
 
 
 def _each(numbers: Numbers) -> Buckets:
@@ -119,21 +123,25 @@ def _each(numbers: Numbers) -> Buckets:
     return Buckets(indexes=indexes, labels=[plain_number(one) for one in each], bounds=[(one, one) for one in each])
 
 
-def _by_decade(numbers: Numbers) -> Buckets:
-    starts, indexes = np.unique(np.floor(numbers / 10).astype(np.int64) * 10, return_inverse=True)
-    years = starts.tolist()
-    return Buckets(
-        indexes=indexes, labels=[f"{year}s" for year in years], bounds=[(float(year), year + 9.0) for year in years]
-    )
+def _by_decade(numbers: Numbers, field: FieldSpec) -> Buckets:
+    found = _by_width(numbers, field, Decimal(10))
+    return replace(found, labels=[f"{year:.0f}s" for year, _ in found.bounds])
+
+
+def usual_range(numbers: Numbers) -> tuple[float, float]:
+    """Return the least and the greatest number; of most of them where a few are far away."""
+    low, high = (float(end) for end in np.quantile(numbers, USUAL))
+    if low < high and SKEWED * (high - low) < float(np.ptp(numbers)):
+        return low, high
+    return float(numbers.min()), float(numbers.max())
 
 
 def _by_usual_width(numbers: Numbers, field: FieldSpec) -> Buckets:
     """Cut the range of the numbers in about ten; that of most of them where a few are far away, and these apart."""
-    low, high = (float(end) for end in np.quantile(numbers, USUAL))
-    whole, is_whole = float(np.ptp(numbers)), field.type is FieldType.INT
-    if not SKEWED * (high - low) < whole or high == low:
-        return _by_width(numbers, field, round_width(whole, is_whole=is_whole))
-    width = round_width(high - low, is_whole=is_whole)
+    low, high = usual_range(numbers)
+    width = round_width(high - low, is_whole=field.type is FieldType.INT)
+    if high - low == float(np.ptp(numbers)):
+        return _by_width(numbers, field, width)
     first, end = _steps(np.array([low, high]), field, width).tolist()
     begin, after = width * first, width * (end + 1)
     # What is beyond goes to the bucket before the first one, or to that after the last one.
@@ -149,7 +157,7 @@ def _with_open_ends(numbers: Numbers, buckets: Buckets, begin: Decimal, after: D
         labels[0], bounds[0] = f"under {_written(begin)}", observed[0]
     if observed[-1][1] >= after:
         labels[-1], bounds[-1] = f"{_written(after)} or more", observed[-1]
-    return Buckets(indexes=buckets.indexes, labels=labels, bounds=bounds)
+    return replace(buckets, labels=labels, bounds=bounds)
 
 
 def _by_width(numbers: Numbers, field: FieldSpec, width: Decimal) -> Buckets:
@@ -196,47 +204,17 @@ def _written(number: Decimal) -> str:
 
 def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
     days = (numbers.astype(np.int64) - EPOCH).astype("datetime64[D]")
-    if period is Period.MONTH:
-        starts, indexes = np.unique(days.astype("datetime64[M]"), return_inverse=True)
-        return _calendar_buckets(indexes, [str(month) for month in starts], months=1)
-    years = days.astype("datetime64[Y]").astype(np.int64) + 1970
-    if period is Period.DECADE:
-        starts, indexes = np.unique(years // 10 * 10, return_inverse=True)
-        found = _calendar_buckets(indexes, [f"{max(year, 1):04}" for year in starts.tolist()], months=120)
-        return Buckets(indexes=indexes, labels=[f"{year}s" for year in starts.tolist()], bounds=found.bounds)
-    starts, indexes = np.unique(years, return_inverse=True)
-    return _calendar_buckets(indexes, [f"{year:04}" for year in starts.tolist()], months=12)
-
-
-def _calendar_buckets(indexes: Integers, starts: Sequence[str], *, months: int) -> Buckets:
-    """Return buckets that begin with a month, or with the January of a year."""
-    bounds = []
-    for start in starts:
-        first = date.fromisoformat(f"{start}-01" if months == 1 else f"{start}-01-01")
-        bounds.append((float(first.toordinal()), float(_last_day(first, months).toordinal())))
-    return Buckets(indexes=indexes, labels=starts, bounds=bounds)
-
-
-def _last_day(first: date, months: int) -> date:
-    end = first.year * 12 + first.month - 1 + months
-    if end // 12 > date.max.year:
-        return date.max
-    return date(end // 12, end % 12 + 1, 1) - timedelta(days=1)
+    starts, indexes = np.unique(days.astype(f"datetime64[{MONTHS[period]}M]"), return_inverse=True)
+    written = starts.astype("datetime64[M]" if period is Period.MONTH else "datetime64[Y]").astype(str).tolist()
+    labels = [f"{int(year)}s" for year in written] if period is Period.DECADE else written
+    firsts, ends = (some.astype("datetime64[D]").astype(np.int64) + EPOCH for some in (starts, starts + 1))
+    known = date.min.toordinal(), date.max.toordinal()
+    bounds = zip(np.clip(firsts, *known).tolist(), np.clip(ends - 1, *known).tolist(), strict=True)
+    return Buckets(indexes=indexes, labels=labels, bounds=[(float(first), float(last)) for first, last in bounds])
 
 
 DIGITS, MEAN_DIGITS = 14, 6
 """The digits of sums and medians, and the decimal places of means."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """The figures of some numbers, at least one."""
-
-    least: float
-    greatest: float
-    mean: float
-    median: float
-    total: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,21 +240,21 @@ class ScopedNumbers:
         order = np.argsort(-self.values, kind="stable") if is_descending else self.order
         return order[: len(order) - int(np.count_nonzero(np.isnan(self.values)))]
 
-    def figures(self, rows: Integers) -> Figures | None:
-        """Return the figures of these rows, ascending by number; None where none has a number."""
+    def figures(self, rows: Integers) -> dict[str, float]:
+        """Return the figures of these rows, ascending by number; none where none has a number."""
         values = self.values[rows]
         known = len(values) - int(np.count_nonzero(np.isnan(values)))
         if not known:
-            return None
+            return {}
         total = math.fsum(values[:known].tolist())
         mean = total / known
-        return Figures(
-            least=float(values[0]),
-            greatest=float(values[known - 1]),
-            mean=round(mean, MEAN_DIGITS) if abs(mean) >= 1 else float(f"{mean:.{MEAN_DIGITS}g}"),
-            median=_rounded(float(np.median(values[:known]))),
-            total=_rounded(total),
-        )
+        return {
+            "min": float(values[0]),
+            "max": float(values[known - 1]),
+            "mean": round(mean, MEAN_DIGITS) if abs(mean) >= 1 else float(f"{mean:.{MEAN_DIGITS}g}"),
+            "median": _rounded(float(np.median(values[:known]))),
+            "sum": _rounded(total),
+        }
 
 
 def _rounded(figure: float) -> float:

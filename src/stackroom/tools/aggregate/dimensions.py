@@ -3,9 +3,8 @@
 A record is in a group for each of its values; one without a value is in none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.buckets import (
     Bucketing,
-    Figures,
     Integers,
     ScopedNumbers,
     bucket_numbers,
     parse_bucketing,
 )
+from stackroom.tools.aggregate.shapes import FIGURES
 from stackroom.tools.filters import KIND
 
 MOST_DIMENSIONS = 2
@@ -152,13 +151,6 @@ def _by_number(reader: ShelfReader, dimension: Dimension, keys: Integers) -> Par
 
 
 COUNT, VALUE = "count", "value"
-FIGURES: dict[str, Callable[[Figures], float]] = {
-    "min": lambda one: one.least,
-    "max": lambda one: one.greatest,
-    "mean": lambda one: one.mean,
-    "median": lambda one: one.median,
-    "sum": lambda one: one.total,
-}
 DIRECTIONS = ("asc", "desc")
 
 
@@ -204,54 +196,8 @@ def is_highest_first(stated: str | None, number: str) -> bool:
     return direction == "desc" if direction else name != ["min"]
 
 
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """All groups, unordered."""
-
-    partitions: Sequence[Partition]
-    column: ScopedNumbers
-    codes: Integers
-    """The number of each group, which stands for its parts."""
-    starts: Integers
-    """The place in `rows` where each group begins."""
-    rows: Integers
-
-    def ordered(self, order: Order) -> list[Group]:
-        """Return the groups in an order, ties by count and then by value."""
-        groups = [self._group(place) for place in range(len(self.codes))]
-        key = self._sort_key(order)
-        return sorted(groups, key=lambda group: (*key(group), -len(group.rows), *group.parts))
-
-    def _sort_key(self, order: Order) -> Callable[[Group], tuple[float, ...]]:
-        sign = -1 if order.is_descending else 1
-        if order.by == COUNT:
-            return lambda group: (sign * len(group.rows),)
-        if order.by == VALUE:
-            return lambda group: (sign * group.parts[0],)
-        figure = FIGURES[order.by]
-
-        def by_figure(group: Group) -> tuple[float, ...]:
-            found = self.column.figures(group.rows)
-            return (1, 0.0) if found is None else (0, sign * figure(found))
-
-        return by_figure
-
-    def _group(self, place: int) -> Group:
-        return Group(parts=self._parts(int(self.codes[place])), rows=self.rows[self._slices[place]])
-
-    @cached_property
-    def _slices(self) -> list[slice]:
-        ends = [*self.starts[1:].tolist(), len(self.rows)]
-        return [slice(start, end) for start, end in zip(self.starts.tolist(), ends, strict=True)]
-
-    def _parts(self, code: int) -> tuple[int, ...]:
-        if len(self.partitions) < 2:
-            return (code,)
-        return divmod(code, max(len(self.partitions[1].labels), 1))
-
-
-def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> Grouping:
-    """Group the rows by one or two partitions.
+def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[Group]:
+    """Group the rows by one or two partitions; those of a group are in the order of their numbers.
 
     A code and the rank of a row by its number are sorted as one integer, which is the quickest way to have both the
     groups together and the numbers of each in order.
@@ -261,7 +207,31 @@ def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> Groupi
     packed = np.sort(codes * size + column.ranks[rows])
     sorted_codes, ranks = np.divmod(packed, size)
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
-    return Grouping(partitions, column, codes=sorted_codes[starts], starts=starts, rows=column.order[ranks])
+    each = np.split(column.order[ranks], starts[1:])
+    return [
+        Group(parts=_parts(code, partitions), rows=some)
+        for code, some in zip(sorted_codes[starts].tolist(), each, strict=False)  # without a row there is no code
+    ]
+
+
+def _parts(code: int, partitions: Sequence[Partition]) -> tuple[int, ...]:
+    """Return the parts that a code stands for."""
+    return (code,) if len(partitions) == 1 else divmod(code, max(len(partitions[1].labels), 1))
+
+
+def order_groups(groups: Iterable[Group], order: Order, column: ScopedNumbers) -> list[Group]:
+    """Return the groups in an order, ties by count and then by value; those without a figure come last."""
+    sign = -1 if order.is_descending else 1
+
+    def place(group: Group) -> tuple[float, ...]:
+        if order.by == COUNT:
+            return (sign * len(group.rows),)
+        if order.by == VALUE:
+            return (sign * group.parts[0],)
+        found = column.figures(group.rows)
+        return (0, sign * found[order.by]) if found else (1, 0.0)
+
+    return sorted(groups, key=lambda group: (*place(group), -len(group.rows), *group.parts))
 
 
 def _crossed(partitions: Sequence[Partition], size: int) -> tuple[Integers, Integers]:

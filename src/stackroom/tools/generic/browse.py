@@ -1,7 +1,6 @@
 """`browse`: the fields of catalogues, their values with counts, the range of numbers, figures, and overviews."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Self
 
@@ -17,6 +16,7 @@ from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.normalise import meant
 from stackroom.tools.aggregate.aggregate import AggregateSpec, aggregate
+from stackroom.tools.aggregate.buckets import shown_number
 from stackroom.tools.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.tools.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
@@ -327,14 +327,8 @@ class NumberRanges:
         known = numbers[~np.isnan(numbers)]
         if not known.size:
             return {}
-        return {"min": _plain(float(known.min()), field), "max": _plain(float(known.max()), field)}
-
-
-def _plain(number: float, field: FieldSpec) -> float | int | str:
-    """Return a number as callers write it: a day number is a date."""
-    if field.type is FieldType.DATE:
-        return date.fromordinal(int(number)).isoformat()
-    return int(number) if number.is_integer() else round(number, 4)
+        ends = {"min": float(known.min()), "max": float(known.max())}
+        return {name: shown_number(round(end, 4), field) for name, end in ends.items()}
 
 
 def has_fields(spec: CatalogueSpec, names: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ from stackroom.model.scope import AnyOf, Range, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
 from stackroom.text.cells import text_of
-from stackroom.tools.aggregate.buckets import SKEWED, USUAL, plain_number
+from stackroom.tools.aggregate.buckets import round_width, shown_number, usual_range
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, useful_filters
 from stackroom.tools.generic.result_set import list_keys, search_keys
@@ -31,7 +31,6 @@ from stackroom.tools.generic.shapes import Bar, Facet, FacetValue
 MOST_BARS = 24
 MOST_SINGLE = 60
 """Whole numbers that reach no further than this have a bar for each."""
-STEPS = (1, 2, 5, 10)
 DAYS_OF_A_YEAR = 366
 
 Numbers = NDArray[np.float64]
@@ -47,32 +46,24 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
     counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
     ends = [*starts[1:], None]
     bars = [
-        Bar(first=_written(start, field), last=_written(_end(end, greatest, field), field), count=count)
+        Bar(first=shown_number(start, field), last=shown_number(_end(end, greatest, field), field), count=count)
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
-    return {"min": _written(least, field), "max": _written(greatest, field), "bars": bars}
+    return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}
 
 
 def _starts(known: Numbers, field: FieldSpec) -> list[float]:
     """Return where each bar begins; the first begins at the least number, and the last has all that is beyond."""
-    low, high = float(known[0]), float(known[-1])
-    usual_low, usual_high = (float(end) for end in np.quantile(known, USUAL))
-    if usual_high > usual_low and SKEWED * (usual_high - usual_low) < high - low:
-        low, high = usual_low, usual_high
+    low, high = usual_range(known)
     is_whole = field.type is FieldType.INT
-    width = 1.0 if is_whole and high - low < MOST_SINGLE else _round_width(high - low, is_whole=is_whole)
+    width = 1.0 if is_whole and high - low < MOST_SINGLE else _bar_width(high - low, is_whole=is_whole)
     first, last = np.floor(low / width), np.floor(high / width)
     inner = [float(f"{step * width:.15g}") for step in np.arange(first + 1, last + 1)]
     return [float(known[0]), *(start for start in inner if start > known[0])]
 
 
-def _round_width(reach: float, *, is_whole: bool) -> float:
-    raw = reach / MOST_BARS
-    if raw <= 0:
-        return 1.0
-    step = 10.0 ** np.floor(np.log10(raw))
-    width = next(float(step * one) for one in STEPS if step * one >= raw * 0.999)
-    return max(1.0, width) if is_whole else width
+def _bar_width(reach: float, *, is_whole: bool) -> float:
+    return float(round_width(reach, is_whole=is_whole, parts=MOST_BARS)) if reach else 1.0
 
 
 def _day_starts(least: float, greatest: float) -> list[float]:
@@ -82,7 +73,7 @@ def _day_starts(least: float, greatest: float) -> list[float]:
         months = range(first.year * 12 + first.month, last.year * 12 + last.month)
         starts = [date(month // 12, month % 12 + 1, 1) for month in months]
     else:
-        width = max(1, int(_round_width(last.year - first.year, is_whole=True)))
+        width = max(1, int(_bar_width(last.year - first.year, is_whole=True)))
         starts = [date(year, 1, 1) for year in _multiples(first.year + 1, last.year, width)]
     return [least, *(float(start.toordinal()) for start in starts if start.toordinal() > least)]
 
@@ -96,12 +87,6 @@ def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
     if end is None:
         return greatest
     return end if field.type is FieldType.FLOAT else end - 1
-
-
-def _written(number: float, field: FieldSpec) -> int | float | str:
-    if field.type is FieldType.DATE:
-        return date.fromordinal(int(number)).isoformat()
-    return plain_number(number)
 
 
 MOST_FACETS = 16
