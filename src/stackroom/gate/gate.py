@@ -42,7 +42,7 @@ from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, R
 from stackroom.tools.resources.window import fit_content, parse_window, split_address
 from stackroom.tools.spec import (
     QUERY,
-    PartialResult,
+    NotedResult,
     ToolResult,
     ToolSpec,
     find_query_note,
@@ -446,7 +446,7 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_
 
     answered = with_retries(run) if tool.read_only else run()
     result = with_safe_notes(with_query_notes(answered, context.parameters))
-    is_partial = isinstance(result, PartialResult) and bool(result.unread)
+    is_partial = isinstance(result, NotedResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
     flags = find_flags(forms.structured, changing_tools)
     if flags:  # the line about them has to fit the budget too

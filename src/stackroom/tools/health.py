@@ -3,7 +3,7 @@
 A catalogue that was edited by hand is healthy: it is newer than the release that it was installed from, if any.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,14 @@ CALIBRATION_PART = "calibration"
 GRADE_PART = "grade"
 SPEC_PART = "spec"
 MAP_PART = "map"
+
+READ_FILES: tuple[tuple[str, Callable[[Path], object], str], ...] = (
+    (CALIBRATION_PART, find_calibration, CALIBRATION_FILE),
+    (GRADE_PART, find_grade, GRADE_FILE),
+    (GRADE_PART, find_tuned, TUNED_FILE),
+    (MAP_PART, find_map, MAP_FILE),
+)
+"""Parts, how each is read, and the file."""
 
 
 class PartHealth(NamedTuple):
@@ -58,9 +66,7 @@ def check_catalogue(
         checkpoint()
         yield from _check_pack(catalogue.folder / PACK_FOLDER, checkpoint)
         yield from _check_spec(catalogue.folder)
-        yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
-        yield from _check_grade(catalogue.folder)
-        yield from _check_map(catalogue.folder / MAP_FILE)
+        yield from _check_files(catalogue.folder)
 
 
 def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
@@ -70,10 +76,10 @@ def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) ->
         faulty.add(problem.part)
         yield PartHealth(problem.part, False, str(problem))
     if RECORDS_PART not in faulty:
-        yield from (PartHealth(part, True, note) for part, note in _notes(catalogue) if part not in faulty)
+        yield from (PartHealth(part, True, note) for part, note in _notes(catalogue, faulty) if part not in faulty)
 
 
-def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
+def _notes(catalogue: OpenCatalogue, faulty: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield a note on each part, to be shown where it has no problem."""
     shelf = catalogue.shelf.describe()
     read_only = "; read-only: its files cannot be written to" if shelf.is_read_only else ""
@@ -88,7 +94,7 @@ def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
             yield LEDGER_PART, "whole"
         if (note := _find_pack_note(catalogue.folder / PACK_FOLDER)) is not None:
             yield PACK_PART, note
-        if not list(_check_grade(catalogue.folder)):
+        if GRADE_PART not in faulty:
             yield GRADE_PART, _grade_note(catalogue.name, catalogue.folder)
 
 
@@ -139,23 +145,10 @@ def _check_spec(folder: Path) -> Iterator[Problem]:
         yield Problem.from_error(SPEC_PART, StorageError(problem))
 
 
-def _check_calibration(path: Path) -> Iterator[Problem]:
-    try:
-        find_calibration(path)
-    except StorageError as error:
-        yield Problem.from_error(CALIBRATION_PART, error)
-
-
-def _check_map(path: Path) -> Iterator[Problem]:
-    try:
-        find_map(path)
-    except StorageError as error:
-        yield Problem.from_error(MAP_PART, error)
-
-
-def _check_grade(folder: Path) -> Iterator[Problem]:
-    try:
-        find_grade(folder / GRADE_FILE)
-        find_tuned(folder / TUNED_FILE)
-    except StorageError as error:
-        yield Problem.from_error(GRADE_PART, error)
+def _check_files(folder: Path) -> Iterator[Problem]:
+    """Yield the problems of files that are read whole: each is read, and what is wrong with it is named."""
+    for part, find, name in READ_FILES:
+        try:
+            find(folder / name)
+        except StorageError as error:
+            yield Problem.from_error(part, error)

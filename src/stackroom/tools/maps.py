@@ -267,7 +267,7 @@ def _finish(seen: VisibleMap, params: MapParams) -> dict[str, Any]:
     return {
         "count": len(seen.keys),
         "unplaced": seen.unplaced,
-        "ids": seen.view.reader.ids(_keys(seen.keys.tolist())),
+        "ids": seen.view.reader.ids([Key(key) for key in seen.keys.tolist()]),
         "places": _base64(seen.places.astype("<i2")),
         "labels": [_shown_label(one) for one in seen.labels()],
         "colours": seen.list_colour_fields(),
@@ -293,10 +293,6 @@ def _shown_colour(seen: VisibleMap, wanted: str | None) -> MapColour | None:
 
 def _shown_label(label: MapLabel) -> PlacedLabel:
     return PlacedLabel(text=label.text, field=label.field, x=label.x, y=label.y, level=label.level)
-
-
-def _keys(keys: Sequence[int]) -> list[Key]:
-    return [Key(key) for key in keys]
 
 
 def _base64(array: np.ndarray[Any, Any]) -> str:

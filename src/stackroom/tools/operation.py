@@ -43,10 +43,6 @@ class SecretInput:
     """Marks a parameter that a command never takes as an argument: it is typed at a prompt, or read from a pipe."""
 
 
-class NoParams(GenericParams):
-    """The parameters of an operation that takes none."""
-
-
 class ListParams(GenericParams):
     """Which part of a list is wanted."""
 

@@ -108,17 +108,12 @@ class GenericResult(ToolResult):
     model_config = ConfigDict(alias_generator=None)
 
 
-class PartialResult(ToolResult):
-    """An answer that may leave out unreadable catalogues; such an answer is not cached."""
-
-    unread: list[str] = Field(default_factory=list, exclude=True)
-    """The catalogues that were skipped because their storage failed."""
-
-
-class NotedResult(PartialResult):
+class NotedResult(ToolResult):
     """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
 
     notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=is_empty)
+    unread: list[str] = Field(default_factory=list, exclude=True)
+    """The catalogues that were skipped because their storage failed; such an answer is not cached."""
 
 
 NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."

@@ -26,6 +26,8 @@ def _parsed(value: Any) -> Any:
         return value
 
 
+UNCHANGED = "nothing to change: it is so already"
+
 Fields = Annotated[dict[str, Any] | None, BeforeValidator(_parsed)]
 
 
@@ -111,36 +113,31 @@ def result_of(
     hidden = len(plan.changes) - len(seen)
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
     if not plan.changes:
-        said.append("nothing to change: it is so already")
-    return MutateResult(
-        applied=call_id is not None,
-        plan=token,
-        changes=[_changed(change) for change in seen],
-        total=len(seen),
-        has_more=False,
-        call_id=call_id,
-        notes=[*notes, *said],
-    )
+        said.append(UNCHANGED)
+    return _answer([_changed(change) for change in seen], plan=token, call_id=call_id, notes=[*notes, *said])
 
 
 def result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateResult:
     """Return the answer of a change of something that belongs to the caller; None: it was so already."""
     if change is None:
-        notes, changes = ["nothing to change: it is so already"], []
-    else:
-        names = dict.fromkeys([*change.before, *change.after])
-        fields = [
-            ChangedField(field=name, before=change.before.get(name), after=change.after.get(name)) for name in names
-        ]
-        notes, changes = list(change.notes), [ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)]
+        return _answer([], notes=[UNCHANGED])
+    names = dict.fromkeys([*change.before, *change.after])
+    fields = [ChangedField(field=name, before=change.before.get(name), after=change.after.get(name)) for name in names]
+    changed = ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)
+    return _answer([changed], call_id=call_id, notes=change.notes)
+
+
+def _answer(
+    changes: list[ChangedRecord], *, plan: str | None = None, call_id: str | None = None, notes: Sequence[str]
+) -> MutateResult:
     return MutateResult(
-        applied=bool(changes),
-        plan=None,
+        applied=call_id is not None,
+        plan=plan,
         changes=changes,
         total=len(changes),
         has_more=False,
-        call_id=call_id if changes else None,
-        notes=notes,
+        call_id=call_id,
+        notes=list(notes),
     )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import dropwhile, groupby
 from typing import Any
 
@@ -57,27 +58,21 @@ class _Entry:
         return {**shown, **call, **_told(newest)}
 
 
-class ChangelogResource:
-    """The recent changes of editable catalogues."""
+def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, rest: str) -> ContentList | None:
+    """Return the changes of these catalogues that the principal may see, newest first."""
+    if rest != RECENT:
+        return None
+    there = {one.name: one for one in catalogues}
+    changes = ask_each(there, lambda one: list(_iter_visible(one, principal)))
+    entries = [entry for name, some in changes.found.items() for entry in _iter_entries(name, some)]
+    newest_first = sorted(entries, key=lambda one: one.place, reverse=True)
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
-        self._catalogues = catalogues
+    def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
+        return ((one.cursor, one.plain()) for one in _following(newest_first, cursor))
 
-    def read(self, principal: Principal, rest: str) -> ContentList | None:
-        """Return the changes that the principal may see, newest first."""
-        if rest != RECENT:
-            return None
-        there = {one.name: one for one in self._catalogues}
-        changes = ask_each(there, lambda one: list(_iter_visible(one, principal)))
-        entries = [entry for name, some in changes.found.items() for entry in _iter_entries(name, some)]
-        newest_first = sorted(entries, key=lambda one: one.place, reverse=True)
-
-        def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
-            return ((one.cursor, one.plain()) for one in _following(newest_first, cursor))
-
-        older = [name for name, one in there.items() if name in changes.found and _has_older(one)]
-        head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
-        return ContentList(name="changes", total=len(entries), after=after, head=head)
+    older = [name for name, one in there.items() if name in changes.found and _has_older(one)]
+    head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
+    return ContentList(name="changes", total=len(entries), after=after, head=head)
 
 
 def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
@@ -91,7 +86,7 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
             prefix=SCHEME,
             action=Action.EDIT_CATALOG,
             entries=lambda _principal: [entry],
-            read=ChangelogResource(editable).read,
+            read=partial(read_changelog, editable),
             template=SCHEME + RECENT + "{?max_tokens,cursor}",
             name="changes",
             description="The changes of the catalogues, newest first, in pages.",

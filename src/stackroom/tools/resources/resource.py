@@ -115,18 +115,16 @@ class ResourceSpec:
 TITLES_TRIED = 10
 
 
-class RecordResources:
-    """Record resources over these catalogues."""
+def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the records of every catalogue as resources."""
+    by_name = {catalogue.name: catalogue for catalogue in catalogues}
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
-        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
-
-    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
+    def read(principal: Principal, rest: str) -> ResourceContent | None:
         """Return the record at `CATALOGUE/ID` as JSON."""
         address = parse_address(SCHEME + rest)
-        if address is None or address[0] not in self._catalogues:
+        if address is None or address[0] not in by_name:
             return None
-        view, scope = self._catalogues[address[0]].view(), Scope(visibility=principal.visibility)
+        view, scope = by_name[address[0]].view(), Scope(visibility=principal.visibility)
         record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
         if record is None:
             return None
@@ -134,16 +132,12 @@ class RecordResources:
             mime_type="application/json", text=orjson.dumps(plain_record(record, view.spec)).decode()
         )
 
-
-def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
-    """Declare the records of every catalogue as resources."""
-    records = RecordResources(catalogues)
     return [
         ResourceSpec(
             prefix=SCHEME,
             action=Action.ACCESS_CATALOG,
             entries=lambda _principal: [],
-            read=records.read,
+            read=read,
             template=SCHEME + "{catalogue}/{+id}",
             name="record",
             description="A record of a catalogue, as JSON.",
