@@ -198,13 +198,20 @@ def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal
 def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:
     """Return the catalogue of this name, or the only visible one where no name is given."""
     visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
-    known = list(visible)
-    name = meant(name, known) if name is not None else None
-    if name is not None and name not in visible:
+    if name is not None:
+        return get_catalogue(visible, name)
+    if len(visible) != 1:
+        raise InputError(f"'catalogue' is missing; there are {', '.join(visible)}")
+    return next(iter(visible.values()))
+
+
+def get_catalogue(catalogues: Mapping[str, OpenCatalogue], name: str) -> OpenCatalogue:
+    """Return the catalogue that a name means; raise NotFoundError with those that there are."""
+    found = catalogues.get(meant(name, catalogues))
+    if found is None:
+        known = list(catalogues)
         raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
-    if name is None and len(visible) != 1:
-        raise InputError(f"'catalogue' is missing; there are {', '.join(known)}")
-    return visible[name] if name is not None else visible[known[0]]
+    return found
 
 
 def address_of(catalogue: str, record_id: RecordId) -> str:

@@ -1,10 +1,7 @@
-"""Arguments, results and texts of `search`, `fetch` and `similar`.
-
-The first two answer in JSON, as connectors of research assistants expect it; `similar` in lines.
-"""
+"""Arguments and results of `search`, `fetch` and `similar`, which answer in JSON, as research assistants expect it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -314,16 +311,3 @@ class SimilarResult(PricedResult, GenericResult):
 def json_text(result: ToolResult) -> str:
     """Return an answer as JSON, the same object as its structured content."""
     return orjson.dumps(result.model_dump(mode="json", by_alias=True)).decode()
-
-
-def similar_text(result: SimilarResult) -> str:
-    """Return the text of `similar`."""
-    found = [line for number, one in enumerate(result.results, start=1) for line in _found_lines(number, one)]
-    return "\n".join([*(found or ["nothing is similar"]), *result.remarks])
-
-
-def _found_lines(number: int, found: ShownRecord) -> Iterator[str]:
-    label = f", {found.relevance}" if found.relevance else ""
-    yield f"{number}. {found.title} [{found.id}] {found.score}{label}"
-    for line in (*found.text.splitlines(), *([f"from: {found.origin}"] if found.origin else []), found.url):
-        yield f"   {line}"

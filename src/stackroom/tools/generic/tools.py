@@ -17,10 +17,9 @@ from stackroom.background.threads import new_pool
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.catalogue.telling import record_text
-from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.model.hits import Evidence, SearchMode
+from stackroom.errors import InputError, NotFoundError
+from stackroom.model.hits import Evidence
 from stackroom.model.principal import Principal
-from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.search.ids import page_forms
 from stackroom.search.values import Label, argument_of, is_adult
@@ -32,7 +31,7 @@ from stackroom.tools.catalogue import (
     OpenCatalogue,
     address_of,
     ask_each,
-    list_names,
+    get_catalogue,
     parse_address,
     unread_notes,
 )
@@ -55,40 +54,30 @@ from stackroom.tools.generic.browse import (
     browse_text,
     browse_view,
     cursor_of_values,
-    describe_catalogue,
     has_fields,
     unread_catalogue,
 )
-from stackroom.tools.generic.facets import FacetedSet
 from stackroom.tools.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
+from stackroom.tools.generic.page_parts import describe_catalogue, draw_record, result_parts
 from stackroom.tools.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
 from stackroom.tools.generic.record import (
     RankedRecord,
     RecordForm,
-    fields_of_relations,
     find_place,
-    list_related,
-    shape_fields,
     shape_records,
-    shape_tile,
     url_of,
 )
 from stackroom.tools.generic.result_set import (
     EVERY,
-    NOTHING_LISTED,
     ResultSet,
-    add_up,
-    count_left_out,
-    fitting_notes,
-    further_keys,
     is_list,
-    list_keys,
     list_page,
     named_keys,
-    names_only_moods,
+    only_view,
     search_keys,
+    search_notes,
     search_page,
-    understand_query,
+    verdict_notes,
     words_conditions,
     words_of_list,
 )
@@ -96,16 +85,14 @@ from stackroom.tools.generic.shapes import (
     BundledResult,
     FetchParams,
     FetchResult,
-    Relation,
     SearchParams,
     SearchResult,
     SimilarParams,
     SimilarResult,
-    Understood,
     json_text,
     pieces_of,
-    similar_text,
 )
+from stackroom.tools.generic.understanding import names_only_moods, read_conditions
 from stackroom.tools.maps import map_operation
 from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.merge import (
@@ -119,11 +106,8 @@ from stackroom.tools.merge import (
     shown_scope,
     usual_path,
 )
-from stackroom.tools.spec import NOTHING_ANSWERS, ToolSpec
+from stackroom.tools.spec import ToolSpec
 from stackroom.tools.spec import catalogue_tool as declare_catalogue_tool
-
-MOST_KEYS = 20_000
-ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
 
 
 class GenericTools:
@@ -144,7 +128,7 @@ class GenericTools:
         """
         chosen, notes = self._chosen(params)
         views = ask_each(chosen, OpenCatalogue.view)
-        asked, understood, read_notes = _read(params, views, principal)
+        asked, understood, read_notes = read_conditions(params, views, principal)
         scoped = scope_each(views, _asked(asked, principal, label))
         found = self._find(asked, scoped, principal)
         is_bundle = params.max_tokens is not None
@@ -154,10 +138,16 @@ class GenericTools:
             evidence=found.evidence,
             has_more=found.cursor is not None,
             cursor=found.cursor,
-            notes=[*_verdict(asked, found), *read_notes, *notes, *scoped.notes, *_search_notes(asked, scoped, found)],
+            notes=[
+                *verdict_notes(asked, found),
+                *read_notes,
+                *notes,
+                *scoped.notes,
+                *search_notes(asked, scoped, found),
+            ],
             unread=found.unread,
             understood=understood,
-            **_parts(asked, scoped, found),
+            **result_parts(asked, scoped, found),
         )
 
     def _find(self, params: SearchParams, scoped: Scoped, principal: Principal) -> ResultSet:
@@ -165,13 +155,13 @@ class GenericTools:
         views, scopes, seen = scoped.views, scoped.scopes, Scope(visibility=principal.visibility)
         start, limit = params.start, params.limit
         if params.ids:
-            return named_keys(_only_view(views, "ids"), seen, params.ids).page(start, limit)
+            return named_keys(only_view(views, "ids"), seen, params.ids).page(start, limit)
         if is_list(params.query):
             if params.sort:
-                _only_view(views, "sort")
+                only_view(views, "sort")
             return list_page(views, scopes, start=start, limit=limit, sort=params.sort)
         if params.sort:
-            view = _only_view(views, "sort")
+            view = only_view(views, "sort")
             may_order = has_filters(params) and names_only_moods(view, seen, params.query)
             ranked = search_keys(view, params.query, scopes[view.name], sort=params.sort, may_order=may_order)
             return ranked.page(start, limit)
@@ -206,27 +196,8 @@ class GenericTools:
             url=url_of(catalogue, record),
             metadata={} if params.start else plain_record(record, catalogue.spec),
             origin=find_place(catalogue, record),
-            **(self._drawn(view, record, scope, principal) if params.include else {}),
+            **(draw_record(view, record, scope, CallerMedia(principal, self._media)) if params.include else {}),
         )
-
-    def _drawn(self, view: CatalogueView, record: Record, scope: Scope, principal: Principal) -> dict[str, Any]:
-        """Return the parts of a record for pages."""
-        media, related = CallerMedia(principal, self._media), list_related(view, record, scope)
-        form = RecordForm(media=media)
-        return {
-            "tile": shape_tile(view.spec, view.name, record, media),
-            "fields": shape_fields(view.catalogue, record, related=fields_of_relations(view, related)),
-            "relations": [
-                Relation(
-                    name=some.name,
-                    results=shape_records([RankedRecord(view=view, record=other) for other in some.records], form),
-                    total=some.total,
-                )
-                for some in related
-            ],
-            "has_vectors": view.reader.model is not None,
-            "editable": view.spec.editable,
-        }
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
         """Return the records nearest in meaning to one, in its own catalogue or another; adult ones to an adult one."""
@@ -369,11 +340,7 @@ class GenericTools:
         return {found.name: found}
 
     def _get(self, name: str) -> OpenCatalogue:
-        found = self._catalogues.get(meant(name, self._catalogues))
-        if found is None:
-            known = list(self._catalogues)
-            raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
-        return found
+        return get_catalogue(self._catalogues, name)
 
 
 def generic_tools(
@@ -445,7 +412,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             result=SimilarResult,
             reads=tools.read_by_address,
             run=tools.similar,
-            text=similar_text,
+            text=json_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -500,74 +467,9 @@ def list_request(principal: Principal) -> Asked:
     return _asked(SearchParams(query=EVERY), principal, argument_of)
 
 
-def _read(
-    params: SearchParams, views: Gathered[CatalogueView], principal: Principal
-) -> tuple[SearchParams, Understood | None, list[str]]:
-    """Return a call with the conditions that its query states as filters, what was understood, and notes."""
-    if not params.read_conditions:
-        return params, None, []
-    view, seen = _only_view(views, "read_conditions"), Scope(visibility=principal.visibility)
-    understood, notes = understand_query(
-        view,
-        seen,
-        "" if params.query == EVERY else params.query,
-        filters=params.filters or {},
-        exclude=params.exclude or {},
-        as_words=params.as_words,
-    )
-    read = {"query": understood.query or EVERY, "filters": understood.filters, "exclude": understood.exclude}
-    return params.model_copy(update=read), understood, notes
-
-
 def has_filters(params: SearchParams) -> bool:
     """Tell whether a call asks for some of the records only."""
     return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT})
-
-
-def _only_view(views: Gathered[CatalogueView], argument: str) -> CatalogueView:
-    if len(views.found) != 1:
-        raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(views.found)}")
-    return next(iter(views.found.values()))
-
-
-def _parts(params: SearchParams, scoped: Scoped, found: ResultSet) -> dict[str, Any]:
-    """Return the parts of an answer for pages that are asked for."""
-    parts: dict[str, Any] = {}
-    if "counts" in params.include:
-        left_out = [count_left_out(view, scoped.scopes[name]) for name, view in scoped.views.found.items()]
-        parts = {
-            "only_orders": found.only_orders,
-            "listed": found.listed,
-            "left_out": add_up(left_out),
-            "by_catalogue": dict(found.by_catalogue),
-        }
-    if "facets" in params.include:
-        view = _only_view(scoped.views, "facets")
-        faceted = FacetedSet(
-            view=view,
-            scope=scoped.scopes[view.name],
-            query="" if is_list(params.query) or found.only_orders else params.query,
-            filters=params.filters or {},
-            exclude=params.exclude or {},
-        )
-        parts["facets"] = faceted.count_facets(only=params.facet, like=params.like)
-    if "keys" in params.include:
-        parts["keys"] = _keys(params, scoped, found)
-    return parts
-
-
-def _keys(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
-    """Return the ids of a whole result set, and after them those of all further records with evidence."""
-    view = _only_view(scoped.views, "keys")
-    scope, query = scoped.scopes[view.name], params.query
-    if is_list(query):
-        keys = list(list_keys(view, scope, sort=params.sort).keys)
-    else:
-        listed = search_keys(view, query, scope, sort=params.sort, may_order=found.only_orders)
-        is_answered = listed.evidence is not Evidence.NONE and not listed.only_orders
-        further = further_keys(view, query, scope) if is_answered else []
-        keys = list(dict.fromkeys((*listed.keys, *further)))
-    return [address_of(view.name, record_id) for record_id in view.reader.ids(keys[:MOST_KEYS])]
 
 
 def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params: BrowseParams) -> Scoped:
@@ -575,33 +477,6 @@ def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params
     if params.has_figures or params.has_limits:
         return scope_each(views, _asked(params, principal, argument_of))
     return Scoped(views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[])
-
-
-def _verdict(params: SearchParams, found: ResultSet) -> list[str]:
-    """Return a note where nothing answers, nothing is listed, or words only order."""
-    if found.only_orders:
-        return [ONLY_ORDERS.format(query=params.query, count=found.listed)]
-    if found.evidence is not Evidence.NONE:
-        return []
-    return [NOTHING_ANSWERS if found.searched else NOTHING_LISTED]
-
-
-def _search_notes(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
-    """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
-    by_words: dict[str | None, list[str]] = {}
-    partly: dict[str | None, list[str]] = {}
-    for name, page in found.searched.items():
-        if page.mode is SearchMode.FTS_ONLY:
-            by_words.setdefault(page.degraded, []).append(name)
-        if page.is_partly_embedded:
-            partly.setdefault(page.degraded, []).append(name)
-    is_cut = found.searched and params.filters and not found.only_orders
-    return [
-        *unread_notes(found.unread),
-        *(f"{list_names(names)}: searched by words alone ({reason})" for reason, names in by_words.items()),
-        *(f"{list_names(names)}: {reason}" for reason, names in partly.items()),
-        *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
-    ]
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
