@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from support.libraries import Library, opened
 
@@ -21,7 +20,7 @@ def library(whole_home: Path) -> Iterator[Library]:
 
 
 def call(library: Library, tool: str, **arguments: Any) -> Any:
-    answer = library.app.build_gate(["anime", "handbook", "dnd", "judoka", "papers"]).call(LOCAL_USER, tool, arguments)
+    answer = library.call(tool, **arguments)
     assert answer.structured is not None, answer.text
     return answer
 

@@ -15,21 +15,10 @@ from stackroom_catalogues.anime.tools import (
     DetailsParams,
     DetailsResult,
     RecommendAnimeParams,
-    RecommendAnimeResult,
     SearchAnimeParams,
     SearchAnimeResult,
 )
 
-MODELS = [
-    BrowseAnimeParams,
-    BrowseAnimeResult,
-    DetailsParams,
-    DetailsResult,
-    RecommendAnimeParams,
-    RecommendAnimeResult,
-    SearchAnimeParams,
-    SearchAnimeResult,
-]
 ANIME = {"id": "a", "title": "A", "type": "TV", "episodes": 1, "year": None, "tags": [], "synopsis": None}
 HIT = {**ANIME, "alternatives": [], "status": "FINISHED", "score": 0.5, "matchType": "fts"}
 PAGE = {"results": [HIT], "totalMatches": 1, "searchMode": "hybrid", "degraded": None}
@@ -78,6 +67,7 @@ SAMPLES: list[tuple[Any, Any]] = [
     (BrowseAnimeResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": 1}]}]}),
     (BrowseAnimeResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]}),
 ]
+MODELS = list(dict.fromkeys(model for model, _ in SAMPLES))
 LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
     (SearchAnimeParams, {"query": "x", "qurey": "y"}),
     (SearchAnimeParams, {"query": "x", "filters": {"tags": ["t" * 301]}}),
