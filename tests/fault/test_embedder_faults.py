@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
+from stackroom.embed.adapters import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.model.hits import MatchType, SearchMode, SearchPage
 from stackroom.model.scope import WHOLE

@@ -13,8 +13,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
-from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.adapters import GuardedEmbedder, RefusedEmbedder, build_embedder, is_on_this_machine
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.embed.weights import WeightSources, pull_model
 from stackroom.errors import UnavailableError

@@ -17,7 +17,7 @@ from mcp.server import Server
 from stackroom import errors
 from stackroom.cli.main import COMMANDS, cli
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.caller import always
+from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.tools.spec import ToolSpec
 

@@ -20,11 +20,11 @@ from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, Cost, Principal
+from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import serve_http
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
-from stackroom.serve.workers import Workers
 from stackroom.settings import load_settings
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec

@@ -10,7 +10,7 @@ from mcp import Client, types
 from mcp.client import advertise
 
 from stackroom.model.principal import LOCAL_USER, Action
-from stackroom.serve.caller import always
+from stackroom.serve.async_gate import always
 from stackroom.serve.hits_view import EXTENSION, MIME_TYPE, TOOL_META, URI
 from stackroom.serve.mcp_server import build_server
 from support.clients import NETWORK_WAYS, Request

@@ -9,9 +9,9 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.caller import ToolNaming, always
+from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
-from stackroom.settings import McpSettings
+from stackroom.settings import ToolNames
 from stackroom.tools.schema import COMMON_ARGUMENTS, FOR_PAGES
 
 pytestmark = pytest.mark.row("Z14")
@@ -25,13 +25,13 @@ def ask(
     work: Callable[[Client], Awaitable[ResultT]],
     *,
     mode: str = "legacy",
-    naming: ToolNaming | None = None,
+    tool_names: ToolNames = "dotted",
     client: str = "somebody",
 ) -> ResultT:
     """Run work with a client of a server over this library."""
 
     async def run() -> ResultT:
-        server = build_server(lambda: library.gate, always(LOCAL_USER), naming=naming or ToolNaming())
+        server = build_server(lambda: library.gate, always(LOCAL_USER), tool_names=tool_names)
         about = types.Implementation(name=client, version="1")
         async with Client(server, mode=mode, client_info=about) as connected:
             return await work(connected)
@@ -89,7 +89,7 @@ def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_eithe
         ]
         return sorted(named), called, str(named["catalog_get"].description) + str(client.instructions)
 
-    listed, failed, told = ask(whole, look, mode=mode, naming=ToolNaming(is_plain=True))
+    listed, failed, told = ask(whole, look, mode=mode, tool_names="plain")
     assert failed == [False, False]
     assert {"catalog_get", "catalog_mutate", "judokon_getById"} <= set(listed)
     assert not any("." in name for name in listed)
@@ -99,10 +99,9 @@ def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_eithe
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_client_that_is_known_to_need_plain_names_gets_them(whole: Any, mode: str) -> None:
-    naming = ToolNaming.of(McpSettings())
     for name in ("OpenAI-MCP", "claude-ai", "cursor-vscode"):
-        assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client=name)
-    assert "catalog.get" in ask(whole, tool_names, mode=mode, naming=naming, client="another")
+        assert "catalog_get" in ask(whole, tool_names, mode=mode, client=name)
+    assert "catalog.get" in ask(whole, tool_names, mode=mode, client="another")
 
 
 def test_a_tool_that_is_not_there_by_either_name_is_unknown(whole: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import connect as open_websocket
 
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
-from stackroom.serve.workers import PAUSE_S
+from stackroom.serve.async_gate import PAUSE_S
 
 CALLS_A_CONNECTION = 10
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}

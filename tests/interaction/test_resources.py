@@ -16,7 +16,7 @@ from stackroom.assembly.locations import open_rows
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.packages import PACKAGES
-from stackroom.serve.caller import always
+from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec

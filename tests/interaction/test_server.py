@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
-from stackroom.serve.caller import always
+from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox

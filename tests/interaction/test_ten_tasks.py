@@ -16,7 +16,7 @@ from mcp import Client
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.caller import always
+from stackroom.serve.async_gate import always
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
 from support.clients import McpAsker, Request

@@ -14,8 +14,7 @@ from stackroom.assembly.serving import ServedLibrary
 from stackroom.assembly.toolboxes import ToolboxBuilder, ToolChoice
 from stackroom.assembly.workshop import Workshop
 from stackroom.background.background import Background
-from stackroom.embed.adapters import is_on_this_machine
-from stackroom.embed.breaker import WatchedEmbedder
+from stackroom.embed.adapters import WatchedEmbedder, is_on_this_machine
 from stackroom.errors import ExpectedError, StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate, Limiter, Observer

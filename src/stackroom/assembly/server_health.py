@@ -13,7 +13,7 @@ from stackroom.background.task import TaskState, TaskStatus
 from stackroom.background.threads import BoundedCheck
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
-from stackroom.embed.breaker import WatchedEmbedder
+from stackroom.embed.adapters import WatchedEmbedder
 from stackroom.errors import ExpectedError
 from stackroom.jobs.scheduler import TASK as JOBS_TASK
 from stackroom.search.searcher import about_awaited_vectors

@@ -16,7 +16,6 @@ from stackroom.catalogue.telling import BETWEEN_FIELDS, has_value, number_text, 
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
-from stackroom.cli.safe_streams import terminal_stream
 from stackroom.errors import InputError, NotFoundError
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
@@ -24,7 +23,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.search.names import NameChoice
-from stackroom.text.safe import safe_line
+from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of

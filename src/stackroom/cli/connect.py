@@ -106,11 +106,16 @@ def _serve_stdio(app: App, settings: Settings, build: Callable[..., Gate]) -> No
         gate = loader.submit(build, observers=[audit] if audit else [])
         importlib.import_module(QUICK_SDK_MODULE).prepare_import()
         stdio = importlib.import_module(STDIO_MODULE)
-        naming = stdio.ToolNaming.of(settings.mcp)
         answered = threading.Event()
         loader.submit(_load_rest, app, audit, answered)
         close = audit.close if audit else lambda: None
-        stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close, on_introduced=answered.set)
+        stdio.serve_stdio(
+            gate,
+            log_level=settings.log_level,
+            tool_names=settings.mcp.tool_names,
+            at_end=close,
+            on_introduced=answered.set,
+        )
         answered.set()
     app.background.stop(STOP_S)
     close()

@@ -16,11 +16,11 @@ from stackroom.assembly.uploads import Uploads
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate, Observer
+from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.serve import require_may_listen, serve_http
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.logs import CallLog, set_up_logging
-from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
 from stackroom.tools.toolbox import NO_SERVER_TOOLS
 

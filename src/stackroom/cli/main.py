@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from stackroom import __version__
-from stackroom.cli.safe_streams import install_safe_streams
 from stackroom.errors import ExpectedError, InterruptedByUser, did_you_mean
+from stackroom.text.safe import install_safe_streams
 
 # Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

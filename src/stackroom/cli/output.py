@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stackroom.cli.safe_streams import terminal_stream
-from stackroom.text.safe import safe_json, safe_line, safe_text
+from stackroom.text.safe import safe_json, safe_line, safe_text, terminal_stream
 
 BETWEEN_COLUMNS = "  "
 

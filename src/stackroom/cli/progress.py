@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from stackroom.cli.safe_streams import terminal_stream
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.ingest.pipeline import Progress as Report
-from stackroom.text.safe import safe_line
+from stackroom.text.safe import safe_line, terminal_stream
 
 LINE_S = 5.0
 """The time between two lines, where there is no terminal."""

@@ -1,25 +1,213 @@
-"""The gate for callers on the event loop: work runs in threads, cached and refused calls need none."""
+"""The gate for callers on the event loop: who they are, and the threads that do their work.
 
+Cached and refused calls need no thread. Work has a bounded queue, and callers take turns.
+"""
+
+import asyncio
 import logging
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
 import anyio
 import anyio.to_thread
+from mcp.server.context import ServerRequestContext
 
-from stackroom.errors import ExpectedError, InputError, OverloadedError, RateLimitedError, TooLargeError
+from stackroom.background.threads import new_pool
+from stackroom.errors import (
+    ExpectedError,
+    InputError,
+    OverloadedError,
+    RateLimitedError,
+    TooLargeError,
+    UnauthenticatedError,
+)
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import CallContext, Gate, PendingCall
-from stackroom.model.principal import Principal
-from stackroom.serve.caller import Caller
-from stackroom.serve.workers import RefusalThrottle, Workers
+from stackroom.model.principal import Identity, Principal
+from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.toolbox import with_plain_names
 
 logger = logging.getLogger(__name__)
+
+CALLER = "stackroom.caller"
+"""The key of the caller in an HTTP request's scope."""
+
+Context = ServerRequestContext[Any]
+Callers = Callable[[Context], "Caller"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A principal, and the transport of their request."""
+
+    principal: Principal
+    via: str
+    identity: Identity | None = None
+    """The principal with their credential, on transports that authenticate."""
+    tool_names: ToolNames | None = None
+    """The form of tool names that the address asks for."""
+
+
+def always(principal: Principal, via: str = "stdio") -> Callers:
+    """Return a resolver that gives every request the same caller."""
+    caller = Caller(principal=principal, via=via)
+    return lambda _context: caller
+
+
+def caller_of(context: Context) -> Caller:
+    """Return the caller that the transport has authenticated: in the request's scope, or in place of the request."""
+    request: Any = context.request
+    found = request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
+    if not isinstance(found, Caller):
+        raise UnauthenticatedError("authentication required: send a bearer token or log in")
+    return found
+
+
+KNOWN_CLIENTS = frozenset({"openai-mcp", "claude-ai", "cursor-vscode", "cursor"})
+"""Clients that need plain names, by the name that they give themselves: ChatGPT and the Responses API, Claude's apps
+(not Claude Code), and Cursor. docs/clients.md has the reports."""
+QUERY = "tool_names"
+FORMS: Mapping[str, ToolNames] = {"plain": "plain", "dotted": "dotted"}
+
+
+def has_plain_names(context: Context, caller: Caller, usual: ToolNames) -> bool:
+    """Tell whether the client of a request is shown plain names; what its address asks for comes first."""
+    if caller.tool_names is not None:
+        return caller.tool_names == "plain"
+    client = context.session.client_params
+    return usual == "plain" or (client is not None and client.client_info.name.casefold() in KNOWN_CLIENTS)
+
+
+def asked_names(query: bytes) -> ToolNames | None:
+    """Return the form of tool names that the query of an address asks for, as in `/mcp?tool_names=plain`."""
+    given = parse_qs(query.decode("latin-1"), keep_blank_values=True).get(QUERY)
+    if given is None:
+        return None
+    if len(given) != 1 or given[0] not in FORMS:
+        raise InputError(f"'{QUERY}': '{', '.join(given)[:40]}' is not valid; one of: {', '.join(FORMS)}")
+    return FORMS[given[0]]
+
+
+PAUSE_S = 0.004
+"""The delay of each request of a throttled caller; their requests wait one after the other."""
+LONGEST_S = 2.0
+"""The longest delay of one request, with its turn."""
+MOST_KNOWN = 10_000
+"""The most refused callers that are remembered; beyond that all are forgotten."""
+
+
+class PerCallerLimit:
+    """A semaphore for each caller, so that nobody's requests hold up another's."""
+
+    def __init__(self, width: int) -> None:
+        """`width` is how many requests of one caller run at once."""
+        self._width = width
+        self._semaphores: dict[str, anyio.Semaphore] = {}
+        self._users: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def entered(self, name: str) -> AsyncIterator[None]:
+        """Wait for a caller's semaphore, and hold it; it is dropped with their last request."""
+        semaphore = self._semaphores.setdefault(name, anyio.Semaphore(self._width, fast_acquire=True))
+        self._users[name] = self._users.get(name, 0) + 1
+        try:
+            async with semaphore:
+                yield
+        finally:
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._semaphores[name]
+
+
+class RefusalThrottle:
+    """Delays callers whose last request exceeded their rate limit, so that the others are answered in time."""
+
+    def __init__(self, *, pause_s: float = PAUSE_S, longest_s: float = LONGEST_S) -> None:
+        self._pause_s = pause_s
+        self._longest_s = longest_s
+        self._turns = PerCallerLimit(1)
+        self._refused: set[str] = set()
+
+    async def wait(self, name: str) -> bool:
+        """Return at once, or for a refused caller after their turn; tell whether there was a delay."""
+        if name not in self._refused:
+            return False
+        with anyio.move_on_after(self._longest_s):
+            async with self._turns.entered(name):
+                if name in self._refused:
+                    await anyio.sleep(self._pause_s)
+        return True
+
+    def note(self, name: str, *, is_refused: bool) -> None:
+        """Note whether a caller's last request was refused."""
+        if not is_refused:
+            self._refused.discard(name)
+            return
+        if len(self._refused) >= MOST_KNOWN:
+            self._refused.clear()
+        self._refused.add(name)
+
+
+ResultT = TypeVar("ResultT")
+
+WAITING_THREADS = 16
+"""Threads for work that only waits for another process: more than there are such processes, so that their pool, and not
+this queue, refuses one too many."""
+
+
+class _Pool:
+    """Threads, and a limit on how many of them one caller may occupy."""
+
+    def __init__(self, size: int, name: str) -> None:
+        self.threads = new_pool(name, size)
+        self.per_caller = PerCallerLimit(size)
+
+
+class Workers:
+    """Runs a few calls at once, queues some more, and refuses the rest."""
+
+    def __init__(self, *, threads: int = 4, queue: int = 1000) -> None:
+        self._working = _Pool(threads, "worker")
+        self._waiting = _Pool(WAITING_THREADS, "waiting")
+        self._most = threads + queue
+        self.in_flight = 0
+        """The number of calls that run or wait."""
+
+    async def run(self, work: Callable[[], ResultT], *, of: str, waits: bool = False) -> ResultT:
+        """Run a caller's work in a thread, in turn with that of others; refuse it where the queue is full.
+
+        Work that waits for another process has threads of its own. Where the caller cancels, work that has begun goes
+        on in its thread, and counts until it ends.
+        """
+        if self.in_flight >= self._most:
+            raise OverloadedError("the server is overloaded; try again in a second")
+        self.in_flight += 1
+        try:
+            pool = self._waiting if waits else self._working
+            async with pool.per_caller.entered(of):
+                running = asyncio.get_running_loop().run_in_executor(pool.threads, work)
+                with anyio.CancelScope(shield=True):
+                    await running
+                return running.result()
+        finally:
+            self.in_flight -= 1
+
+    async def run_aside(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run something small in another thread, such as auditing a refusal."""
+        return await anyio.to_thread.run_sync(work)
+
+    async def drain(self, timeout_s: float) -> None:
+        """Wait until no call runs or waits, or until the timeout."""
+        with anyio.move_on_after(timeout_s):
+            while self.in_flight:
+                await anyio.sleep(0.02)
+
 
 MOST_KEPT = 256
 WAIT_S = 2.0
@@ -73,8 +261,6 @@ class Introductions:
 
 LOADING = "loading"
 """The caller name under which worker threads wait for the gate to load."""
-
-ResultT = TypeVar("ResultT")
 
 
 class AsyncGate:

@@ -16,7 +16,7 @@ from typing import Any
 from mcp import types
 from mcp.server.lowlevel import Server
 
-from stackroom.serve.caller import Context
+from stackroom.serve.async_gate import Context
 from stackroom.tools.spec import ToolSpec
 
 EXTENSION = "io.modelcontextprotocol/ui"

@@ -16,8 +16,7 @@ from mcp import types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from stackroom.model.principal import Identity
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Context
+from stackroom.serve.async_gate import AsyncGate, Context
 
 logger = logging.getLogger(__name__)
 

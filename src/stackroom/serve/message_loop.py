@@ -16,7 +16,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
-from stackroom.serve.caller import Caller
+from stackroom.serve.async_gate import Caller
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 
 MOST_UNANSWERED = 16

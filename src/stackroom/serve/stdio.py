@@ -13,14 +13,13 @@ import anyio.to_thread
 
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Caller, ToolNaming, caller_of
+from stackroom.serve.async_gate import AsyncGate, Caller, Workers, caller_of
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.logs import TextLines
 from stackroom.serve.mcp_server import Handlers
 from stackroom.serve.message_loop import serve_messages
-from stackroom.serve.workers import Workers
+from stackroom.settings import ToolNames
 
 FIRST_ANSWERS = 2
 """A client first asks for an introduction and for the tools."""
@@ -31,7 +30,7 @@ def serve_stdio(
     gate: "Future[Gate]",
     *,
     log_level: str,
-    naming: ToolNaming,
+    tool_names: ToolNames,
     at_end: Callable[[], None] = lambda: None,
     on_introduced: Callable[[], None] = lambda: None,
 ) -> None:
@@ -51,13 +50,13 @@ def serve_stdio(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
     lines = _Lines(_take_standard_output(), on_introduced)
-    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), naming, lines)
+    anyio.run(_serve, AsyncGate(gate.result, Workers(), is_loaded=gate.done), tool_names, lines)
 
 
-async def _serve(gate: AsyncGate, naming: ToolNaming, lines: "_Lines") -> None:
+async def _serve(gate: AsyncGate, tool_names: ToolNames, lines: "_Lines") -> None:
     """Serve messages, and watch the library meanwhile."""
     lists = ListChanges()
-    server = Handlers(gate, caller_of, naming=naming, lists=lists).build_server()
+    server = Handlers(gate, caller_of, tool_names=tool_names, lists=lists).build_server()
     async with anyio.create_task_group() as group:
         group.start_soon(watch_library, gate, lists)
         await serve_messages(server, lines.receive, lines.send, _local_caller)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.embed.adapters import LocalEmbedder, build_embedder
-from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.adapters import GuardedEmbedder, LocalEmbedder, build_embedder
 from stackroom.errors import ModelError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import EmbeddingSettings

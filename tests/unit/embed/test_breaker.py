@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stackroom.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
+from stackroom.embed.adapters import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
 from stackroom.errors import ModelError, UnavailableError
 from stackroom.model.vectors import ModelId, Vector
 

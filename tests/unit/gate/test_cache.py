@@ -15,7 +15,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
 from stackroom.control.accounts.limits import RateLimiter
-from stackroom.embed.breaker import GuardedEmbedder
+from stackroom.embed.adapters import GuardedEmbedder
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache

@@ -13,9 +13,7 @@ from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Caller
-from stackroom.serve.workers import RefusalThrottle, Workers
+from stackroom.serve.async_gate import AsyncGate, Caller, RefusalThrottle, Workers
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from stackroom.serve.workers import MOST_KNOWN, RefusalThrottle
+from stackroom.serve.async_gate import MOST_KNOWN, RefusalThrottle
 
 ENDLESS_S = 60.0
 
@@ -85,7 +85,7 @@ def test_a_caller_that_gives_up_leaves_the_line() -> None:
 
 
 def test_what_is_known_of_the_refused_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stackroom.serve.workers.MOST_KNOWN", 3)
+    monkeypatch.setattr("stackroom.serve.async_gate.MOST_KNOWN", 3)
     assert MOST_KNOWN > 3
     throttle = RefusalThrottle(pause_s=0)
     for number in range(4):

@@ -12,10 +12,8 @@ from pydantic import ValidationError
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import AuditEntry, Outcome, Principal, Quotas
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import Caller
+from stackroom.serve.async_gate import AsyncGate, Caller, Workers
 from stackroom.serve.mcp_server import Handlers
-from stackroom.serve.workers import Workers
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z13")

@@ -10,7 +10,7 @@ import pytest
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.serve import mcp_server
-from stackroom.serve.caller import Caller, caller_of
+from stackroom.serve.async_gate import Caller, caller_of
 from stackroom.serve.mcp_server import build_server
 from stackroom.serve.message_loop import serve_messages
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec

@@ -10,12 +10,12 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import Action, AuditEntry, Cost, Principal
-from stackroom.serve.caller import ToolNaming, asked_names, caller_of
+from stackroom.serve.async_gate import asked_names, caller_of
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.authenticate import Authenticator
-from stackroom.serve.http.guard import KnownHosts
+from stackroom.serve.http.guard import Authenticator, KnownHosts
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.mcp_server import build_server
+from stackroom.settings import ToolNames
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 
@@ -57,7 +57,7 @@ def notes() -> Notes:
     return Notes()
 
 
-def open_client(notes: Notes, naming: ToolNaming) -> TestClient:
+def open_client(notes: Notes, tool_names: ToolNames = "dotted") -> TestClient:
     tool = ToolSpec(
         name="catalog.get",
         description="After catalog.get.",
@@ -71,7 +71,7 @@ def open_client(notes: Notes, naming: ToolNaming) -> TestClient:
     )
     gate = Gate(Toolbox([tool]), observers=[notes])
     app = build_app(
-        build_server(lambda: gate, caller_of, naming=naming),
+        build_server(lambda: gate, caller_of, tool_names=tool_names),
         hosts=KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=()),
         authenticator=Authenticator(None, base_url=lambda _scope: ""),
         streams=Streams(10),
@@ -81,7 +81,7 @@ def open_client(notes: Notes, naming: ToolNaming) -> TestClient:
 
 @pytest.fixture
 def client(notes: Notes) -> Iterator[TestClient]:
-    with open_client(notes, ToolNaming()) as opened:
+    with open_client(notes) as opened:
         yield opened
 
 
@@ -111,7 +111,7 @@ def test_an_address_chooses_the_form_of_tool_names_for_its_client_alone(client: 
 
 
 def test_an_address_also_chooses_against_the_setting(notes: Notes) -> None:
-    with open_client(notes, ToolNaming(is_plain=True)) as client:
+    with open_client(notes, "plain") as client:
         assert names_at(client, "/mcp") == ["catalog_get"]
         assert names_at(client, "/mcp?tool_names=dotted") == ["catalog.get"]
 

@@ -6,7 +6,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from stackroom.serve.workers import WAITING_THREADS, Workers
+from stackroom.serve.async_gate import WAITING_THREADS, Workers
 
 
 def test_what_only_waits_is_not_bounded_by_the_threads_that_work_and_keeps_none_of_them() -> None:

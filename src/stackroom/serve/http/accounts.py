@@ -26,9 +26,9 @@ from stackroom.errors import (
 )
 from stackroom.gate.gate import CallContext
 from stackroom.model.principal import ANONYMOUS, Cost, Identity, Principal
-from stackroom.serve.http.authenticate import COOKIE, find_secret
 from stackroom.serve.http.bodies import SMALL_BODY
 from stackroom.serve.http.endpoints import ServerRequest, base_url
+from stackroom.serve.http.guard import COOKIE, find_secret
 from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec

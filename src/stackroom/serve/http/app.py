@@ -13,11 +13,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stackroom.serve.http.authenticate import Authenticated, Authenticator
 from stackroom.serve.http.bodies import Bodies, WithBody
-from stackroom.serve.http.guard import Guard, KnownHosts, refuse_upgrade
+from stackroom.serve.http.guard import Authenticated, Authenticator, Guard, KnownHosts, refuse_upgrade
 from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
-from stackroom.serve.http.page_paths import PagePaths, SiteFiles, page_routes
+from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
@@ -49,17 +48,12 @@ def build_app(
     bodies together with the routes; `tasks` run as long as the application does.
     """
     contexts: list[Callable[[], Any]] = []
-    every = list(routes)
+    every = list(routes) if web is None else with_page(routes, web)
     if server is not None:
         streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
         contexts.append(streamable.run)
         every = [*_mcp_routes(server, streamable, authenticator, streams, bodies or Bodies()), *every]
-    lifespan = _lifespan(contexts, tasks)
-    if web is None:
-        return Guard(build_router(every, lifespan=lifespan), hosts)
-    site = SiteFiles()
-    app = build_router([*every, *page_routes(site, web)], lifespan=lifespan)
-    return Guard(PagePaths(app, site, web), hosts)
+    return Guard(build_router(every, lifespan=_lifespan(contexts, tasks)), hosts)
 
 
 def _mcp_routes(
@@ -123,7 +117,9 @@ class _NoWebSocket:
 
 
 async def _no_such_path(_request: Request, _error: Exception) -> Response:
-    return status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists the paths")
+    reply = status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists the paths")
+    reply.headers["Vary"] = "Accept"  # browsers get a page
+    return reply
 
 
 async def _bug(_request: Request, _error: Exception) -> Response:

@@ -19,10 +19,9 @@ from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.errors import ExpectedError, InputError, RateLimitedError
 from stackroom.gate.gate import CallContext
 from stackroom.model.principal import ANONYMOUS, Identity
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import CALLER, Caller
+from stackroom.serve.async_gate import CALLER, AsyncGate, Caller
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
-from stackroom.serve.http.authenticate import IDENTITY
+from stackroom.serve.http.guard import IDENTITY
 from stackroom.serve.http.replies import UnsupportedMediaTypeError
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointSpec

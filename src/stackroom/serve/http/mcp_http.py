@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, InputError, TooLargeError
-from stackroom.serve.caller import CALLER, asked_names
+from stackroom.serve.async_gate import CALLER, asked_names
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 from stackroom.serve.http.bodies import once_more
 from stackroom.serve.http.replies import error_reply, status_reply

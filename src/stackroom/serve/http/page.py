@@ -8,9 +8,9 @@ from starlette.responses import Response
 from stackroom import __version__
 from stackroom.errors import OverloadedError
 from stackroom.model.principal import Action, Identity
-from stackroom.serve.http.authenticate import METADATA_PATH
 from stackroom.serve.http.endpoints import ServerRequest, base_url
-from stackroom.serve.http.replies import is_none, model_reply
+from stackroom.serve.http.guard import METADATA_PATH
+from stackroom.serve.http.replies import PRIVATE, is_none, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.settings import AuthSettings, Settings
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
@@ -81,7 +81,9 @@ class PageEndpoints:
             has_accounts=self._service.control is not None,
             has_audio=await self._find_audio(identity),
         )
-        return model_reply(description)
+        return model_reply(
+            description, headers={**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
+        )  # browsers get a page
 
     async def _find_audio(self, identity: Identity | None) -> bool | None:
         """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""

@@ -10,18 +10,19 @@ import json
 import mimetypes
 import os
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from stackroom.serve.mcp_shapes import PICTURE
+from stackroom.serve.mcp_server import PICTURE
 from stackroom.settings import WebSettings
 
 FOLDER = Path(str(files(__package__) / "site"))
@@ -30,7 +31,7 @@ NOT_FOUND = "not-found.html"
 PATHS = "paths.json"
 SITE_PLACE = "{{site}}"
 DIGEST_LETTERS = 16
-CHECKED_EACH_TIME = {"Cache-Control": "no-cache"}
+CHECKED_EACH_TIME = {"Cache-Control": "no-cache", "Vary": "Accept"}
 FOR_EVER = "public, max-age=31536000, immutable"
 NOT_FOUND_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 CHAT_ADDRESSES = (
@@ -59,6 +60,10 @@ class SiteFiles(StaticFiles):
             digest.update(path.read_bytes() if path.is_file() else b"")
         self.address = f"/site/{digest.hexdigest()[:DIGEST_LETTERS]}"
 
+    def read(self, name: str) -> str:
+        """Return the text of a file, with the address of the others in it."""
+        return (self.folder / name).read_text(encoding="utf-8").replace(SITE_PLACE, self.address)
+
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
     ) -> Response:
@@ -68,78 +73,50 @@ class SiteFiles(StaticFiles):
         return response
 
 
-def page_routes(site: SiteFiles, settings: WebSettings) -> list[BaseRoute]:
-    """Return the routes of the page's files and of the icon."""
+def with_page(routes: Sequence[BaseRoute], settings: WebSettings, site: SiteFiles | None = None) -> list[BaseRoute]:
+    """Return routes with those of the page around them: its document at its paths, its files, and one of no path."""
     icons: list[BaseRoute] = [Route(path, _show_icon) for path in ("/favicon.ico", "/favicon.svg")]
-    return [Mount(site.address, GZipMiddleware(site)), *icons, _NotFound(site)] if settings.page else icons
+    if not settings.page:
+        return [*routes, *icons]
+    site = site or SiteFiles()
+    page = site.read(DOCUMENT)
+    policies = {"Content-Security-Policy": page_policy(page, settings), "Cross-Origin-Opener-Policy": "same-origin"}
+    shown = Response(page, 200, {**CHECKED_EACH_TIME, **policies}, "text/html")
+    headers = {**CHECKED_EACH_TIME, "Content-Security-Policy": NOT_FOUND_POLICY}
+    not_found = Response(site.read(NOT_FOUND), 404, headers, "text/html")
+    files_of_page = Mount(site.address, GZipMiddleware(site))
+    return [_PageRoute(shown, json.loads(site.read(PATHS))), *routes, files_of_page, *icons, _PageRoute(not_found)]
 
 
-class _NotFound(BaseRoute):
-    """The last route: a page for browsers at an address without anything; programs get JSON."""
+class _PageRoute(BaseRoute):
+    """A document for browsers at some paths, or at all; programs are passed on to the routes after it."""
 
-    def __init__(self, site: SiteFiles) -> None:
-        page = (site.folder / NOT_FOUND).read_text(encoding="utf-8").replace(SITE_PLACE, site.address)
-        headers = {**CHECKED_EACH_TIME, "Vary": "Accept", "Content-Security-Policy": NOT_FOUND_POLICY}
-        self._page = Response(page, 404, headers, "text/html")
+    def __init__(self, document: Response, paths: Sequence[str] = ("/*",)) -> None:
+        self._document = document
+        self._paths = paths
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match what a browser asks for."""
-        is_asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and _wants_html(Headers(scope=scope))
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        is_asked = is_read and self._has(scope["path"]) and _wants_html(Headers(scope=scope))
         return (Match.FULL if is_asked else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the page."""
-        await self._page(scope, receive, send)
+        """Send the document."""
+        await self._document(scope, receive, send)
+
+    def _has(self, path: str) -> bool:
+        return any(path.startswith(known[:-1]) if known.endswith("*") else path == known for known in self._paths)
 
 
 async def _show_icon(_request: Request) -> Response:
     return Response(PICTURE, media_type="image/svg+xml", headers=CHECKED_EACH_TIME)
 
 
-class PagePaths:
-    """ASGI: answers browsers with the page at its paths, and passes on everything else."""
-
-    def __init__(self, app: ASGIApp, site: SiteFiles, settings: WebSettings) -> None:
-        self._app = app
-        self._paths: list[str] = json.loads((site.folder / PATHS).read_bytes()) if settings.page else []
-        page = (site.folder / DOCUMENT).read_text(encoding="utf-8").replace(SITE_PLACE, site.address)
-        headers = {
-            **CHECKED_EACH_TIME,
-            "Vary": "Accept",
-            "Content-Security-Policy": page_policy(page, settings),
-            "Cross-Origin-Opener-Policy": "same-origin",
-        }
-        self._page = Response(page, media_type="text/html", headers=headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for the page, or pass it on."""
-        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and self._has(scope["path"])
-        if not is_page:
-            await self._app(scope, receive, send)
-        elif _wants_html(Headers(scope=scope)):
-            await self._page(scope, receive, send)
-        else:
-            await self._app(scope, receive, _by_accept(send))
-
-    def _has(self, path: str) -> bool:
-        return any(path.startswith(known[:-1]) if known.endswith("*") else path == known for known in self._paths)
-
-
 def _wants_html(headers: Headers) -> bool:
     """Tell whether a client asks for HTML by name, and not for JSON, as browsers do."""
     accepted = headers.get("accept", "").lower()
     return "text/html" in accepted and "application/json" not in accepted
-
-
-def _by_accept(send: Send) -> Send:
-    """Say in an answer that it depends on `Accept`, as there is a page at the same path."""
-
-    async def send_varying(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            MutableHeaders(raw=message["headers"]).add_vary_header("Accept")
-        await send(message)
-
-    return send_varying
 
 
 def page_policy(page: str, settings: WebSettings) -> str:

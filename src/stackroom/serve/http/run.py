@@ -24,10 +24,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from stackroom.background.threads import start_timer
 from stackroom.errors import InputError, StorageError
+from stackroom.serve.async_gate import Workers
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.guard import bracketed, secure
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.workers import Workers
 
 HEAD_TIMEOUT_S = 15.0
 HEAD_BYTES = 64 * 1024

@@ -14,12 +14,10 @@ from stackroom.errors import ExpectedError, InputError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import Identity
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.caller import ToolNaming, caller_of
+from stackroom.serve.async_gate import AsyncGate, RefusalThrottle, Workers, caller_of
 from stackroom.serve.http.app import Task, build_app
-from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import base_url
-from stackroom.serve.http.guard import KnownHosts, is_loopback
+from stackroom.serve.http.guard import Authenticator, KnownHosts, is_loopback
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
@@ -27,7 +25,6 @@ from stackroom.serve.http.service import Health, Lifecycle, Service
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.list_changes import ListChanges, watch_library
 from stackroom.serve.mcp_server import Handlers
-from stackroom.serve.workers import RefusalThrottle, Workers
 from stackroom.settings import ServerSettings, Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint
@@ -114,7 +111,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
     if control:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
     mcp = service.settings.mcp
-    handlers = Handlers(service.gate, caller_of, naming=ToolNaming.of(mcp), lists=lists)
+    handlers = Handlers(service.gate, caller_of, tool_names=mcp.tool_names, lists=lists)
     return build_app(
         handlers.build_server() if mcp.enabled else None,
         hosts=hosts,

@@ -9,13 +9,12 @@ from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
-from stackroom.serve.async_gate import AsyncGate
-from stackroom.serve.http.authenticate import Authenticator
+from stackroom.serve.async_gate import AsyncGate, Workers
 from stackroom.serve.http.bodies import Bodies
 from stackroom.serve.http.endpoints import InvalidRequests
+from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
 from stackroom.text.safe import hide_places
 from stackroom.tools.endpoint import Endpoint

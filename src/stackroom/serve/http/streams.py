@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import OverloadedError
 from stackroom.model.principal import Identity
-from stackroom.serve.http.authenticate import IDENTITY
+from stackroom.serve.http.guard import IDENTITY
 from stackroom.serve.http.replies import JSONReply, error_reply
 
 NO_LONGER_VALID = "this credential is no longer valid; connect again"

@@ -10,9 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import Identity
-from stackroom.serve.caller import Caller, asked_names
-from stackroom.serve.http.authenticate import Authenticator, find_secret, require_password_chosen
-from stackroom.serve.http.guard import refuse_upgrade
+from stackroom.serve.async_gate import Caller, asked_names
+from stackroom.serve.http.guard import Authenticator, find_secret, refuse_upgrade, require_password_chosen
 from stackroom.serve.http.replies import error_reply
 from stackroom.serve.http.streams import NO_LONGER_VALID, Streams
 from stackroom.serve.message_loop import serve_messages

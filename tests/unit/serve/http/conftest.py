@@ -18,17 +18,15 @@ from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Principal
-from stackroom.serve.async_gate import AsyncGate
+from stackroom.serve.async_gate import AsyncGate, Workers
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.authenticate import Authenticator
 from stackroom.serve.http.endpoints import TOOL_PATH, base_url
-from stackroom.serve.http.guard import KnownHosts
+from stackroom.serve.http.guard import Authenticator, KnownHosts
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
 from stackroom.serve.http.service import Lifecycle, Service
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.workers import Workers
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import Endpoint
 from stackroom.tools.media import MediaFile, MediaKind, MediaSpec, find_file

@@ -11,15 +11,13 @@ from starlette.websockets import WebSocketDisconnect
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Identity
-from stackroom.serve.caller import caller_of
+from stackroom.serve.async_gate import RefusalThrottle, caller_of
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.authenticate import Authenticated, Authenticator
-from stackroom.serve.http.guard import KnownHosts
+from stackroom.serve.http.guard import Authenticated, Authenticator, KnownHosts
 from stackroom.serve.http.replies import JSONReply
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
 from stackroom.serve.mcp_server import build_server
-from stackroom.serve.workers import RefusalThrottle
 from stackroom.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)

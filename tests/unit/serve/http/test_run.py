@@ -26,7 +26,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from stackroom.serve.http.run import listen, run, url_of
 from stackroom.serve.http.streams import Streams
-from stackroom.serve.workers import Workers
+from stackroom.serve.async_gate import Workers
 listener = listen("127.0.0.1", 0)
 print(url_of("127.0.0.1", listener), flush=True)
 app = Starlette(routes=[Route("/", lambda _request: PlainTextResponse("served"))])

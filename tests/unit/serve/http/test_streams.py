@@ -8,8 +8,7 @@ from starlette.testclient import TestClient
 
 from stackroom.serve.http import serve
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.authenticate import LOCAL_IDENTITY, Authenticator
-from stackroom.serve.http.guard import KnownHosts
+from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator, KnownHosts
 from stackroom.serve.http.streams import OpenStream, Streams
 from stackroom.serve.list_changes import ListChanges
 

@@ -8,7 +8,7 @@ from typing import TextIO, cast
 import click
 import pytest
 
-from stackroom.cli.safe_streams import SafeStream, install_safe_streams, terminal_stream
+from stackroom.text.safe import SafeStream, install_safe_streams, terminal_stream
 
 Install = Callable[[], io.BytesIO]
 
