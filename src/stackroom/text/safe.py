@@ -132,16 +132,11 @@ def _parts(kept: str) -> re.Pattern[str]:
     return re.compile(f"(?P<kept>{kept})|{_UNSAFE}")
 
 
+_REPLACEMENTS = {"break": "\n", "pair": "\n", "half": REPLACEMENT}
+
+
 def _replaced(part: re.Match[str]) -> str:
-    match part.lastgroup:
-        case "kept":
-            return part[0]
-        case "break" | "pair":
-            return "\n"
-        case "half":
-            return REPLACEMENT
-        case _:
-            return ""
+    return part[0] if part.lastgroup == "kept" else _REPLACEMENTS.get(part.lastgroup or "", "")
 
 
 _PART = r"[^\s/'\"`,;:()<>|\[\]{}]+"
@@ -184,7 +179,6 @@ class SafeStream:
         self.inside = stream
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else of the stream inside."""
         return getattr(self.inside, name)
 
     def write(self, text: str) -> int:
@@ -211,7 +205,6 @@ class SafeBytes:
         self._raw = raw
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else of the bytes inside."""
         return getattr(self._raw, name)
 
     def write(self, raw: bytes) -> int:
@@ -223,10 +216,10 @@ class SafeBytes:
 
 def install_safe_streams() -> None:
     """Make the standard output streams of this process safe."""
-    if not isinstance(sys.stdout, SafeStream):
-        sys.stdout = cast(TextIO, SafeStream(sys.stdout))
-    if not isinstance(sys.stderr, SafeStream):
-        sys.stderr = cast(TextIO, SafeStream(sys.stderr))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, SafeStream):
+            setattr(sys, name, SafeStream(stream))
 
 
 def terminal_stream(*, is_error: bool = False) -> TextIO:
