@@ -72,12 +72,6 @@ class Cell(NamedTuple):
     date_order: str = ""
 
 
-MONEY_WORD = re.compile(
-    r"prices?|costs?|budget|amount|value|salary|wages?|fees?|fare|rent|gross|revenue|prix|preis|precio"
-)
-"""A word in the names of columns with amounts of money."""
-
-
 def as_money(cell: Cell) -> Cell:
     """Return a cell of a column of money: a number after a short word is an amount in that currency."""
     return cell._replace(form=Form.QUANTITY) if cell.form is Form.TEXT and cell.unit else cell

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stackroom.catalogue.cell_forms import (
-    MONEY_WORD,
     PLAIN_NUMBER,
     URL,
     Cell,
@@ -28,6 +27,7 @@ from stackroom.catalogue.cell_forms import (
     read_cell,
     read_text_cells,
 )
+from stackroom.catalogue.column_words import is_about
 from stackroom.text.cells import is_nothing, list_in, name_of_item, same_unit, text_of
 from stackroom.text.normalise import fold_name
 
@@ -49,26 +49,6 @@ SEPARATOR_TEXTS = 3000
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.float64]
 
-LIST_WORD = re.compile(
-    r"genres?|tags?|keywords?|categor(y|ies)|(book)?shel(f|ves)|topics?|themes?|subjects?|labels?|ingredients?"
-    r"|mechanics?|styles?|moods?|skills?|languages|countries"
-)
-"""A word in the names of columns that tend to hold several values and to describe topics."""
-ONE_VALUE_WORD = re.compile(r"category|topic|theme|subject|label|style|ingredient")
-"""A word in the names of columns with one value, which may have a comma."""
-NAMES_WORD = re.compile(r"synonyms|aliases|spellings|nicknames|aka")
-"""A word in the names of columns with other names."""
-PEOPLE_WORD = re.compile(
-    r"(co)?authors?|artists?|directors?|directed|actors?|actress(es)?|cast|starring|stars|writers?|screenwriters?|written"
-    r"|composers?|creators?|created|performers?|singers?|bands?|musicians?|illustrators?|photographers?|translators?"
-    r"|narrators?|editors?|designers?|developers?|inventors?|architects?|painters?|presenters?|hosts?|speakers?|players?"
-    r"|producers?|laureates?|winners?|contributors?|authored|auteurs?|autor(es|en)?|interpreten?|regisseure?"
-)
-"""A word in the names of columns with people, or with those who made a thing."""
-PLACE_WORD = re.compile(
-    r"places?|locations?|cit(y|ies)|towns?|address(es)?|venues?|birthplace|born|hometown|residence|headquarters|lieux?"
-)
-"""A word in the names of columns with places, which are written from the smaller to the larger."""
 LONGEST_ITEM = 40
 PEOPLE_MARKS = (",", ";", "|", "/", "&")
 
@@ -302,7 +282,7 @@ class _Cells:
         self.codes: Codes = recode[places]
         self.texts = list(texts)
         self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
-        has_money = any(map(MONEY_WORD.fullmatch, words))
+        has_money = is_about(words, "money")
         self.read: list[Cell] = list(map(as_money if has_money else as_text, self._read()))
 
     def _read(self) -> list[Cell]:
@@ -406,14 +386,14 @@ def find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
 
     `words` are those of the column's name.
     """
-    if _has(words, PEOPLE_WORD) and (mark := _find_mark_of_people(texts)):
+    if is_about(words, "people") and (mark := _find_mark_of_people(texts)):
         return mark
-    is_hinted = _has(words, LIST_WORD) or _has(words, NAMES_WORD)
+    is_hinted = is_about(words, "lists") or is_about(words, "other_names")
     for separator in SEPARATORS:
         is_comma = separator.mark == ","
-        if is_comma and _has(words, PLACE_WORD):
+        if is_comma and is_about(words, "places"):
             continue
-        if _separates(separator, texts, is_hinted=is_hinted and not (is_comma and _has(words, ONE_VALUE_WORD))):
+        if _separates(separator, texts, is_hinted=is_hinted and not (is_comma and is_about(words, "single_values"))):
             return separator.mark
     return ""
 
@@ -430,10 +410,6 @@ def count_parts(values: Iterable[tuple[str, int]], mark: str) -> Counter[str]:
         for part in parts_of(value, mark):
             parts[part] += count
     return parts
-
-
-def _has(words: Iterable[str], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.fullmatch(word) for word in words)
 
 
 def _find_mark_of_people(texts: Sequence[str]) -> str:

@@ -10,36 +10,37 @@ In words a record is all of its fields, or the few that say most on one line.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from enum import IntEnum
+from enum import StrEnum, auto
 from functools import lru_cache
 from typing import Any
 
+from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
 from stackroom.model.record import Record, Value
 from stackroom.text.cells import in_unit
-from stackroom.text.normalise import pattern
 from stackroom.text.safe import shorten
 
 FEWEST = 4
 MOST = 6
 
 
-class _Group(IntEnum):
+class _Group(StrEnum):
     """The groups of fields by what they tell about a record, in the order in which fields are shown."""
 
-    PEOPLE = 0
-    TIME = 1
-    KIND = 2
-    TAGS = 3
-    PLACE = 4
-    RATING = 5
-    PRICE = 6
-    MEASURE = 7
-    POPULARITY = 8
-    OTHER = 9
-    NOTHING = 10
+    PEOPLE = auto()
+    TIME = auto()
+    KIND = auto()
+    TAGS = auto()
+    PLACE = auto()
+    RATING = auto()
+    PRICE = auto()
+    MEASURE = auto()
+    POPULARITY = auto()
+    OTHER = auto()
+    NOTHING = auto()
 
 
+SHOWN_FIRST = list(_Group).index
 BY_WEIGHT = (
     _Group.PEOPLE,
     _Group.TIME,
@@ -69,61 +70,7 @@ GROUP_OF_ROLE = {
 NUMBERS = (FieldType.INT, FieldType.FLOAT)
 LISTS = (FieldType.TAGS, FieldType.TEXTS)
 
-WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-EMPTY_WORDS = ("name", "names", "title", "average", "avg", "mean")
-BEFORE_DETAILS = ("of", "per", "in", "by", "at", "for", "from")
-CODE_WORD = pattern(
-    r"ids?|key|uuid|guid|isbn|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode|codes?|iso|cca|ccn|cioc"
-    r"|index|idx|hash|checksum|zip|zipcode|postcode|phone|email|ssn|row|column|field|version|etag|tld"
-)
-POINTER_WORD = pattern(
-    r"urls?|links?|website|homepage|href|uri|images?|img|pictures?|photos?|posters?|thumb(nail)?s?|covers?|icons?|logos?"
-    r"|files?|paths?|lat|lon|lng|latitude|longitude|[xy]?coord(inate)?s?|latlng|geo|geometry|easting|northing|twitter"
-)
-PROSE_WORD = pattern(
-    r"description|synopsis|summary|plot|overview|text|body|content|contents|abstract|story|lyrics|notes?|comments?"
-    r"|instructions?|directions|steps|html|markdown|biography|bio|excerpt|transcript|remarks?|details"
-)
-STAMP_WORD = pattern(r"modified|updated|created|added|imported|at|entry|changed|edited|indexed|approved")
-"""A word in the names of dates that tell about the row, not about what it describes."""
-SLIGHT_WORD = pattern(r"old|previous|former|other|rank(ing)?")
-"""A word in the names of fields that tell less than others of their group."""
-TIME_WORD = pattern(
-    r"years?|yr|dates?|released?|published|vintage|founded|premiered|born|aired|when|annee|ano|jahr|datum|fecha"
-)
-COUNT_WORD = pattern(r"counts?|num|number|numbers|n|users|total|times|owned|sum")
-REVIEW_WORD = pattern(r"reviews?")
-MEAN_WORD = pattern(r"average|avg|mean")
-POPULARITY_WORD = pattern(
-    r"popularity|popular|votes?|voters?|followers|downloads?|views?|sales|sold|members|favou?rites|listeners|plays|likes"
-)
-NAMED_BY = {
-    _Group.PEOPLE: pattern(
-        r"authors?|artists?|directors?|cast|starring|actors?|writers?|composers?|creators?|performers?|bands?|singers?"
-        r"|designers?|illustrators?|photographers?|painters?|architects?|inventors?|developers?|publishers?|brands?"
-        r"|makers?|producers?|manufacturers?|studios?|winery|brewery|distillery|vendors?|sellers?|owners?|teams?|clubs?"
-        r"|laureates?|winners?|hosts?|speakers?|players?|employers?|compan(y|ies)|organi[sz]ations?|auteurs?|autor(es)?"
-    ),
-    _Group.TIME: TIME_WORD,
-    _Group.KIND: pattern(
-        r"types?|genres?|categor(y|ies)|kind|class|styles?|variety|varietal|species|famil(y|ies)|forms?|domains?"
-        r"|departments?|sectors?|divisions?|discipline|subject|topic|positions?|rarity|medium|cuisine|breed|milk|album"
-    ),
-    _Group.TAGS: pattern(r"tags?|keywords?|genres|categories|topics|themes?|subjects|mechanics|ingredients?|types"),
-    _Group.PLACE: pattern(
-        r"countr(y|ies)|regions?|cit(y|ies)|towns?|places?|locations?|states?|provinces?|continents?|origins?|county"
-        r"|districts?|nationality|birthplace|areas?|venues?|stations?|counties|subregion|appellation|pays|ville|land|pais"
-    ),
-    _Group.RATING: pattern(r"ratings?|rated|scores?|points|stars?|grade|marks?|metascore|rank(ing)?"),
-    _Group.PRICE: pattern(r"prices?|costs?|msrp|rrp|fees?|fare|rent|salary|wage|prix|preis|precio"),
-    _Group.MEASURE: pattern(
-        r"runtime|durations?|length|pages|episodes|minutes|mins?|hours|seconds|weight|height|width|depth|size|area|age"
-        r"|population|players?|playtime|time|abv|alcohol|strength|elevation|altitude|calories|kcal|servings|distance"
-        r"|speed|capacity|budget|revenue|gross|value|amount|power|complexity|volume|mass|temperature|fat|milliseconds"
-    ),
-    _Group.POPULARITY: POPULARITY_WORD,
-}
-"""The words in the names of the fields of a group."""
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 NUMBER_GROUPS = (_Group.RATING, _Group.PRICE, _Group.MEASURE)
 TERM_GROUPS = (_Group.PEOPLE, _Group.PLACE, _Group.KIND, _Group.TAGS, _Group.TIME, _Group.PRICE, _Group.MEASURE)
 
@@ -160,11 +107,11 @@ def _candidates(spec: CatalogueSpec, kind: str) -> Iterator[FieldSpec]:
 def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple[FieldSpec, ...]]:
     """Return the telling ones of some fields as they are shown, and the others, the more telling first."""
     grouped = [(_group_of(field), field) for field in fields]
-    by_use = sorted(grouped, key=lambda one: (one[0], -_use(one[1])))
+    by_use = sorted(grouped, key=lambda one: (SHOWN_FIRST(one[0]), -_use(one[1])))
     chosen = _first_of_each(by_use)
     _add_several(chosen, by_use)
     _add_others(chosen, by_use)
-    ordered = sorted(chosen, key=lambda one: one[0])
+    ordered = sorted(chosen, key=lambda one: SHOWN_FIRST(one[0]))
     rest = [one for one in by_use if one not in chosen and not _repeats(one, chosen)]
     return tuple(field for _, field in ordered), tuple(field for _, field in rest)
 
@@ -219,15 +166,15 @@ def _words(name: str) -> tuple[str, ...]:
 
 def _use(field: FieldSpec) -> int:
     """Return how much a field is used: by its role, then by what its name says, to filter, to count and to search."""
-    by_name = 0 if _has(_words(field.name), SLIGHT_WORD) else 8 * _is_named(field)
+    by_name = 0 if _is_about(_words(field.name), "slight") else 8 * _is_named(field)
     used = 2 * (field.filter is not None) + 2 * field.facet + field.searched
     return 16 * (field.role is not None) + by_name + used
 
 
 def _is_named(field: FieldSpec) -> bool:
     """Tell whether the last word of a field's name says what it tells."""
-    pattern = NAMED_BY.get(_group_of(field))
-    return pattern is not None and bool(pattern.fullmatch(_last_word(_words(field.name))))
+    group = _group_of(field)
+    return group in BY_WEIGHT and _is_about((_last_word(_words(field.name)),), group)
 
 
 def _group_of(field: FieldSpec) -> _Group:
@@ -237,37 +184,37 @@ def _group_of(field: FieldSpec) -> _Group:
     if field.role in GROUP_OF_ROLE:
         return GROUP_OF_ROLE[field.role]
     if field.type is FieldType.DATE:
-        return _Group.OTHER if _has(words, STAMP_WORD) else _Group.TIME
+        return _Group.OTHER if _is_about(words, "stamp") else _Group.TIME
     return _number_group(words) if field.type in NUMBERS else _term_group(field, words)
 
 
 def _is_noise(field: FieldSpec, words: tuple[str, ...]) -> bool:
     """Tell whether a field is an id, a code, a link, a picture or prose, or one bar of a histogram."""
     letters = [word for word in words if not word.isdigit()]
-    if not letters or CODE_WORD.fullmatch(letters[-1]) or _has(words, POINTER_WORD):
+    if not letters or _is_about(letters[-1:], "code") or _is_about(words, "pointer"):
         return True
     if field.type in NUMBERS:
-        return words[-1].isdigit() and _has(words, NAMED_BY[_Group.RATING])
-    return not field.facet and field.filter is None and _has(words, PROSE_WORD)
+        return words[-1].isdigit() and _is_about(words, _Group.RATING)
+    return not field.facet and field.filter is None and _is_about(words, "prose")
 
 
 def _number_group(words: tuple[str, ...]) -> _Group:
-    if _has(words, TIME_WORD):
+    if _is_about(words, _Group.TIME):
         return _Group.TIME
-    if _has(words, POPULARITY_WORD) or _counts_ratings(words):
-        return _Group.RATING if _has(words, MEAN_WORD) else _Group.POPULARITY
-    return next((group for group in NUMBER_GROUPS if _has(words, NAMED_BY[group])), _Group.OTHER)
+    if _is_about(words, _Group.POPULARITY) or _counts_ratings(words):
+        return _Group.RATING if _is_about(words, "mean") else _Group.POPULARITY
+    return next((group for group in NUMBER_GROUPS if _is_about(words, group)), _Group.OTHER)
 
 
 def _counts_ratings(words: tuple[str, ...]) -> bool:
-    is_rating = _has(words, NAMED_BY[_Group.RATING]) or _has(words, REVIEW_WORD)
-    return is_rating and _has(words, COUNT_WORD)
+    is_rating = _is_about(words, _Group.RATING) or _is_about(words, "review")
+    return is_rating and _is_about(words, "count")
 
 
 def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
     """Return the group that the last word names, else any word, else the one of the type."""
     for some in ((_last_word(words),), words):
-        found = next((group for group in TERM_GROUPS if _has(some, NAMED_BY[group])), None)
+        found = next((group for group in TERM_GROUPS if _is_about(some, group)), None)
         if found is _Group.KIND and field.type is FieldType.TAGS:
             return _Group.TAGS
         if found is not None:
@@ -279,12 +226,15 @@ def _term_group(field: FieldSpec, words: tuple[str, ...]) -> _Group:
 
 def _last_word(words: tuple[str, ...]) -> str:
     """Return the word that a name turns on: `club` in `club_name`, `place` in `place_of_birth`."""
-    end = next((number for number, word in enumerate(words) if number and word in BEFORE_DETAILS), len(words))
-    return next((word for word in reversed(words[:end]) if word not in EMPTY_WORDS), words[-1])
+    end = next(
+        (number for number, word in enumerate(words) if number and word in words_about("telling_before_details")),
+        len(words),
+    )
+    return next((word for word in reversed(words[:end]) if word not in words_about("telling_empty")), words[-1])
 
 
-def _has(words: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.fullmatch(word) for word in words)
+def _is_about(words: Iterable[str], topic: str) -> bool:
+    return is_about(words, f"telling_{topic}")
 
 
 VALUES_ON_A_LINE = 5

@@ -1,11 +1,10 @@
-"""The English of preference sentences: tables of words and phrases, patterns for numbers and titles.
-
-The words of a catalogue (its tags, kinds and units) come in a vocabulary. Phrases are lower case, with single spaces
-and straight apostrophes; a table is written as phrases separated by commas.
-"""
+"""The English of preference sentences: the words of `preference_words.toml`, patterns for numbers and titles."""
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+from itertools import product
 from typing import Final
 
 from stackroom.text.normalise import pattern
@@ -26,127 +25,62 @@ LONGEST_TITLE: Final = 200
 
 
 def phrases(written: str) -> frozenset[str]:
-    """Return the phrases of a table."""
+    """Return the phrases of a table, which are separated by commas."""
     return frozenset(" ".join(phrase.split()) for phrase in written.split(","))
 
 
-def each(what: What, written: str) -> dict[str, What]:
-    """Return a table that maps each phrase to the same thing."""
-    return dict.fromkeys(phrases(written), what)
+def by_phrase(table: Mapping[str, str]) -> dict[str, str]:
+    """Return the meaning of each phrase, from a table of the phrases for each meaning."""
+    return {phrase: meaning for meaning, written in table.items() for phrase in phrases(written)}
 
 
-def by_bound(**written: str) -> dict[str, Bound]:
-    """Return a table from phrase to bound, from one list of phrases for each bound."""
-    return {phrase: Bound[name] for name, table in written.items() for phrase in phrases(table)}
+def bounds_of(table: str) -> dict[str, Bound]:
+    """Return the bound of each phrase of a table."""
+    return {phrase: Bound[name.upper()] for phrase, name in by_phrase(TABLES[table]).items()}
 
 
-def described_by(written: str) -> dict[str, str]:
-    """Return a table from word to description, from lines of a description and its words."""
-    lines = (line.split(":") for line in written.strip().splitlines())
-    return {word: description.strip() for description, words in lines for word in phrases(words)}
+def numbers_of(table: str) -> dict[str, int]:
+    """Return the number of each phrase of a table."""
+    return {phrase: int(number) for phrase, number in by_phrase(TABLES[table]).items()}
 
 
-NUMBERS: Final[Mapping[str, int]] = {
-    **{"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8},
-    **{"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15},
-    **{"sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "dozen": 12, "a dozen": 12},
-}
-LOOSE_NUMBERS: Final[Mapping[str, int]] = {"few": 5, "couple of": 2, "couple": 2}
+def iter_structure() -> Iterator[tuple[str, What]]:
+    """Yield the words of grammar with their meanings; a later one takes the place of an earlier one."""
+    for negation, degree in product(phrases(TABLES["negations"]), phrases(TABLES["degrees"])):
+        yield f"{negation} {degree}", Cue(Mood.LESS, takes_unknown=False)
+    for table, cues in TABLES["cues"].items():
+        for phrase, mood in by_phrase(cues).items():
+            yield phrase, Cue(Mood[mood.upper()], takes_unknown=table == "of_anything")
+    yield from ((phrase, Lead[name.upper()]) for phrase, name in by_phrase(TABLES["leads"]).items())
+    yield from ((phrase, PieceJoin[name.upper()]) for phrase, name in by_phrase(TABLES["joins"]).items())
+    yield ",", PieceJoin.COMMA
+    yield from dict.fromkeys(phrases(TABLES["stops"]), Plain.STOP).items()
+    yield from dict.fromkeys(phrases(TABLES["variety"]), Variety()).items()
+    yield from dict.fromkeys(phrases(TABLES["misleading"]), Plain.WORD).items()
 
-DECADES: Final[Mapping[str, int]] = {"sixties": 1960, "seventies": 1970, "eighties": 1980, "nineties": 1990}
+
+WORDS_FILE: Final = "preference_words.toml"
+TABLES: Final = tomllib.loads(resources.files("stackroom.text").joinpath(WORDS_FILE).read_text(encoding="utf-8"))
+
+NUMBERS: Final = numbers_of("numbers")
+LOOSE_NUMBERS: Final = numbers_of("loose_numbers")
+DECADES: Final[Mapping[str, int]] = TABLES["decades"]
 DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
 
-YEAR_BOUNDS: Final = by_bound(
-    BELOW="before, from before, pre, prior to, older than, earlier than, <",
-    AT_MOST="until, till, up to, up until, up through, <=, ≤",
-    WITHIN="in, from, of, during, between, from between, in the year, released in, made in, aired in",
-    AROUND="around, circa, about, roughly, ~, from around",
-    AT_LEAST="since, starting, starting in, starting from, in or after, on or after, >=, ≥",
-    ABOVE="after, from after, post, newer than, later than, more recent than, younger than, >",
-)
-YEAR_ENDINGS: Final = by_bound(
-    AT_MOST="or earlier, or older, or before, and earlier, and older, and before, or prior",
-    AT_LEAST="""or later, or newer, or after, or more recent, and later, and newer, and after, and up, on,
-        onward, onwards, and onward, and onwards, to now, to present, until now, +, - present, -present""",
-)
-LENGTH_BOUNDS: Final = by_bound(
-    BELOW="under, below, less than, fewer than, shorter than, lower than, <",
-    AT_MOST="at most, up to, max, max., maximum, maximum of, a maximum of, a max of, within, <=, ≤",
-    WITHIN="exactly, precisely, only, just, between, from",
-    AROUND="around, about, roughly, approximately, approx, approx., circa, ~",
-    AT_LEAST="at least, min, min., minimum, minimum of, a minimum of, >=, ≥",
-    ABOVE="over, above, more than, longer than, greater than, >",
-)
-LENGTH_ENDINGS: Final = by_bound(
-    AT_MOST="or less, or fewer, or under, or below, or shorter, max, maximum, at most, tops",
-    AROUND="or so, ish, -ish",
-    AT_LEAST="or more, or longer, or over, or above, and up, and above, plus, +, minimum, at least",
-)
+YEAR_BOUNDS: Final = bounds_of("year_bounds")
+YEAR_ENDINGS: Final = bounds_of("year_endings")
+LENGTH_BOUNDS: Final = bounds_of("length_bounds")
+LENGTH_ENDINGS: Final = bounds_of("length_endings")
 BOUNDS: Final[Mapping[str, Bound]] = {**YEAR_BOUNDS, **YEAR_ENDINGS, **LENGTH_BOUNDS, **LENGTH_ENDINGS}
 
-RECENT_YEARS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(phrases("recent, recently, more recent, latest, in recent years, new, newer, newish"), 5),
-    **dict.fromkeys(phrases("modern, more modern, contemporary"), 15),
-}
-"""Words for new, and the number of years that they cover."""
+RECENT_YEARS: Final = numbers_of("recent")
 OLD_UNTIL: Final = 1999
-OLD_WORDS: Final = phrases("old, older, classic, classics, retro, vintage, old-school, old school, oldies")
-SHORT_WORDS: Final = phrases("short, shorter, shortish, brief, bite-sized")
-LONG_WORDS: Final = phrases("long, longer, lengthy, long-running, long running")
+OLD_WORDS: Final = phrases(TABLES["old"])
+SHORT_WORDS: Final = phrases(TABLES["short"])
+LONG_WORDS: Final = phrases(TABLES["long"])
+OLDER_THAN: Final = phrases(TABLES["older_than"])
 
-NEGATIONS: Final = phrases("not, nothing, no, isn't, aren't, never, don't be, without, nothing that's")
-DEGREES: Final = phrases("too, overly, so, that, very, as, really, super, much, a lot of, many, excessively")
-STRUCTURE: Final[Mapping[str, What]] = {
-    **each(
-        Cue(Mood.NOT, takes_unknown=True),
-        """no, no more, without, without any, w / o, avoid, avoiding, excluding, exclude, except, except for, other
-        than, apart from, skip, minus, sans, free of, don't want, do not want, don't like, do not like, dislike,
-        hate, unlike, can't stand, cannot stand, tired of, sick of, not into, not interested in, not a fan of, must
-        not have, shouldn't have, should not have, anything but, everything but, anything except, stay away from""",
-    ),
-    **each(
-        Cue(Mood.NOT, takes_unknown=False),
-        """not, nothing, none, none of, neither, never, non, isn't, aren't, doesn't, don't, wasn't, must not be,
-        mustn't be, shouldn't be, should not be, can't be, cannot be, not be""",
-    ),
-    **{f"{negation} {degree}": Cue(Mood.LESS, takes_unknown=False) for negation in NEGATIONS for degree in DEGREES},
-    **each(Cue(Mood.LESS, takes_unknown=True), "less, less of, fewer, not much, not many, lighter on"),
-    **each(
-        Cue(Mood.MUST, takes_unknown=False),
-        """only, strictly, exclusively, solely, purely, must be, has to be, have to be, needs to be, need to be,
-        should only be, nothing but, required, is required, are required, is a must, are a must, a must, must-have,
-        is mandatory, are mandatory, is essential, are essential""",
-    ),
-    **each(Cue(Mood.MUST, takes_unknown=True), "must have, must include, has to have, have to have, needs to have"),
-    **each(
-        Cue(Mood.ANY, takes_unknown=True),
-        """don't mind, do not mind, wouldn't mind, would not mind, fine with, ok with, okay with, open to, not
-        necessarily, doesn't have to be, don't have to be, does not have to be, do not have to be, doesn't need to be,
-        need not be, needn't be, doesn't matter if, don't care if, don't care about, can also be, may also be""",
-    ),
-    **each(
-        Cue(Mood.ANY, takes_unknown=False),
-        """is fine, are fine, is ok, are ok, is okay, are okay, is also fine, are also fine, is alright, are alright, is
-        acceptable, are acceptable, is optional, are optional, is welcome, are welcome, would be fine, would be ok, is
-        allowed, are allowed, isn't a problem, is no problem, are no problem, doesn't bother me, don't bother me""",
-    ),
-    **each(Cue(Mood.LESS, takes_unknown=True), "rather than, instead of"),
-    **each(Lead.HAVING, "with, with more, more, more of, featuring, features, having, has, have, including, lots of"),
-    **each(Lead.ABOUT, "about, revolving around, centered on, centred on, focused on, focusing on, exploring"),
-    **each(Lead.SETTING, "in, set in, set on, set during, takes place in, take place in, taking place in"),
-    **{"and": PieceJoin.AND, "&": PieceJoin.AND, "plus": PieceJoin.AND, "as well as": PieceJoin.AND},
-    **{"or": PieceJoin.OR, "nor": PieceJoin.OR, "/": PieceJoin.OR, ",": PieceJoin.COMMA},
-    **each(Plain.STOP, "., ;, !, ?, (, ), :, –, —, but, though, although, yet, however, while, instead"),
-    **each(
-        Variety(),
-        """surprise me, something different, something completely different, anything different, more variety, more
-        varied, unexpected, out of my comfort zone, off the beaten path, mix it up""",
-    ),
-    # Phrases that would be misread as the start of something else, such as a comparison without its number.
-    **each(
-        Plain.WORD, "more than, less than, fewer than, no more than, no less than, at least, in japanese, in english"
-    ),
-}
+STRUCTURE: Final[Mapping[str, What]] = dict(iter_structure())
 """Words of grammar; a catalogue's vocabulary cannot override them."""
 HOISTED_CUES: Final = frozenset(
     {"only", "exclusively", "required", "a must", "must-have"}
@@ -154,101 +88,14 @@ HOISTED_CUES: Final = frozenset(
     | {"would be fine", "would be ok", "isn't a problem", "doesn't bother me", "don't bother me"}
 )
 """Cues that may follow their object: 'movies only', 'romance is a must', 'horror is fine'."""
-PREFERRING: Final = phrases("prefer, preferred, preferably, preference, favor, favour, choose, pick, more")
-COMPARING: Final = phrases("over, to, than")
-"""Words between a preferred thing and the other: 'I'd prefer fantasy over sci-fi', 'more comedy than drama'."""
-
-FILLER: Final = phrases(
-    """a, an, the, some, any, something, anything, stuff, thing, things, one, ones, kind of, sort of, a bit, a bit of,
-    a little, bit, little, slightly, somewhat, much, many, a lot, a lot of, lots, very, really, quite, rather,
-    pretty, truly, so, too, as, also, again, just, even, still, please, pls, plz, thanks, thank you, thx, hi, hello,
-    hey, maybe, perhaps, possibly, probably, ideally, preferably, prefer, preferred, preference, definitely, well,
-    i, i'd, i'm, i am, i've, me, my, we, we'd, us, our, you, your, it, it's, its, they, them, that, that's, that is,
-    this, these, those, which, who, what, there, is, are, be, been, was, were, am, do, does, did, would, could,
-    should, can, will, may, might, must, want, wants, wanted, need, needs, like, likes, love, loves, enjoy, enjoyed,
-    looking, look, find, give, show, show me, recommend, recommendation, recommendations, suggest, suggestion,
-    suggestions, get, watch, see, read, hear, listen, to, for, of, from, on, at, if, then, such, how, feel, feeling,
-    feels, mood, in the mood for, in general, in particular, in mind, in total, in length, in short, interested in,
-    into, let's, let us, go, go for, made, released, aired, airing, came out, come out, that came out,
-    shows, title, titles, story, stories, plot, tone, vibe, vibes, atmosphere, setting, themes, theme,
-    elements, style, type, kind, sort, genre, content, usual, typical, other, another, else, good, nice, great,
-    best, better, decent, ok, okay, fine, bonus points for, as long as, not only, not just,
-    no matter, no preference, whatever, tagged, side, focus, all, every, both, either, mostly, mainly,
-    generally, overall, basically, especially, because, since i, if possible, possible, when, where, set, with,
-    time, right now, tonight, today, now, not sure"""
-)
-EDGES: Final = phrases(
-    """a, an, the, some, any, a bit, a bit of, a little, bit, little, slightly, much, many, a lot, a lot of, lots, very,
-    really, quite, rather, of, please, pls, plz, thanks, thank you, thx, too, also, maybe, perhaps, if possible, i, is,
-    are, it, that, which, ideally, preferably, then, kind of, sort of, even, just, again, to, be, stuff, things, as,
-    want, i'd, prefer, something, anything"""
-)
-"""Padding that is stripped from both ends of a description."""
-
-TONE_NOUNS: Final = phrases(
-    "tone, mood, vibe, vibes, atmosphere, feel, feeling, story, stories, plot, themes, setting, style, ending, endings"
-)
-"""Nouns that belong to the tone word before them: 'darker tone'."""
-
-TONES: Final[Mapping[str, str]] = described_by(
-    """
-    dark, grim and serious: dark, darker, darkest, grim, grimmer, bleak, bleaker, grimdark
-    gritty, raw and realistic: gritty, grittier, raw, hard-hitting, hard-boiled, hardboiled
-    light-hearted and cheerful: light, lighter, light-hearted, lighthearted, cheerful, happy, happier, fun, joyful
-    funny, humorous and comedic: funny, funnier, humorous, hilarious, comedic, comical, amusing, witty, humor, humour
-    silly, absurd and zany: silly, sillier, absurd, absurdist, zany, wacky, goofy, over-the-top, ridiculous
-    sad, melancholic: sad, sadder, saddest, melancholic, melancholy, sorrowful, somber, sombre
-    depressing and hopeless: depressing, depressive, hopeless, nihilistic, despair
-    tragic, with a heartbreaking fate: tragic, tragedy, heartbreaking, heart-wrenching, tear-jerking, tearjerker
-    bittersweet and nostalgic: bittersweet, nostalgic, nostalgia, wistful, poignant
-    emotional and moving: emotional, moving, touching, heartfelt, cathartic
-    mature, for adults: mature, adult, grown-up, for adults, for grown-ups, adult-oriented
-    for children and families: for kids, for children, kid-friendly, child-friendly, family-friendly, childish, all ages
-    action-packed, with fights: action, action-packed, fights, battles, explosive
-    slow-paced and quiet: slow, slower, slow-paced, slow-burn, quiet, quieter, unhurried, meditative
-    fast-paced and energetic: fast, faster, fast-paced, energetic, high-energy, frantic, dynamic, upbeat
-    cozy, warm and comforting: cozy, cosy, cozier, cosier, comfy, comforting, warm, warmer
-    wholesome and heartwarming: wholesome, heartwarming, heart-warming, sweet, sweeter, tender, gentle, gentler
-    relaxing and calm: relaxing, relaxed, calm, calmer, calming, chill, soothing, peaceful, healing, laid-back, mellow
-    uplifting, hopeful and inspiring: uplifting, hopeful, inspiring, inspirational, optimistic, feel-good, positive
-    scary, frightening: scary, scarier, frightening, terrifying, creepy, creepier, spooky, eerie
-    disturbing and unsettling: disturbing, unsettling, twisted, shocking, harrowing
-    violent and brutal: violent, violence, brutal, brutality, bloody, bloodier
-    gory, with blood and mutilation: gore, gory, gorier
-    tense and suspenseful: tense, suspenseful, suspense, thrilling, gripping, edge of your seat, intense
-    mysterious and enigmatic: mysterious, enigmatic, cryptic
-    psychological, delving into the mind: psychological, mind games, cerebral, introspective
-    mind-bending, with twists: mind-bending, mindbending, trippy, plot twists, twists, twisty, unpredictable
-    surreal and dreamlike: surreal, dreamlike, dreamy, weird, weirder, strange, bizarre, avant-garde, experimental
-    philosophical and thought-provoking: philosophical, thought-provoking, deep, deeper, profound, existential
-    complex and intricate: complex, intricate, layered, complicated, clever, smart, smarter, intelligent
-    romantic, about love: romantic, love story, love stories
-    sexy and sensual: sexy, sensual, steamy, erotic, lewd, fanservice, fan-service, sexual
-    epic, on a grand scale: epic, grand, sweeping, large-scale
-    realistic and grounded: realistic, grounded, down-to-earth, believable
-    whimsical and magical: whimsical, magical, enchanting, fairy-tale, fairytale
-    beautiful, visually stunning: beautiful, gorgeous, stunning
-    strong, well-developed characters: character-driven, character development, good characters, great characters
-    strong female lead: strong female lead, strong female protagonist, strong heroine, badass heroine
-    dystopian, an oppressive society: dystopian, dystopia
-    post-apocalyptic, after the end of civilisation: post-apocalyptic, postapocalyptic, post-apocalypse, apocalyptic
-    set in space: in space, in outer space, outer space, set in space, set in outer space, spacefaring
-    set in the future: in the future, futuristic, far future, near future, set in the future
-    set in the past, historical: in the past, historical, period piece, period drama, set in the past
-    medieval, with castles and knights: medieval, middle ages, in the middle ages, knights
-    set in the present day: modern day, modern times, in modern times, in the present, present day, modern setting
-    set underwater, in the sea: underwater, undersea, under the sea, deep sea
-    rural, in the countryside: rural, countryside, in the countryside, pastoral
-    cute and adorable: cute, cuter, adorable, kawaii
-    """
-)
+PREFERRING: Final = phrases(TABLES["preferring"])
+COMPARING: Final = phrases(TABLES["comparing"])
+FILLER: Final = phrases(TABLES["filler"])
+EDGES: Final = phrases(TABLES["edges"])
+TONE_NOUNS: Final = phrases(TABLES["tone_nouns"])
+TONES: Final[Mapping[str, str]] = by_phrase(TABLES["tones"])
 """Each tone or setting word, and the description to embed in its place."""
-UNCHECKED: Final = phrases(
-    """underrated, hidden gem, hidden gems, obscure, lesser-known, lesser known, niche, overlooked, popular, unpopular,
-    well-known, well known, famous, mainstream, acclaimed, critically acclaimed, highly rated, high rated, top rated,
-    best rated, well rated, highly-rated, top-rated, high rating, high ratings, good ratings, trending, cult classic"""
-)
-"""Phrases about fame and ratings, which a description does not tell."""
+UNCHECKED: Final = phrases(TABLES["unchecked"])
 KNOWN: Final = frozenset(
     (*STRUCTURE, *UNCHECKED, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS)
 )
@@ -296,7 +143,6 @@ PRICES: Final = pattern(
 SIZES: Final = pattern(
     rf"\b(?P<size>{alternation((*SHORT_WORDS, *LONG_WORDS))})\s{{1,3}}(?P<unit>[^\W\d_]{{2,30}})(?!\w)", re.IGNORECASE
 )
-OLDER_THAN: Final = phrases("older than, more than, over, at least")
 AGE: Final = pattern(
     rf"\b(?:(?P<not>not|no|nothing|none|never|isn't|aren't)\s{{1,3}})?(?:(?:much|any)\s)?"
     rf"(?P<than>older than|newer than|younger than|more than|less than|over|under|at least|at most)\s{{1,3}}"

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stackroom.catalogue.column_words import is_about
 from stackroom.catalogue.compiler import FIELD_NAME
 from stackroom.catalogue.infer.words import is_alternative, is_code, is_link, is_title_name, is_unnamed, percent
 from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 
 FEWEST_ROWS = 20
 """The fewest rows in which a column with one value says nothing, and of which one may lack an id."""
-TRANSLATION = re.compile(r"translations?|translated|i18n|localized|locales?|native|transliterations?")
 LONGEST_ID, LONGEST_CODE = 100, 24
 FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
-ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
-"""The last word of the name of a column that identifies rows, if its values are unique."""
 ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT)
 NUMBERED = re.compile(r"(.*?[^\W\d])[\s_.-]*(\d{1,2})", re.DOTALL)
 FEWEST_MEMBERS = 3
@@ -56,7 +54,7 @@ def _find_reason(column: ColumnProfile) -> str | None:
         return "it holds bytes, not text"
     if is_unnamed(column) and _counts_rows(column):
         return "it only counts the rows"
-    if any(TRANSLATION.fullmatch(step.lower()) for step in column.name.split(".")[:-1]) and column.form is Form.TEXT:
+    if is_about(column.name.lower().split(".")[:-1], "translations") and column.form is Form.TEXT:
         return "it is a translation"
     return None
 
@@ -129,7 +127,7 @@ def _remarks(column: ColumnProfile) -> list[str]:
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
     """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
-    if column.is_unique and column.words and ID_WORD.fullmatch(column.words[-1]) and column.form in ID_FORMS:
+    if column.is_unique and is_about(column.words[-1:], "unique_codes") and column.form in ID_FORMS:
         return is_first or column.rows >= FEWEST_CODES
     is_of_row = column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
     return is_of_row if is_link(column) else is_code(column)

@@ -24,7 +24,7 @@ from stackroom.catalogue.infer.words import (
     is_link,
     is_title_name,
 )
-from stackroom.catalogue.profile import PEOPLE_WORD, PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import LIST_TYPES, NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.errors import InputError
 
@@ -33,7 +33,6 @@ LONG_ITEM, LONG_TAG = 60, 30
 LEAST_NAMED = 0.8
 """The share of groups that a column names with a value of their own."""
 QUESTION = re.compile(r"(have|has|do|does|did|are|is|was|were|which|what|how|who|why|when|where|would|should|can)\b.*")
-RESPONDENT = re.compile(r"respondents?|responses?|submissions?|participants?|interviews?")
 MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
 WIDE_GRID = 6
 WORDLESS = PLAIN_NUMBERS | {Form.DATE, Form.CODE, Form.QUANTITY, Form.BOOLEAN}
@@ -191,7 +190,7 @@ def _collected(field: InferredField, column: ColumnProfile | None) -> InferredFi
     if field.type is not FieldType.TEXT:
         return replace(field, reason=f"{field.reason}; the first of a record's rows")
     is_short = column.mean_length <= LONG_ITEM and column.form is Form.TEXT
-    is_people = any(PEOPLE_WORD.fullmatch(word) for word in column.words)
+    is_people = has_word(column, "people")
     return replace(
         field,
         type=FieldType.TAGS if column.mean_length <= LONG_TAG and is_short and not is_people else FieldType.TEXTS,
@@ -230,7 +229,7 @@ def _is_survey(columns: Sequence[ColumnProfile]) -> bool:
     if sum(map(_is_question, columns)) >= MANY_QUESTIONS:
         return True
     has_title = any(is_title_name(column) and column.distinct_share >= 0.5 for column in columns)
-    return len(columns) >= MANY_COLUMNS and not has_title and any(has_word(column, RESPONDENT) for column in columns)
+    return len(columns) >= MANY_COLUMNS and not has_title and any(has_word(column, "respondents") for column in columns)
 
 
 def _is_question(column: ColumnProfile) -> bool:

@@ -7,18 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stackroom.catalogue.infer.columns import MARK, Family
-from stackroom.catalogue.infer.words import (
-    GROUP_WORD,
-    KIND_WORD,
-    REGION_WORD,
-    gaps,
-    has_word,
-    is_code,
-    is_link,
-    is_year,
-    percent,
-)
-from stackroom.catalogue.profile import LIST_WORD, PEOPLE_WORD, ColumnProfile, Form
+from stackroom.catalogue.infer.words import gaps, has_word, is_code, is_link, is_year, percent
+from stackroom.catalogue.profile import ColumnProfile, Form
 from stackroom.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldRole, FieldType
 
 LONG_TEXT = 100
@@ -33,8 +23,8 @@ LEAST_OF_UNIT = 0.3
 """The share of cells in one of several units that makes them a field of their own."""
 LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
-GROUPING_WORDS = (GROUP_WORD, LIST_WORD, PEOPLE_WORD, KIND_WORD, REGION_WORD)
-"""Words in the names of columns whose values are filtered by, even if few come twice."""
+GROUPING = ("groups", "lists", "people", "kinds", "regions")
+"""Topics of columns whose values are filtered by, even if few come twice."""
 LIST_MARKS = (",", ";", "|", "/")
 """The separators that are looked for where a column is declared a list; the first if there is none."""
 
@@ -122,11 +112,11 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
     if column.has_url_items:
         return replace(field, reason=f"lists of links{gaps(column)}")
-    if column.has_number_items and not has_word(column, LIST_WORD):
+    if column.has_number_items and not has_word(column, "lists"):
         return replace(field, reason=f"lists of numbers{gaps(column)}")
     if column.mean_item_length > LONG_TEXT:
         return replace(field, searched=True)
-    is_people = has_word(column, GROUP_WORD) or has_word(column, PEOPLE_WORD)
+    is_people = has_word(column, "groups") or has_word(column, "people")
     kind = FieldType.TEXTS if is_people else FieldType.TAGS
     return replace(field, type=kind, searched=True, filtered=True, facet=True)
 
@@ -233,7 +223,7 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
         values = "1 value" if column.distinct == 1 else f"{column.distinct:,} values"
         reason = f"{values} in {percent(column.filled_share)} of the rows"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
-    groups = _repeats(column) or any(has_word(column, pattern) for pattern in GROUPING_WORDS)
+    groups = _repeats(column) or any(has_word(column, topic) for topic in GROUPING)
     reason = f"{f'{column.distinct:,} different texts' if groups else 'text'}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
+from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.infer.fields import LONG_TEXT, InferredField
 from stackroom.catalogue.infer.words import (
-    KIND_WORD,
-    TITLE_NAMES,
     gaps,
     has_word,
     is_alternative,
@@ -18,7 +17,7 @@ from stackroom.catalogue.infer.words import (
     is_year,
     percent,
 )
-from stackroom.catalogue.profile import PEOPLE_WORD, ColumnProfile, Form, distinct_together
+from stackroom.catalogue.profile import ColumnProfile, Form, distinct_together
 from stackroom.catalogue.spec import FieldRole, FieldType
 from stackroom.errors import InputError
 
@@ -34,27 +33,6 @@ TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_
 PERSON_NAMES = (re.compile(r"first ?name|given ?name|forename"), re.compile(r"last ?name|sur ?name|family ?name"))
 BRACES = re.compile(r"[{}]")
 COLUMN_IN_TEMPLATE = re.compile(r"\{([^{}]+)\}")
-CODE_WORD = re.compile(r"codes?|src|path|file|hash|lat|lon|latitude|longitude|price|cost|amount|phone|email|zip|alt")
-FROM_WORD = re.compile(r"from|origin|source|start|departures?|depart|home|von|abfahrt")
-TO_WORD = re.compile(r"to|destination|target|end|arrivals?|arrivee|away|nach|ankunft")
-HANDLED_WORD = re.compile(r"updated?|modified|added|created|read|checked|imported|scraped|accessed|entry")
-"""A word in the names of columns with the time of a change to the row, not of the thing itself."""
-BODY_WORD = re.compile(
-    r"description|synopsis|summary|abstract|text|content|body|blurb|plot|overview|notes?|bio|about|review|story|instructions"
-)
-MAKER_WORD = re.compile(r"authors?|auteurs?|autor(es|en)?|artists?|bands?|directors?|creators?|writers?|composers?")
-PLACE_WORD = re.compile(
-    r"countr(y|ies)|pays|land|pais|places?|locations?|lieu|ort|cit(y|ies)|towns?|ville|stadt|regions?|states?|provinces?"
-    r"|county|subregion|continents?|origins?|nationality|venues?|birthplace|headquarters|address"
-)
-COUNTRY_WORD = re.compile(r"countr(y|ies)|pays|land|pais")
-CODED_WORD = re.compile(r"code|id|url|number|lat|lon|latitude|longitude|type|population|area km2?")
-PICTURE_WORD = re.compile(
-    r"images?|img|pictures?|pics?|photos?|photograph|thumbnails?|thumb|posters?|covers?|artwork|logos?|flags?|icons?|avatar"
-)
-SMALL_WORD = re.compile(r"small|thumb(nail)?s?|mini|icon|back|backdrop")
-PAGE_WORD = re.compile(r"urls?|links?|website|homepage|page|web|site|href|permalink|uri|wikipedia")
-OTHER_LINK_WORD = re.compile(r"videos?|youtube|trailer|tweets?|api|audio|license|licence|maps?|credit")
 PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
 POPULARITY_NAME = re.compile(
     r"(\w+ )?popularity"
@@ -121,7 +99,7 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     texts = [column for column in columns if column.form in forms and not is_link(column)]
     texts = [column for column in texts if not is_unnamed(column) or column.rows <= 10]
     named = [column for column in texts if column.filled_share >= 0.5 and column.longest <= 1000]
-    for word in TITLE_NAMES:
+    for word in words_about("titles"):
         if exact := next((column for column in named if column.words == (word,)), None):
             return exact
     if ending := [column for column in named if is_title_name(column)]:
@@ -144,7 +122,7 @@ def _parts_of_title(base: ColumnProfile | None, columns: Sequence[ColumnProfile]
             break
         parts.append(best)
         possible = [column for column in possible if column is not best]
-    for here, there in ((FROM_WORD, TO_WORD), (TO_WORD, FROM_WORD)):  # one without the other says half
+    for here, there in (("from", "to"), ("to", "from")):  # one without the other says half
         if any(has_word(part, here) for part in parts) and not any(has_word(part, there) for part in parts):
             parts += [column for column in possible if column.form is Form.TEXT and has_word(column, there)][:1]
     places = {column.name: place for place, column in enumerate(columns)}
@@ -155,7 +133,7 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     """Return how much a column adds to a title: rows told apart, less for long, gappy and numeric ones."""
     has_gaps = bool(parts) and max(part.filled_share for part in parts) < GOOD_FILLED
     cost = column.mean_length / 400 + (0.5 if has_gaps else 0.15) * _is_figure(column) + 0.3 * (1 - column.filled_share)
-    named = 0.3 if is_title_name(column) else 0.1 if has_word(column, KIND_WORD) else 0
+    named = 0.3 if is_title_name(column) else 0.1 if has_word(column, "kinds") else 0
     return _share([*parts, column]) - cost + named
 
 
@@ -168,7 +146,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
     """Tell whether a column can be a part of a composed title: a short text, a year or a date."""
     if BRACES.search(column.name) or column.distinct < 2 or column.filled_share < LEAST_FILLED:
         return False
-    if is_link(column) or is_code(column) or is_unnamed(column) or has_word(column, CODE_WORD):
+    if is_link(column) or is_code(column) or is_unnamed(column) or has_word(column, "title_noise"):
         return False
     if column.form is Form.TEXT:
         return column.mean_length <= SHORT_PART and not column.is_list and not is_alternative(column)
@@ -176,7 +154,7 @@ def _may_be_part(column: ColumnProfile) -> bool:
 
 
 def _is_date(column: ColumnProfile) -> bool:
-    return column.form is Form.DATE and not has_word(column, HANDLED_WORD)
+    return column.form is Form.DATE and not has_word(column, "handled")
 
 
 def _is_figure(column: ColumnProfile) -> bool:
@@ -201,7 +179,7 @@ def _composed_field(
 ) -> InferredField:
     template = f"{{{parts[0].name}}}"
     for before, part in pairwise(parts):
-        is_pair = has_word(before, FROM_WORD) and has_word(part, TO_WORD)
+        is_pair = has_word(before, "from") and has_word(part, "to")
         template += f"{' – ' if is_pair else ', '}{{{part.name}}}"
     why = f"'{base.name}' alone tells {percent(_share([base]))} of the rows apart" if base in parts and base else ""
     reason = f"composed, since {why or 'no column names a record'}; together {percent(_share(parts))} are distinct"
@@ -240,7 +218,7 @@ def _worth_as_alternatives(column: ColumnProfile) -> float:
 
 def _worth_as_body(column: ColumnProfile) -> float:
     """Return the amount of text of a column whose cells are longer than a few words; a name counts too."""
-    is_named = has_word(column, BODY_WORD)
+    is_named = has_word(column, "body")
     is_text = column.form is Form.TEXT and not column.is_list and not is_code(column) and not is_unnamed(column)
     is_filled = column.filled_share >= LEAST_FILLED or column.mean_length >= LONG_TEXT
     if not is_text or not is_filled or column.mean_length < (20 if is_named else LONG_TEXT):
@@ -265,15 +243,15 @@ def _worth_as_popularity(column: ColumnProfile) -> float:
 def _worth_as_people(column: ColumnProfile) -> float:
     """Return how well a column names people: by the last word that says something, as `artist_name`."""
     words = [word for word in column.words if word not in ("name", "names", "by", "s")]
-    return _worth_as_terms(column, MAKER_WORD) if words and PEOPLE_WORD.fullmatch(words[-1]) else 0.0
+    return _worth_as_terms(column, "makers") if is_about(words[-1:], "people") else 0.0
 
 
 def _worth_as_place(column: ColumnProfile) -> float:
-    is_place = has_word(column, PLACE_WORD) and not has_word(column, CODED_WORD)
-    return _worth_as_terms(column, COUNTRY_WORD) if is_place else 0.0
+    is_place = has_word(column, "locations") and not has_word(column, "coded_locations")
+    return _worth_as_terms(column, "countries") if is_place else 0.0
 
 
-def _worth_as_terms(column: ColumnProfile, surest: re.Pattern[str]) -> float:
+def _worth_as_terms(column: ColumnProfile, surest: str) -> float:
     is_term = column.form in (Form.TEXT, Form.LIST) and column.filled_share >= LEAST_FILLED and column.distinct > 1
     if not is_term or is_code(column) or is_link(column) or is_unnamed(column):
         return 0.0
@@ -281,18 +259,18 @@ def _worth_as_terms(column: ColumnProfile, surest: re.Pattern[str]) -> float:
 
 
 def _worth_as_picture(column: ColumnProfile) -> float:
-    size = 0.5 if has_word(column, SMALL_WORD) else 1.0
+    size = 0.5 if has_word(column, "small_pictures") else 1.0
     return column.filled_share * size * (column.form is Form.URL and _shows_pictures(column))
 
 
 def _worth_as_link(column: ColumnProfile) -> float:
-    if column.form is not Form.URL or _shows_pictures(column) or has_word(column, OTHER_LINK_WORD):
+    if column.form is not Form.URL or _shows_pictures(column) or has_word(column, "other_links"):
         return 0.0
-    return round(column.filled_share, 1) + has_word(column, PAGE_WORD)
+    return round(column.filled_share, 1) + has_word(column, "pages")
 
 
 def _shows_pictures(column: ColumnProfile) -> bool:
-    return has_word(column, PICTURE_WORD) or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
+    return has_word(column, "pictures") or all(PICTURE_FILE.fullmatch(text) for text in column.texts[:50])
 
 
 WORTHS: Mapping[FieldRole, Callable[[ColumnProfile], float]] = {

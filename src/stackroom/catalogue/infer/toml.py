@@ -1,14 +1,13 @@
 """The text of an inferred declaration."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
 
+from stackroom.catalogue.column_words import is_about
 from stackroom.catalogue.infer.fields import InferredField
-from stackroom.catalogue.infer.words import GROUP_WORD
-from stackroom.catalogue.profile import LIST_WORD, name_words
+from stackroom.catalogue.profile import name_words
 from stackroom.catalogue.spec import NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.text.normalise import clean
 
@@ -84,7 +83,11 @@ def _signals_in_toml(draft: DeclarationDraft) -> Iterable[str]:
     fields = draft.fields
     topics = _topics(fields)
     by_role = {field.role: field for field in fields if field.role is not None}
-    groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
+    groups = [
+        field
+        for field in fields
+        if field.facet and field not in topics and is_about(name_words(field.column)[-1:], "groups")
+    ]
     parts = [part for part in (by_role.get(FieldRole.TITLE), *groups[:2], *topics, by_role.get(FieldRole.BODY)) if part]
     if len(parts) == 1:
         parts += [field for field in fields if field.searched and field not in parts][:3]
@@ -100,18 +103,13 @@ def _signals_in_toml(draft: DeclarationDraft) -> Iterable[str]:
 def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
     """Return the fields that describe topics: tags, or without any, text fields named like them."""
     tags = [field for field in fields if field.type is FieldType.TAGS]
-    hinted = [field for field in tags if _named(field, LIST_WORD)]
-    alike = [field for field in fields if field.type is FieldType.TEXT and field.facet and _named(field, LIST_WORD)]
+    hinted = [field for field in tags if is_about(name_words(field.column), "lists")]
+    alike = [
+        field
+        for field in fields
+        if field.type is FieldType.TEXT and field.facet and is_about(name_words(field.column), "lists")
+    ]
     return (hinted or tags or alike)[:3]
-
-
-def _named(field: InferredField, pattern: re.Pattern[str]) -> bool:
-    return any(pattern.fullmatch(word) for word in name_words(field.column))
-
-
-def _is_group(field: InferredField) -> bool:
-    words = name_words(field.column)
-    return bool(words) and bool(GROUP_WORD.fullmatch(words[-1]))
 
 
 def _recommend_in_toml(

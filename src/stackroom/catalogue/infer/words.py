@@ -4,45 +4,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.compiler import FIELD_NAME
-from stackroom.catalogue.profile import CAMEL_JOINT, ColumnProfile, Form, name_words
+from stackroom.catalogue.profile import CAMEL_JOINT, ColumnProfile, Form
 
-ID_WORD = re.compile(
-    r"ids?|identifier|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode"
-)
-LINK_WORD = re.compile(r"ids?|identifier|uuid|guid")
-"""The last word of the names of columns with row ids; other codes are meaningful to people."""
-YEAR_WORD = re.compile(
-    r"years?|yr|released?|published|publication|vintage|premiered|founded|built|born|date|jahr|annee|ano|год|年"
-)
-GROUP_WORD = re.compile(
-    r"(authors?|artists?|directors?|actors?|cast|starring|writers?|composers?|creators?|publishers?|brands?|developers?"
-    r"|manufacturers?|vendors?|studios?|designers?|illustrators?|translators?|narrators?|albums?|series|country|language)"
-)
-"""A word in the names of columns whose values group records, even if each has few."""
-KIND_WORD = re.compile(
-    r"species|types?|kind|category|class|breed|model|variety|varietal|genre|discipline|event|family|style|make|colou?r|brand"
-)
-REGION_WORD = re.compile(
-    r"countr(y|ies)|cit(y|ies)|towns?|regions?|provinces?|states?|count(y|ies)|districts?|continents?|nationality|origins?"
-    r"|places?|locations?|venues?|winery|brewery|distillery|compan(y|ies)|teams?|clubs?|schools?|departments?|publisher"
-)
 QUESTION_WORDS = 5
 UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
 """The name of a column that has none: as files, pandas, R and Spark write it."""
-TITLE_NAMES = name_words(
-    "title name headline label heading product item film movie book song track album game recipe work term question "
-    "titel titre titulo titolo nombre nome nom название 標題 标题 タイトル 書名 제목"
-)
-"""Names of title columns, the most certain first."""
-NOT_A_TITLE = frozenset(
-    name_words(
-        "first last middle given family sur user author artist file brand publisher company vendor country city meta "
-        "category subcategory section school team venue location host seller customer organization owner region state"
-    )
-)
-"""Words before `name` or `title` that make it the name of something else."""
-AFTER_NAME = frozenset(("common", "full", "display", "english", "preferred", "text", "value", "short", "main"))
 ALTERNATIVE = re.compile(
     r"alternatives?|aliase?s?|aka|(also )?known as|synonyms|nicknames?"
     r"|(alt|alternative|other|original|native|english|international) (titles?|names?|spellings?)"
@@ -56,26 +24,26 @@ YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 DIGITS_JOINT = re.compile(r"(?<=[A-Za-z]{3})(?=\d)")
 
 
-def has_word(column: ColumnProfile, pattern: re.Pattern[str]) -> bool:
-    """Tell whether a word of the column's name fits the pattern."""
-    return any(pattern.fullmatch(word) for word in column.words)
+def has_word(column: ColumnProfile, topic: str) -> bool:
+    """Tell whether a word of the column's name is about a topic."""
+    return is_about(column.words, topic)
 
 
 def is_code(column: ColumnProfile) -> bool:
     """Tell whether the column is named like ids or other codes."""
-    return bool(column.words) and bool(ID_WORD.fullmatch(column.words[-1]))
+    return is_about(column.words[-1:], "codes")
 
 
 def is_link(column: ColumnProfile) -> bool:
     """Tell whether the column is named like ids of rows: `id`, `book_id`, `id_drink`."""
     ends = column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ())
-    return any(LINK_WORD.fullmatch(word) for word in ends)
+    return is_about(ends, "row_ids")
 
 
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
-    return in_form and has_word(column, YEAR_WORD)
+    return in_form and has_word(column, "years")
 
 
 def is_unnamed(column: ColumnProfile) -> bool:
@@ -87,13 +55,13 @@ def is_unnamed(column: ColumnProfile) -> bool:
 
 def is_title_name(column: ColumnProfile) -> bool:
     """Tell whether a column is named as one that names a record: `name`, `full_name`, `name.common`."""
-    words = column.words
+    words, titles = column.words, words_about("titles")
     if len(words) < 2 or is_alternative(column):
-        return bool(words) and words[0] in TITLE_NAMES and len(words) == 1
-    if words[0] in TITLE_NAMES[:2] and words[1] in AFTER_NAME:
+        return bool(words) and words[0] in titles and len(words) == 1
+    if words[0] in titles[:2] and words[1] in words_about("after_titles"):
         return True
-    is_named = words[-1] in TITLE_NAMES[:2] or words[0] in TITLE_NAMES[:1]
-    return is_named and not NOT_A_TITLE.intersection(words[:-1])
+    is_named = words[-1] in titles[:2] or words[0] in titles[:1]
+    return is_named and not is_about(words[:-1], "not_titles")
 
 
 def is_alternative(column: ColumnProfile) -> bool:
