@@ -177,7 +177,7 @@ def _scope_figures(searcher: Searcher, view: EmbeddedView, queries: Sequence[Pre
 
     def hybrid(one: Prepared) -> None:
         meaning = QueryVector(vector=one.query.vector)
-        searcher.search_with(view, one.query.text, one.terms, meaning, scope=scope, limit=TOP)
+        searcher.search(view, one.query.text, scope=scope, limit=TOP, query_vector=meaning)
 
     arms = {"lexical": lexical, "nearest": nearest, "titles": titles, "hybrid": hybrid}
     recall, originals = _recall(view, queries, scope)

@@ -22,7 +22,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.recommend.recommender import Request
 from stackroom.search.names import resolve_name
 from stackroom.search.searcher import QueryVector, embed_query
-from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import OpenCatalogue
 
 WARM_UP = 20
@@ -57,8 +56,7 @@ def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str,
 
     def search(query: BenchQuery, query_vector: QueryVector) -> object:
         reader = catalogue.shelf.reader()
-        terms = analyse_query(query.text, synonyms=spec.synonyms)
-        return searcher.search_with(reader, query.text, terms, query_vector, scope=WHOLE, limit=10)
+        return searcher.search(reader, query.text, scope=WHOLE, limit=10, query_vector=query_vector)
 
     def vector(query: BenchQuery) -> object:
         reader = catalogue.shelf.reader()

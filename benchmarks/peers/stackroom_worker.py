@@ -18,7 +18,6 @@ from stackroom.packages import PACKAGES  # noqa: E402
 from stackroom.search.searcher import QueryVector, Searcher  # noqa: E402
 from stackroom.shelf.embedded.shelf import EmbeddedShelf  # noqa: E402
 from stackroom.shelf.port import Embedding, Put  # noqa: E402
-from stackroom.text.analyser import analyse_query  # noqa: E402
 
 
 class StackroomEngine:
@@ -54,9 +53,8 @@ class StackroomEngine:
         return self._search(text, vector, WHOLE.narrowed(AnyOf("type", (kind,))))
 
     def _search(self, text: str, vector: np.ndarray | None, scope: Scope) -> Hits:
-        query = analyse_query(text, synonyms=self._spec.synonyms)
         meaning = QueryVector(vector=vector)
-        page = self._searcher.search_with(self._shelf.reader(), text, query, meaning, scope=scope, limit=TOP)
+        page = self._searcher.search(self._shelf.reader(), text, scope=scope, limit=TOP, query_vector=meaning)
         return _hits(hit.record for hit in page.hits)
 
 

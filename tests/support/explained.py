@@ -182,13 +182,13 @@ class ExplanationCheck:
 
     def _check_ranks(self, told: Mapping[str, Any], keys: list[Key], key: Key, trace: Any) -> None:
         at = keys.index(key)
-        scores = self._view.reader.term_scores(trace.query, keys).sum(axis=1)
+        scores = self._view.reader.term_scores(trace.query.terms, keys).sum(axis=1)
         if scores[at] > 0:
             assert_rank(told["words"]["rank"], scores, at, within=1e-5 * scores[at])
         else:
             assert told["words"]["rank"] is None, told
-        if trace.vector is not None:
-            cosines = (self._view.reader.vectors(keys) @ trace.vector).astype(np.float64)
+        if trace.query.vector is not None:
+            cosines = (self._view.reader.vectors(keys) @ trace.query.vector).astype(np.float64)
             assert_rank(told["meaning"]["rank"], cosines, at, within=1e-6)
 
     def _check_below(self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int) -> None:

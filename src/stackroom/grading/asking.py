@@ -13,7 +13,7 @@ from stackroom.grading.questions import Question
 from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.search.fuse import STEPS, Candidates, Floats, discount_little_known
-from stackroom.search.searcher import QueryVector, Searcher
+from stackroom.search.searcher import Searcher
 from stackroom.shelf.port import Checkpoint, ShelfReader, never_stop
 
 DEPTH = 50
@@ -74,14 +74,8 @@ class Asker:
                 yield self._ask(question, frozenset(map(int, answers)), searcher)
 
     def _ask(self, question: Question, answers: frozenset[int], searcher: Searcher) -> AskedQuestion:
-        vector = self.embed(question.query)
-        candidates = searcher.find_candidates(
-            self.reader,
-            question.query,
-            QueryVector(vector=vector),
-            scope=default_scope(self.spec),
-            limit=self.depth,
-        )
+        vector, scope = self.embed(question.query), default_scope(self.spec)
+        candidates = searcher.find_candidates(self.reader, question.query, vector, scope=scope, limit=self.depth)
         return AskedQuestion(
             question=question, answers=answers, candidates=candidates, vector=vector, depth=self.depth
         )  # fmt: skip

@@ -19,7 +19,6 @@ from stackroom.model.scope import WHOLE
 from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.analyser import analyse_query
 
 DEPTH = 100
 
@@ -76,8 +75,7 @@ def _ways(
     def fused(query: str, query_vector: QueryVector, search: SearchSpec) -> list[str]:
         searcher = Searcher(spec=spec, override=search)
         text = collection.queries[query]
-        terms = analyse_query(text, synonyms=spec.synonyms)
-        page = searcher.search_with(reader, text, terms, query_vector, scope=WHOLE, limit=DEPTH)
+        page = searcher.search(reader, text, scope=WHOLE, limit=DEPTH, query_vector=query_vector)
         return [hit.record.id for hit in page.hits]
 
     return {

@@ -108,7 +108,7 @@ def line_up(
 
 
 def discount_little_known(candidates: Candidates, query: Vector | None, discount: float) -> Candidates:
-    """Return candidates whose vectors are shortened where little is known of a record."""
+    """Return candidates whose vectors are shortened where little is known: to a text of few words any query is near."""
     if query is None or not discount:
         return candidates
     vectors = candidates.vectors * (1 - discount * (1 - candidates.known[:, None])).astype(np.float32)

@@ -153,14 +153,21 @@ class KeyedRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A query as the arms of a search look for it."""
+
+    text: str
+    terms: TextQuery
+    """The terms that the lexical arm looks for, synonyms among them."""
+    words: WeighedWords
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """The candidates of a search, their evidence and their fusion, with the query they were found by."""
 
-    text: str
-    query: TextQuery
-    """The terms that the lexical arm looked for, synonyms among them."""
-    words: WeighedWords
-    vector: Vector | None
+    query: SearchQuery
     candidates: Candidates
     evidence: WeighedEvidence
     fusion: FusionSteps
@@ -176,7 +183,7 @@ class Trace:
 
     def explain(self, reader: ShelfReader, hits: Sequence[Hit], spec: CatalogueSpec) -> list[Hit]:
         """Return hits of this search with their explanations."""
-        terms = reader.term_scores(self.query, [hit.key for hit in hits])
+        terms = reader.term_scores(self.query.terms, [hit.key for hit in hits])
         return [
             replace(hit, why=self._why(row, hit, dict(zip(self._tokens(), scores, strict=True)), spec))
             for hit, scores in zip(hits, terms.tolist(), strict=True)
@@ -188,17 +195,17 @@ class Trace:
         return Why(
             strength={**split_words(self.evidence.parts_at(row), terms), **raised},
             order=self.fusion.parts_at(row),
-            lacks=lacking(self.words, hit.record, spec),
+            lacks=lacking(self.query.words, hit.record, spec),
         )
 
     def explain_weighed(self, reader: ShelfReader, evidence: WeighedEvidence, found: "KeyedRecord") -> Why:
         """Explain the evidence for one record that no arm found: it is not ordered."""
-        (scores,) = reader.term_scores(self.query, [found.key]).tolist()
+        (scores,) = reader.term_scores(self.query.terms, [found.key]).tolist()
         parts = split_words(evidence.parts_at(0), dict(zip(self._tokens(), scores, strict=True)))
-        return Why(strength=parts, order={}, lacks=lacking(self.words, found.record, found.spec))
+        return Why(strength=parts, order={}, lacks=lacking(self.query.words, found.record, found.spec))
 
     def _tokens(self) -> list[str]:
-        return [token for token, _ in self.query.terms]
+        return [token for token, _ in self.query.terms.terms]
 
 
 def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[str, float]:

@@ -23,9 +23,9 @@ from stackroom.search.evidence import (
     weigh_evidence,
     weigh_words,
 )
-from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, line_up
+from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, discount_little_known, line_up
 from stackroom.search.names import find_names
-from stackroom.search.ranked import Ranked, RankedKey, Trace, rank_rows, rows_for
+from stackroom.search.ranked import Ranked, RankedKey, SearchQuery, Trace, rank_rows, rows_for
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
@@ -44,6 +44,8 @@ ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
 """In a smaller catalogue, a second thread costs more than it saves."""
+
+NOTHING_FOUND = build_ranking((), (), limit=0)
 
 
 def share_of_named(
@@ -129,87 +131,77 @@ class Searcher:
         return ranked.page(limit, explain=explain)
 
     def rank(
-        self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
+        self,
+        reader: ShelfReader,
+        text: str,
+        *,
+        scope: Scope,
+        limit: int,
+        query_vector: QueryVector | None = None,
+        terms: TextQuery | None = None,
     ) -> Ranked:
-        """Search without fetching the records, for callers that look at more hits than they show."""
-        asked = clean(text[:MAX_CHARS])
-        query = analyse_query(asked, synonyms=self.spec.synonyms)
-        return self.rank_with(reader, asked, query, query_vector or self.embed(reader, text), scope=scope, limit=limit)
+        """Search without fetching the records, for callers that look at more hits than they show.
+
+        `terms` are those to look for in place of the words of the text and their synonyms.
+        """
+        wanted = max(limit, self.reranker.depth if self.reranker else 0)
+        embedded = query_vector or self.embed(reader, text)
+        query = self._analysed(reader, text, embedded.vector, scope=scope, terms=terms)
+        trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
+        candidates, scores, strengths = trace.candidates, trace.scores, trace.evidence.strengths()
+        ranked = Ranked(
+            ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
+            total_matches=count_with_evidence(strengths),
+            mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
+            degraded=embedded.problem or reader.stale or about_awaited_vectors(reader),
+            reader=reader,
+            scope=scope,
+            spec=self.spec,
+            trace=trace,
+        )
+        return _reranked(ranked, self.reranker, query.text, self.spec) if self.reranker else ranked
 
     def embed(self, reader: ShelfReader, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return embed_query(self.embedder, reader, clean(text[:MAX_CHARS]))
 
     def find_candidates(
-        self, reader: ShelfReader, text: str, query_vector: QueryVector, *, scope: Scope, limit: int
+        self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, limit: int
     ) -> Candidates:
         """Return what the arms find for a query, not yet scored: for callers that score it in several ways."""
+        return self._find(reader, self._analysed(reader, text, vector, scope=scope), scope, self._depth(limit))
+
+    def _analysed(
+        self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, terms: TextQuery | None = None
+    ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
-        query = analyse_query(asked, synonyms=self.spec.synonyms)
-        words = weigh_words(reader, analyse_query(asked, synonyms={}), scope.visibility)
-        return self._find(reader, asked, query, words, query_vector, scope=scope, depth=self._depth(limit))
-
-    def search_with(
-        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
-    ) -> SearchPage:
-        """Search with an analysed and embedded query."""
-        return self.rank_with(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
-
-    def rank_with(
-        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
-    ) -> Ranked:
-        """Search with an analysed and embedded query, without fetching the records."""
-        wanted = max(limit, self.reranker.depth if self.reranker else 0)
-        trace = self._trace(reader, text, query, query_vector, scope=scope, depth=self._depth(wanted))
-        candidates, scores, strengths = trace.candidates, trace.scores, trace.evidence.strengths()
-        ranked = Ranked(
-            ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
-            total_matches=count_with_evidence(strengths),
-            mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
-            degraded=query_vector.problem or reader.stale or about_awaited_vectors(reader),
-            reader=reader,
-            scope=scope,
-            spec=self.spec,
-            trace=trace,
+        return SearchQuery(
+            text=asked,
+            terms=terms or analyse_query(asked, synonyms=self.spec.synonyms),
+            words=weigh_words(reader, analyse_query(asked, synonyms={}), scope.visibility),
+            vector=vector,
         )
-        return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
 
-    def _trace(
-        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, depth: int
-    ) -> Trace:
+    def _trace(self, reader: ShelfReader, query: SearchQuery, *, scope: Scope, depth: int) -> Trace:
         """Run the arms, weigh what they found, and fuse it."""
-        words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
-        candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=depth)
-        fusion = STEPS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
+        candidates = self._find(reader, query, scope, depth)
+        fusion = STEPS[self.search_spec.fusion](candidates, query.vector, self.search_spec)
         return Trace(
-            text=text,
             query=query,
-            words=words,
-            vector=query_vector.vector,
             candidates=candidates,
-            evidence=self._weigh(reader, candidates, words),
+            evidence=self._weigh(reader, candidates, query.words),
             fusion=fusion,
             scores=fusion.scores(),
             depth=depth,
         )
 
-    def weigh_one(self, reader: ShelfReader, trace: Trace, key: Key) -> WeighedEvidence:
+    def weigh_one(self, reader: ShelfReader, query: SearchQuery, key: Key) -> WeighedEvidence:
         """Weigh the evidence for one record that no arm of a search has found."""
-        score = float(reader.term_scores(trace.query, [key]).sum())
-        none = build_ranking((), (), limit=0)
-        lexical = build_ranking([key], [score], limit=1) if score > 0 else none
+        score = float(reader.term_scores(query.terms, [key]).sum())
+        lexical = build_ranking([key], [score], limit=1) if score > 0 else NOTHING_FOUND
         keys = np.array([key], dtype=np.int64)
-        one = self._line_up(
-            reader,
-            trace.text,
-            trace.words,
-            vector=trace.vector,
-            keys=keys,
-            lexical=lexical,
-            names={},
-            nearest=none,
-        )
-        return self._weigh(reader, one, trace.words)
+        found = self._line_up(reader, query, keys, lexical=lexical, names={}, nearest=NOTHING_FOUND)
+        return self._weigh(reader, found, query.words)
 
     def _weigh(self, reader: ShelfReader, candidates: Candidates, words: WeighedWords) -> WeighedEvidence:
         calibration = self.calibration_of(reader.model)
@@ -220,71 +212,41 @@ class Searcher:
         depth = self.search_spec.depth
         return depth if wanted < depth else DEEPER * wanted
 
-    def _find(
-        self,
-        reader: ShelfReader,
-        text: str,
-        query: TextQuery,
-        words: WeighedWords,
-        query_vector: QueryVector,
-        *,
-        scope: Scope,
-        depth: int,
-    ) -> Candidates:
+    def _find(self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int) -> Candidates:
         """Run the arms and line up what they found."""
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
-        vector_arm = beside(_nearest, reader, query_vector, scope, depth)
-        lexical = reader.lexical(query, scope=scope, limit=depth)
-        names = find_names(reader, self.spec, text, words, lexical=lexical, scope=scope)
+        vector_arm = beside(_nearest, reader, query.vector, scope, depth)
+        lexical = reader.lexical(query.terms, scope=scope, limit=depth)
+        names = find_names(reader, self.spec, query.text, query.words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
         keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
-        return self._line_up(
-            reader,
-            text,
-            words,
-            vector=query_vector.vector,
-            keys=keys,
-            lexical=lexical,
-            names=names,
-            nearest=nearest,
-        )
+        return self._line_up(reader, query, keys, lexical=lexical, names=names, nearest=nearest)
 
     def _line_up(
         self,
         reader: ShelfReader,
-        text: str,
-        words: WeighedWords,
-        *,
-        vector: Vector | None,
+        query: SearchQuery,
         keys: Keys,
+        *,
         lexical: Ranking,
         names: Mapping[Key, float],
         nearest: Ranking,
     ) -> Candidates:
-        found = keys.tolist()
-        known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
-        return line_up(
+        found, search = keys.tolist(), self.search_spec
+        candidates = line_up(
             keys,
             lexical=lexical,
             names=names,
             nearest=nearest,
-            vectors=self._trusted_vectors(reader, found, known, vector),
-            query=vector,
-            known=known,
-            named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
-            full_score=words.total,
+            vectors=np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found),
+            query=query.vector,
+            known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
+            named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
+            full_score=query.words.total,
             some_await_vectors=reader.awaiting_vectors > 0,
         )
-
-    def _trusted_vectors(
-        self, reader: ShelfReader, keys: Sequence[Key], known: Floats, vector: Vector | None
-    ) -> Vector:
-        """Return the records' vectors, shortened where little is known: to a text of few words any query is near."""
-        if vector is None:
-            return np.zeros((len(keys), 0), np.float32)
-        discount = self.search_spec.little_known_discount if self.spec.known else 0.0
-        vectors = reader.vectors(keys)
-        return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
+        discount = search.little_known_discount if self.spec.known else 0.0
+        return discount_little_known(candidates, query.vector, discount)
 
 
 def about_awaited_vectors(reader: ShelfReader) -> str | None:
@@ -321,10 +283,8 @@ def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
     return future
 
 
-def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth: int) -> Ranking:
-    if query_vector.vector is None:
-        return build_ranking((), (), limit=0)
-    return reader.nearest(query_vector.vector[None, :], scope=scope, limit=depth)[0]
+def _nearest(reader: ShelfReader, vector: Vector | None, scope: Scope, depth: int) -> Ranking:
+    return NOTHING_FOUND if vector is None else reader.nearest(vector[None, :], scope=scope, limit=depth)[0]
 
 
 def best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:

@@ -53,10 +53,10 @@ def find_standing(
 ) -> Standing:
     """Return where a record of the scope of a search stands in it; `raised` is the hit if a tool has raised it."""
     trace, reader = ranked.trace, ranked.reader
-    words = reader.lexical(trace.query, scope=ranked.scope, limit=RANKED)
+    words = reader.lexical(trace.query.terms, scope=ranked.scope, limit=RANKED)
     row = trace.find_row(found.key)
     if row is None:
-        evidence = searcher.weigh_one(reader, trace, found.key)
+        evidence = searcher.weigh_one(reader, trace.query, found.key)
         strength, match_type, reasons = float(evidence.strengths()[0]), None, dict[str, float]()
         why = trace.explain_weighed(reader, evidence, found)
     else:
@@ -77,7 +77,7 @@ def find_standing(
 
 
 def _rank_by_meaning(ranked: Ranked, key: Key) -> RankIn:
-    vector = ranked.trace.vector
+    vector = ranked.trace.query.vector
     if vector is None:
         return RankIn(rank=None, score=None, of=0)
     (ranking,) = ranked.reader.nearest(vector[None, :], scope=ranked.scope, limit=RANKED)

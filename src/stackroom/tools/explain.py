@@ -145,7 +145,7 @@ def _otherwise(place: int | None, sentence: str) -> str:
 
 def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
     here = set(text_tokens(found.record, found.spec.searched_fields))
-    return {term: term in here for term, _ in ranked.trace.query.terms}
+    return {term: term in here for term, _ in ranked.trace.query.terms.terms}
 
 
 def _left_out(path: SearchPath, found: KeyedRecord, condition: Condition) -> str:
@@ -240,7 +240,7 @@ def _about_words(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list
 
 
 def _about_meaning(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
-    if ranked.trace.vector is None:
+    if ranked.trace.query.vector is None:
         return [f"searched by words alone: {ranked.degraded}"]
     if not np.any(ranked.reader.vectors([found.key])):
         return ["it has no vector: it was not embedded"]

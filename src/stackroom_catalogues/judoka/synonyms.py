@@ -83,8 +83,9 @@ def rank_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope
     others = analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
-    searcher = view.catalogue.searcher
-    return searcher.rank_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit)
+    return view.catalogue.searcher.rank(
+        view.reader, text, scope=scope, limit=limit, query_vector=vector, terms=TextQuery(terms=terms)
+    )
 
 
 def _padded(text: str) -> str:
