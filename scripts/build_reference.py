@@ -24,11 +24,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
+from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError
-from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.model.principal import Cost
 from stackroom.packages import PACKAGES
 from stackroom.tools.admin.analytics import analytics_tools

@@ -11,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
 from stackroom.cli.main import cli
 from stackroom.cli.operations import access_command, audit_command, role_command, token_command, user_command
@@ -18,7 +19,6 @@ from stackroom.control.control import Control
 from stackroom.errors import ExpectedError, ForbiddenError, InputError
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
 from stackroom.tools.admin import jobs, roles
@@ -129,9 +129,7 @@ class Surfaces:
 
 
 def _board(control: Control) -> JobBoard:
-    def nothing_runs() -> Any:
-        raise AssertionError("nothing is run here")
-
+    nothing_runs: Any = None
     return JobBoard(control.database, list_builtin_jobs(nothing_runs))
 
 

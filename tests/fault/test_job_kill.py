@@ -14,12 +14,11 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
-from stackroom.assembly.maintenance import build_maintenance
+from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
 from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
 from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import AuditEntry, Outcome
@@ -37,16 +36,15 @@ from pathlib import Path
 from stackroom.assembly.app import App
 from stackroom.control.control import Control
 from stackroom.control.audit import log as audit
-from stackroom.assembly.maintenance import build_maintenance
+from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import Retention, list_builtin_jobs
 from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
 from stackroom.settings import Settings
 audit.PRUNED_AT_ONCE = 10
 settings = Settings(home=Path(sys.argv[1]), offline=True)
 control = Control.open(settings)
-duties = build_maintenance(App(settings), control, retention=Retention(backups=2))
-board = JobBoard(control.database, list_builtin_jobs(lambda: duties))
+maintained = MaintainedLibrary(app=App(settings), control=control, backups=2)
+board = JobBoard(control.database, list_builtin_jobs(maintained))
 print("ready", flush=True)
 for name in ["backup", "prune_audit", "rebuild_indexes"] * 1000:
     run = Scheduler(board, times=SchedulerTimes(look_every_s=0.01)).run_now(name, by="local", show=lambda *_: None)
@@ -107,8 +105,7 @@ def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Sett
     assert set(told.values()) <= {"done"}
     app = App(settings)
     with closing(Control.open(settings)) as control:
-        maintenance = build_maintenance(app, control, retention=Retention(backups=2))
-        board = JobBoard(control.database, list_builtin_jobs(lambda: maintenance))
+        board = JobBoard(control.database, list_builtin_jobs(MaintainedLibrary(app=app, control=control, backups=2)))
         for name in ("backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
             run = Scheduler(board).run_now(name, by="local", show=lambda *_: None)
             assert (run.state, run.error) == (RunState.DONE, None)

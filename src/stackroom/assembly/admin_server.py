@@ -9,14 +9,13 @@ from typing import Any
 from stackroom.analytics.events import EventLog, EventRecorder
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import build_maintenance, list_catalogue_jobs
+from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.gate.auditing import redacted
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
 from stackroom.tools.admin.analytics import analytics_tools
@@ -54,11 +53,10 @@ class AdminServer:
         self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.recorder)
         app.background.add(*parts.tasks)
-        maintenance = build_maintenance(app, control, parts=parts)
         self.board = board = JobBoard(
             control.database,
-            [*list_builtin_jobs(lambda: maintenance), *parts.jobs],
-            list_more=lambda: list_catalogue_jobs(app, lambda: maintenance),
+            [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs],
+            list_more=lambda: list_refresh_jobs(app),
         )
         self._scheduler = Scheduler(board)
         self._scheduler.start_in(app.background)

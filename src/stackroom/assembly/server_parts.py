@@ -10,12 +10,11 @@ from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, j
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.maintenance import refresh_from_source
+from stackroom.assembly.maintenance import Source, refresh_from_source
 from stackroom.control.control import Control
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, ForbiddenError
 from stackroom.ingest.pipeline import IngestReport, IngestRequest
-from stackroom.jobs.builtin_jobs import Source
 from stackroom.model.principal import Principal
 from stackroom.packages import CataloguePackage, PackageRegistry, load_target
 from stackroom.settings import SectionT, read_section

@@ -5,7 +5,7 @@ from functools import partial
 import click
 
 from stackroom.analytics.events import EventLog, EventRecorder
-from stackroom.assembly.maintenance import build_maintenance, list_catalogue_jobs
+from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.cli.opening import open_app
 from stackroom.cli.operations import build_group, make_control, perform
@@ -13,7 +13,6 @@ from stackroom.cli.output import json_option, print_json, shortened
 from stackroom.cli.progress import ProgressLine, progress_line
 from stackroom.control.control import Control
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.jobs.job import RunReport
 from stackroom.jobs.runs import JobRun, RunState
 from stackroom.jobs.scheduler import Scheduler
@@ -28,9 +27,8 @@ def _open_board(control: Control) -> JobBoard:
     """Return the jobs of the library."""
     app = open_app()
     parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
-    maintenance = partial(build_maintenance, app, control, parts=parts)
-    jobs = [*list_builtin_jobs(maintenance), *parts.jobs]
-    return JobBoard(control.database, jobs, list_more=partial(list_catalogue_jobs, app, maintenance))
+    jobs = [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs]
+    return JobBoard(control.database, jobs, list_more=partial(list_refresh_jobs, app))
 
 
 job_command = build_group(

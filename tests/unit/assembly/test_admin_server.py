@@ -101,7 +101,7 @@ def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, mo
     def indexes(_duties: Any, _context: JobContext) -> None:
         is_deaf()
 
-    monkeypatch.setattr("stackroom.jobs.builtin_jobs.rebuild_indexes", indexes)
+    monkeypatch.setattr("stackroom.assembly.builtin_jobs.rebuild_indexes", indexes)
     with closing(Control.open(app.settings)) as control:
         house = App(Settings(home=app.settings.home))
         server = AdminServer(house, control, RUNTIME)

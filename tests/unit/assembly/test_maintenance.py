@@ -12,28 +12,38 @@ import apsw
 import pytest
 
 from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
+from stackroom.assembly import builtin_jobs
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, plan_backup
 from stackroom.assembly.locations import open_rows
-from stackroom.assembly.maintenance import build_maintenance, plan_backup
+from stackroom.assembly.maintenance import (
+    Source,
+    check_installed,
+    list_sources,
+    rebuild_index,
+    recalibrate,
+    refresh_from_source,
+)
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.background.task import TaskStopped
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.control.control import Control
-from stackroom.errors import ExpectedError, InputError, ModelError, StorageError
+from stackroom.errors import ExpectedError, InputError, ModelError, StorageError, UnavailableError
 from stackroom.jobs.backup import check_backup, list_backups
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import MaintenanceOperations, Source, list_builtin_jobs
 from stackroom.jobs.job import JobContext
 from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
+from stackroom.jobs.timetable import parse_schedule
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
+from stackroom.packs.held import ReleaseReport
 from stackroom.settings import EmbeddingSettings, Settings
-from stackroom.shelf.port import never_stop
+from stackroom.shelf.port import Checkpoint, Problem, never_stop
 from stackroom.sources.location import ReadOptions
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
@@ -103,16 +113,20 @@ def control(app: App) -> Iterator[Control]:
 
 
 @pytest.fixture
-def maintenance(app: App, control: Control) -> MaintenanceOperations:
+def maintained(app: App, control: Control) -> MaintainedLibrary:
     parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
-    return build_maintenance(app, control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
+    return MaintainedLibrary(app=app, control=control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
 
 
-def run(name: str, maintenance: MaintenanceOperations, context: JobContext | None = None) -> str:
+def run(name: str, maintained: MaintainedLibrary, context: JobContext | None = None) -> str:
     context = context or JobContext()
-    (spec,) = (one for one in list_builtin_jobs(lambda: maintenance) if one.name == name)
+    (spec,) = (one for one in list_builtin_jobs(maintained) if one.name == name)
     spec.body(context)
     return context.report().output
+
+
+def check_index(app: App, checkpoint: Checkpoint = never_stop) -> list[Problem]:
+    return list(app.open_catalogue("films").shelf.check(checkpoint=checkpoint))
 
 
 def titles(app: App, query: str, catalogue: str = "films") -> list[str]:
@@ -135,32 +149,32 @@ def search(app: App) -> Callable[[str], list[str]]:
 
 
 def test_a_rescan_takes_in_what_has_changed_in_folders_and_a_refresh_what_has_in_files(
-    app: App, maintenance: MaintenanceOperations, films: Path, notes: Path
+    app: App, maintained: MaintainedLibrary, films: Path, notes: Path
 ) -> None:
     find = search(app)
     assert find("heat") == ["Heat"]
     (notes / "soup.md").write_text("# Soup\n\nLeeks and potatoes.\n")
     films.write_text("title\nThe Third Man\nBrief Encounter\n")
-    said = run("rescan_folders", maintenance)
+    said = run("rescan_folders", maintained)
     assert said.startswith(f"notes from {notes.resolve()}: 2 rows, ")
     assert find("brief encounter") == []
-    said = run("refresh_sources", maintenance)
+    said = run("refresh_sources", maintained)
     assert said == f"films from {films.resolve()}: 2 rows, 1 written, 1 unchanged, 1 removed\n"
     assert find("brief encounter") == ["Brief Encounter"]
     assert find("heat") == []
 
 
 def test_a_source_that_is_gone_is_told_and_takes_no_record_with_it(
-    app: App, maintenance: MaintenanceOperations, films: Path
+    app: App, maintained: MaintainedLibrary, films: Path
 ) -> None:
     films.unlink()
     with pytest.raises(StorageError, match=r"1 of 1 failed: films from .*films.csv"):
-        run("refresh_sources", maintenance)
+        run("refresh_sources", maintained)
     assert search(app)("heat") == ["Heat"]
 
 
 def test_sources_are_told_apart_and_opened_by_their_names(
-    app: App, maintenance: MaintenanceOperations, tmp_path: Path
+    app: App, maintained: MaintainedLibrary, tmp_path: Path
 ) -> None:
     database = tmp_path / "more#films.sqlite"
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -172,7 +186,7 @@ def test_sources_are_told_apart_and_opened_by_their_names(
     for choice in ({"table": "films"}, {"query": "SELECT title FROM others"}):
         rows = open_rows(None, str(database), options=ReadOptions(**choice))
         add_catalogue(app, rows, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=False)
-    sources = {source.location.rpartition("/")[2]: source.is_folder for source in maintenance.list_sources()}
+    sources = {source.location.rpartition("/")[2]: source.is_folder for source in list_sources(app)}
     assert sources == {
         "films.csv": False,
         "more#films.sqlite#films": False,
@@ -181,15 +195,16 @@ def test_sources_are_told_apart_and_opened_by_their_names(
     }
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("INSERT INTO others VALUES ('Sunshine')")
-    said = run("refresh_sources", maintenance).splitlines()
+    said = run("refresh_sources", maintained).splitlines()
     assert said[1].endswith("#films: 1 rows, 0 written, 1 unchanged")
     assert said[2].endswith("others: 2 rows, 1 written, 1 unchanged")
 
 
 def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_allowed(
-    app: App, maintenance: MaintenanceOperations, monkeypatch: pytest.MonkeyPatch
+    app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
+    source = Source(catalogue="notes", location="arxiv:all:bread", is_folder=False)
 
     def refuse(_spec_name: str | None, location: str, **_others: Any) -> Any:
         asked.append(location)
@@ -197,21 +212,19 @@ def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_
 
     monkeypatch.setattr("stackroom.assembly.maintenance.open_rows", refuse)
     with pytest.raises(InputError):
-        maintenance.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+        refresh_from_source(app, source, lambda _rows: None)
     folder = app.library.get_installed("notes").folder
     with closing(apsw.Connection(str(folder / LEDGER_FILE))) as ledger:
         ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '')", [("a",), ("b",)])
     with pytest.raises(InputError):
-        maintenance.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+        refresh_from_source(app, source, lambda _rows: None)
     assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
 
 
-def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(
-    app: App, maintenance: MaintenanceOperations, films: Path
-) -> None:
+def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(app: App, films: Path) -> None:
     films.write_text("title\n" + "".join(f"Film {number}\n" for number in range(2000)))
     context = JobContext()
-    source = next(one for one in maintenance.list_sources() if not one.is_folder)
+    source = next(one for one in list_sources(app) if not one.is_folder)
 
     def rows_read(count: int) -> None:
         if count > 500:
@@ -219,86 +232,80 @@ def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(
         context.check_stopped()
 
     with pytest.raises(TaskStopped):
-        maintenance.refresh(source, rows_read)
-    assert maintenance.check_catalogue("films", never_stop) == []
+        refresh_from_source(app, source, rows_read)
+    assert check_installed(app, "films", never_stop) == []
     assert search(app)("heat") == ["Heat"]
-    assert maintenance.refresh(source, lambda _rows: None).startswith("2000 rows")
-    assert maintenance.verify_index("films", never_stop) == []
+    assert refresh_from_source(app, source, lambda _rows: None).rows == 2000
+    assert check_index(app) == []
 
 
 def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(
-    app: App, maintenance: MaintenanceOperations, films: Path
+    app: App, maintained: MaintainedLibrary, films: Path
 ) -> None:
     find = search(app)
     assert find("third") == ["The Third Man"]
-    assert run("verify_indexes", maintenance).count("its indexes have exactly its records") == 2
-    assert "films: 2 records indexed" in run("rebuild_indexes", maintenance)
+    assert run("verify_indexes", maintained).count("its indexes have exactly its records") == 2
+    assert "films: 2 records indexed" in run("rebuild_indexes", maintained)
     assert find("third") == ["The Third Man"]
     films.write_text("title\nHeat\nThe Third Man\nRonin\n")
-    run("refresh_sources", maintenance)
+    run("refresh_sources", maintained)
     assert find("ronin") == ["Ronin"]
-    assert run("verify_indexes", maintenance).count("its indexes have exactly its records") == 2
+    assert run("verify_indexes", maintained).count("its indexes have exactly its records") == 2
 
 
-def test_an_index_that_was_deleted_is_made_again(app: App, maintenance: MaintenanceOperations) -> None:
+def test_an_index_that_was_deleted_is_made_again(app: App) -> None:
     shutil.rmtree(app.library.get_installed("films").folder / "index")
-    assert maintenance.rebuild_index("films") == "2 records indexed"
+    assert rebuild_index(app, "films") == "2 records indexed"
     assert search(app)("heat") == ["Heat"]
 
 
-def test_an_index_that_differs_from_the_records_is_told(
-    app: App, maintenance: MaintenanceOperations, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_that_differs_from_the_records_is_told(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = app.open_catalogue("films").shelf
     keys = shelf.reader().scan(scope=WHOLE, limit=10)
     view = type(shelf.reader())
     monkeypatch.setattr(view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else [])
     advice = "run: stackroom job run rebuild_indexes"
-    (problem,) = maintenance.verify_index("films", never_stop)
+    (problem,) = check_index(app)
     assert (problem.part, str(problem)) == ("index", f"1 records are not indexed; {advice}")
     monkeypatch.undo()
     monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
-    (problem,) = maintenance.verify_index("films", never_stop)
+    (problem,) = check_index(app)
     assert str(problem) == f"2 of its records are not found by their own words, such as 'Heat'; {advice}"
 
 
-def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(
-    maintenance: MaintenanceOperations, films: Path
-) -> None:
-    (source,) = (one for one in maintenance.list_sources() if not one.is_folder)
+def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(app: App, films: Path) -> None:
+    (source,) = (one for one in list_sources(app) if not one.is_folder)
     checkpoints = 0
 
     def change() -> None:
         nonlocal checkpoints
         checkpoints += 1
         films.write_text(f"title\nThe Third Man\nFilm {checkpoints}\n")
-        maintenance.refresh(source, lambda _rows: None)
+        refresh_from_source(app, source, lambda _rows: None)
 
-    assert maintenance.verify_index("films", change) == []
+    assert check_index(app, change) == []
     assert checkpoints > 0
 
 
-def test_the_integrity_check_finds_what_is_damaged(
-    app: App, maintenance: MaintenanceOperations, control: Control
-) -> None:
-    assert run("integrity_check", maintenance).splitlines()[-1].startswith("audit: ")
+def test_the_integrity_check_finds_what_is_damaged(app: App, maintained: MaintainedLibrary, control: Control) -> None:
+    assert run("integrity_check", maintained).splitlines()[-1].startswith("audit: ")
     folder = app.library.get_installed("films").folder
     install_pack(app, "films")
-    assert maintenance.check_catalogue("films", never_stop) == []
+    assert check_installed(app, "films", never_stop) == []
     next((folder / "pack" / "files").iterdir()).write_bytes(b"x")
-    (problem,) = maintenance.check_catalogue("films", never_stop)
+    (problem,) = check_installed(app, "films", never_stop)
     assert "damaged" in problem.message
     (app.library.get_installed("notes").folder / LEDGER_FILE).write_bytes(b"not a database" * 1000)
-    assert "file is not a database" in maintenance.check_catalogue("notes", never_stop)[0].message
+    assert "file is not a database" in check_installed(app, "notes", never_stop)[0].message
     with control.database.begin() as connection:
         connection.exec_driver_sql("UPDATE audit_head SET number = 7")
     with pytest.raises(StorageError, match="the audit is not whole: row 1 is missing"):
-        run("integrity_check", maintenance)
+        run("integrity_check", maintained)
 
 
 @pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"])
 def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
-    app: App, maintenance: MaintenanceOperations, name: str
+    app: App, maintained: MaintainedLibrary, name: str
 ) -> None:
     app.close()
     store = app.library.get_installed("films").folder / "records.sqlite"
@@ -308,16 +315,16 @@ def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after
     with pytest.raises(
         StorageError, match=r"1 of \d failed: (catalogue )?films: films/records.sqlite.* malformed.*; .*from a back-up"
     ):
-        run(name, maintenance, context)
+        run(name, maintained, context)
     assert "notes: " in context.report().output
 
 
 def test_a_back_up_can_be_put_back_as_a_library(
-    app: App, maintenance: MaintenanceOperations, control: Control, tmp_path: Path
+    app: App, maintained: MaintainedLibrary, control: Control, tmp_path: Path
 ) -> None:
     control.accounts.create_user(LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=())
     (app.settings.home / "stackroom.toml").write_text("offline = true\n")
-    said = run("backup", maintenance)
+    said = run("backup", maintained)
     made = app.settings.home / "backups" / "20261115T030000Z"
     assert said.strip().endswith(str(made))
     assert check_backup(made) == []
@@ -341,12 +348,12 @@ def test_a_back_up_can_be_put_back_as_a_library(
 
 
 def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewhere(
-    app: App, maintenance: MaintenanceOperations, control: Control, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    app: App, maintained: MaintainedLibrary, control: Control, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = DownloadQueue(control.database, QueueRules())
     download, _ = queue.request("ada", DownloadRequest(provider="archive", album="Water Music"))
     assert queue.take_next() is not None
-    serving = Scheduler(JobBoard(control.database, list_builtin_jobs(lambda: maintenance)))
+    serving = Scheduler(JobBoard(control.database, list_builtin_jobs(maintained)))
     serving.board.trigger("backup", by="ada")
     serving.step()
     assert serving.wait(120)
@@ -359,7 +366,7 @@ def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewher
     assert not list(restored.glob("control.sqlite-*"))
 
     with closing(App(Settings(home=restored, offline=True))) as again, closing(Control.open(again.settings)) as other:
-        board = JobBoard(other.database, list_builtin_jobs(lambda: build_maintenance(again, other)))
+        board = JobBoard(other.database, list_builtin_jobs(MaintainedLibrary(app=again, control=other)))
         assert board.find_runner() is None
         ran = Scheduler(board).run_now("integrity_check", by="ada", show=lambda _run, _report: None)
         assert (ran.state, ran.error) == (RunState.DONE, None)
@@ -374,16 +381,16 @@ def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewher
 
 
 def test_a_control_database_of_postgresql_is_left_to_its_own_tools(
-    maintenance: MaintenanceOperations, control: Control, monkeypatch: pytest.MonkeyPatch
+    maintained: MaintainedLibrary, control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control.database, "dialect", "postgresql")
-    plan = maintenance.plan_backup()
+    plan = plan_backup(maintained)
     assert "control.sqlite" not in [item.name for item in plan.items]
     assert "PostgreSQL" in plan.notes[0]
     assert "pg_dump" in plan.notes[0]
 
 
-def test_the_audit_is_pruned_and_verified(maintenance: MaintenanceOperations, control: Control) -> None:
+def test_the_audit_is_pruned_and_verified(maintained: MaintainedLibrary, control: Control) -> None:
     entry = AuditEntry(
         at=datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=400),
         call_id="old",
@@ -395,11 +402,11 @@ def test_the_audit_is_pruned_and_verified(maintenance: MaintenanceOperations, co
         outcome=Outcome.OK,
     )
     control.audit.write(entry, durable=True)
-    assert run("prune_audit", maintenance).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
+    assert run("prune_audit", maintained).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
     assert control.audit.verify().first_problem is None
 
 
-def test_events_and_downloads_are_pruned(maintenance: MaintenanceOperations, control: Control) -> None:
+def test_events_and_downloads_are_pruned(maintained: MaintainedLibrary, control: Control) -> None:
     long_ago = datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=200)
     queue = DownloadQueue(control.database, QueueRules(), now=lambda: long_ago)
     for album in ("Messiah", "Saul"):
@@ -408,24 +415,22 @@ def test_events_and_downloads_are_pruned(maintenance: MaintenanceOperations, con
     with closing(EventLog(control.database)) as events:
         events.note(Event(kind=EventKind.DOWNLOAD, user="ada", subject="1", at=long_ago))
         events.flush()
-        assert run("prune_logs", maintenance).splitlines() == [
+        assert run("prune_logs", maintained).splitlines() == [
             "downloads: 1 from before 2026-05-19 removed",
             "events: 1 from before 2026-05-19 removed",
         ]
     assert [one.request.album for one in queue.list_downloads()[0]] == ["Messiah"]
 
 
-def test_a_catalogue_without_vectors_has_nothing_to_measure(maintenance: MaintenanceOperations) -> None:
-    assert run("recompute_calibration", maintenance) == "films: it has no vectors\nnotes: it has no vectors\n"
+def test_a_catalogue_without_vectors_has_nothing_to_measure(maintained: MaintainedLibrary) -> None:
+    assert run("recompute_calibration", maintained) == "films: it has no vectors\nnotes: it has no vectors\n"
 
 
-def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(
-    app: App, maintenance: MaintenanceOperations
-) -> None:
+def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(app: App) -> None:
     marker = app.library.get_installed("notes").folder / "installed.json"
     gone = "/venv/site-packages/stackroom_catalogues/documents/sample"
     marker.write_text(f'{{"spec": "documents", "sources": ["{gone}"]}}')
-    assert [source.catalogue for source in maintenance.list_sources()] == ["films"]
+    assert [source.catalogue for source in list_sources(app)] == ["films"]
 
 
 @pytest.fixture
@@ -439,52 +444,85 @@ def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App
 
 def test_a_calibration_is_measured_anew(embedded: App) -> None:
     with closing(Control.open(embedded.settings)) as control:
-        maintenance = build_maintenance(embedded, control)
+        maintained = MaintainedLibrary(app=embedded, control=control)
         path = embedded.library.get_installed("films").folder / CALIBRATION_FILE
         path.unlink()
-        assert run("recompute_calibration", maintenance).startswith("films: unrelated queries have a cosine of ")
+        assert run("recompute_calibration", maintained).startswith("films: unrelated queries have a cosine of ")
         assert path.is_file()
-        assert maintenance.verify_index("films", never_stop) == []
+        assert check_index(embedded) == []
 
 
 def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
     other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
-    with closing(Control.open(embedded.settings)) as control:
-        maintenance = build_maintenance(other, control)
-        (source,) = maintenance.list_sources()
-        for work in (lambda: maintenance.refresh(source, lambda _rows: None), lambda: maintenance.recalibrate("films")):
-            with pytest.raises(ModelError, match="its vectors are by"):
-                work()
+    (source,) = list_sources(other)
+    for work in (lambda: refresh_from_source(other, source, lambda _rows: None), lambda: recalibrate(other, "films")):
+        with pytest.raises(ModelError, match="its vectors are by"):
+            work()
     other.close()
 
 
-def test_the_integrity_check_finds_records_that_name_what_is_not_there(
-    app: App, maintenance: MaintenanceOperations, tmp_path: Path
-) -> None:
+def test_the_integrity_check_finds_records_that_name_what_is_not_there(app: App, tmp_path: Path) -> None:
     (tmp_path / "music.jsonl").write_text('{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n')
     rows, recipe = (
         open_rows(PACKAGES.get("music"), str(tmp_path / "music.jsonl")),
         package_recipe(PACKAGES.get("music")),
     )
     add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
-    (problem,) = maintenance.check_catalogue("music", never_stop)
+    (problem,) = check_installed(app, "music", never_stop)
     assert problem.message == "'album_id' of track records names records that do not exist: 'gone'"
 
 
-def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:
+def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App) -> None:
     (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
-    fresh = build_maintenance(App(app.settings), control)
-    for check in (fresh.check_catalogue, fresh.verify_index):
+    fresh = App(app.settings)
+    for check in (lambda: check_installed(fresh, "films", never_stop), lambda: check_index(fresh)):
         with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
-            check("films", never_stop)
+            check()
 
 
 def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(
-    app: App, control: Control, maintenance: MaintenanceOperations
+    app: App, maintained: MaintainedLibrary
 ) -> None:
     (app.library.get_installed("films").folder / "installed.json").write_text("{")
-    assert maintenance.list_catalogues() == ["films", "notes"]
+    assert maintained.list_catalogues() == ["films", "notes"]
     with pytest.raises(StorageError, match=r"installed.json is damaged"):
-        maintenance.check_catalogue("films", never_stop)
-    (note,) = plan_backup(app, control).notes
+        check_installed(app, "films", never_stop)
+    (note,) = plan_backup(maintained).notes
     assert note.startswith("'films' is not in it: ")
+
+
+def test_every_job_has_a_schedule_that_is_understood_and_nothing_outside_is_asked_unless_somebody_enables_it(
+    maintained: MaintainedLibrary,
+) -> None:
+    jobs = list_builtin_jobs(maintained)
+    assert [job.name for job in jobs] == sorted({job.name for job in jobs})
+    for job in jobs:
+        parse_schedule(job.schedule)
+        assert job.description.endswith(".")
+    assert {job.name for job in jobs if not job.enabled} == {"refresh_sources", "update_releases"}
+
+
+def test_where_there_is_nothing_to_do_it_says_so(tmp_path: Path, control: Control) -> None:
+    empty = MaintainedLibrary(app=App(Settings(home=tmp_path / "empty")), control=control)
+    for name in ("rebuild_indexes", "rescan_folders", "update_releases"):
+        assert run(name, empty) == "there is nothing to do\n"
+
+
+def test_every_catalogue_from_a_place_is_updated_and_a_failure_is_named(
+    app: App, maintained: MaintainedLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def update(_app: App, name: str) -> ReleaseReport:
+        if name == "films":
+            raise UnavailableError("its place does not answer")
+        return ReleaseReport(catalogue=name, version="2", former="1")
+
+    monkeypatch.setattr(builtin_jobs, "list_released", lambda app: app.library.list_installed())
+    monkeypatch.setattr(builtin_jobs, "update_catalogue", update)
+    context = JobContext()
+    with pytest.raises(StorageError, match="1 of 2 failed: films: its place does not answer"):
+        run("update_releases", maintained, context)
+    assert context.report().output.splitlines() == [
+        "films: failed: its place does not answer",
+        "notes: 1 → 2, 0 bytes fetched",
+    ]
+    assert (context.report().done, context.report().total) == (2, 2)

@@ -13,7 +13,6 @@ from sqlalchemy import select
 from stackroom.api.server import NO_PARTS
 from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
 from stackroom.assembly.app import App
-from stackroom.assembly.maintenance import build_maintenance
 from stackroom.assembly.server_parts import build_context, build_server_parts, list_endpoints
 from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, NotFoundError
@@ -170,10 +169,10 @@ def test_two_packages_with_an_endpoint_of_one_address_are_refused(app: App, serv
         list_endpoints(app.packages, twice)
 
 
-def test_a_packages_prunings_are_part_of_the_maintenance(server: AdminServer, app: App) -> None:
-    with closing(Control.open(app.settings)) as control:
-        maintenance = build_maintenance(app, control, parts=server.parts)
-        assert maintenance.prunings["loans"](maintenance.now()) == 3
+def test_a_packages_prunings_are_run_by_the_job(server: AdminServer) -> None:
+    context = JobContext()
+    server.board.get_spec("prune_logs").body(context)
+    assert context.report().output.splitlines()[1].startswith("loans: 3 from before ")
 
 
 def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(

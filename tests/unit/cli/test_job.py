@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.control.control import Control
 from stackroom.errors import BusyError, ConflictError, InputError, NotFoundError
 from stackroom.jobs.board import JobBoard
-from stackroom.jobs.builtin_jobs import list_builtin_jobs
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.settings import Settings
 
@@ -33,11 +33,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def board_of(home: Path) -> Iterator[JobBoard]:
-    def none() -> Any:
-        raise AssertionError("nothing is run here")
-
+    nothing_runs: Any = None
     with closing(Control.open(Settings(home=home))) as control:
-        yield JobBoard(control.database, list_builtin_jobs(none))
+        yield JobBoard(control.database, list_builtin_jobs(nothing_runs))
 
 
 def audit_rows(home: Path) -> list[tuple[Any, ...]]:

@@ -17,9 +17,8 @@ from sqlalchemy import make_url
 
 from stackroom.assembly.app import App
 from stackroom.assembly.locations import open_provider
-from stackroom.assembly.maintenance import refresh_from_source
+from stackroom.assembly.maintenance import Source, refresh_from_source
 from stackroom.errors import ExpectedError, InputError, UnavailableError
-from stackroom.jobs.builtin_jobs import Source
 from stackroom.settings import Settings
 from stackroom.sources.database_rows import DatabaseRows, DatabaseServer, open_database
 from stackroom.sources.location import ReadOptions, SourceLocation, stem_of

@@ -1,0 +1,315 @@
+"""The built-in jobs of a library with accounts; `list_builtin_jobs` is their table.
+
+A job goes over catalogues or sources one by one, reports on each, continues after a failure, and fails at the end if
+any failed. It can be stopped between any two.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from stackroom.analytics.events import EventLog
+from stackroom.api.server import NO_PARTS, ServerParts
+from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import (
+    Source,
+    check_installed,
+    list_sources,
+    rebuild_index,
+    recalibrate,
+    refresh_from_source,
+)
+from stackroom.checksums import SEAL_ENDING
+from stackroom.control.audit.reading import AuditReport
+from stackroom.control.control import Control
+from stackroom.control.database.engine import ControlDatabase, check_database, copy_database, find_file
+from stackroom.control.database.tables import utc_now
+from stackroom.control.opening import LOCAL_FILE
+from stackroom.errors import ExpectedError, StorageError
+from stackroom.ingest.pipeline import IngestReport
+from stackroom.jobs.backup import BACKUP_JOB, BackupItem, BackupPlan, file_item, make_backup, settle_copy, store_item
+from stackroom.jobs.job import JobContext, JobSpec
+from stackroom.jobs.timetable import MANUAL
+from stackroom.library import LEDGER_FILE, PACK_FOLDER, Installed
+from stackroom.maps.map_file import MAP_FILE
+from stackroom.packs.installed import SOURCE_FILE
+from stackroom.packs.update import list_released, update_catalogue
+from stackroom.settings import CONFIG_FILE
+from stackroom.shelf.embedded.index_files import DAMAGED_FOLDER
+from stackroom.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
+from stackroom.shelf.lock import LOCK_FILE
+from stackroom.shelf.port import Checkpoint, Problem
+
+REFRESH_PREFIX = "refresh:"
+"""What stands before a catalogue in the name of the job that refreshes it."""
+CATALOGUES = "catalogues"
+DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, DAMAGED_FOLDER, PACK_FOLDER, LOCK_FILE, MAP_FILE})
+"""Parts of a catalogue's folder that are made again from the rest."""
+TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal", SEAL_ENDING)
+BACKUPS_FOLDER = "backups"
+AUDIT_DAYS, LOGS_DAYS, BACKUPS = 365, 180, 3
+"""How long audit rows and events are kept, and how many back-ups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainedLibrary:
+    """The library that the built-in jobs look after, with its control database."""
+
+    app: App
+    control: Control
+    parts: ServerParts = NO_PARTS
+    backups: int = BACKUPS
+    """How many back-ups are kept."""
+    now: Callable[[], datetime] = utc_now
+
+    def list_catalogues(self) -> list[str]:
+        """Return the names of all catalogues, also of those whose marker is damaged."""
+        library = self.app.library
+        return sorted({*(installed.name for installed in library.list_installed()), *library.check()})
+
+
+Work = Callable[[MaintainedLibrary, JobContext], None]
+"""What a job does; its docstring is what is shown of the job."""
+
+
+def list_builtin_jobs(maintained: MaintainedLibrary) -> list[JobSpec]:
+    """Return the built-in jobs with their default schedules.
+
+    Those that need the network are off until an administrator enables them.
+    """
+
+    def declare(name: str, work: Work, schedule: str, *, enabled: bool = True, resumes: bool = False) -> JobSpec:
+        return JobSpec(
+            name=name,
+            description=work.__doc__ or "",
+            schedule=schedule,
+            body=partial(work, maintained),
+            enabled=enabled,
+            resumes=resumes,
+        )
+
+    return [
+        declare(BACKUP_JOB, back_up, "0 3 * * *", resumes=True),
+        declare("integrity_check", check_integrity, "30 3 * * *"),
+        declare("prune_audit", prune_audit, "0 5 * * 0", resumes=True),
+        declare("prune_logs", prune_logs, "15 5 * * *", resumes=True),
+        declare("rebuild_indexes", rebuild_indexes, MANUAL, resumes=True),
+        declare("recompute_calibration", recompute_calibration, "0 6 1 * *", resumes=True),
+        declare("refresh_sources", refresh_sources, "0 2 * * *", enabled=False, resumes=True),
+        declare("rescan_folders", rescan_folders, "1h", resumes=True),
+        declare("update_releases", update_releases, "0 1 * * *", enabled=False, resumes=True),
+        declare("verify_indexes", verify_indexes, "0 4 * * 0"),
+    ]
+
+
+def list_refresh_jobs(app: App) -> list[JobSpec]:
+    """Return a job for each catalogue with sources, which runs by a schedule once it is given one."""
+    return [
+        JobSpec(
+            name=f"{REFRESH_PREFIX}{installed.name}",
+            description=f"Bring the catalogue '{installed.name}' up to the sources that it was built from.",
+            schedule=MANUAL,
+            body=partial(_refresh_catalogue, app, installed.name),
+            resumes=True,
+            is_quiet=True,
+        )
+        for installed in app.library.list_installed()
+        if installed.sources
+    ]
+
+
+def _refresh_catalogue(app: App, name: str, context: JobContext) -> None:
+    _refresh(app, [source for source in list_sources(app) if source.catalogue == name], context)
+
+
+def rescan_folders(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Bring every catalogue up to the folders that it was built from."""
+    _refresh(maintained.app, [source for source in list_sources(maintained.app) if source.is_folder], context)
+
+
+def refresh_sources(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Bring every catalogue up to the files, databases and providers that it was built from."""
+    _refresh(maintained.app, [source for source in list_sources(maintained.app) if not source.is_folder], context)
+
+
+def update_releases(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Bring catalogues that were installed from a place to its newest release."""
+    released = [installed.name for installed in list_released(maintained.app)]
+    _each(context, "updating", released, partial(_update_release, maintained.app))
+
+
+def _update_release(app: App, name: str) -> str:
+    report = update_catalogue(app, name)
+    if report.version == report.former:
+        return f"{report.version} is the newest release"
+    conflicts = f"; {len(report.conflicts)} hand edits kept over it" if report.conflicts else ""
+    return f"{report.former} → {report.version}, {report.fetch_bytes:,} bytes fetched{conflicts}"
+
+
+def rebuild_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Build the indexes of every catalogue anew from its records."""
+    _each(context, "indexing", maintained.list_catalogues(), partial(rebuild_index, maintained.app))
+
+
+def recompute_calibration(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Measure anew what a cosine means in each catalogue; served from the next start on."""
+    _each(context, "measuring", maintained.list_catalogues(), partial(recalibrate, maintained.app))
+
+
+def verify_indexes(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Check that the indexes of every catalogue have exactly its records."""
+
+    def verify(name: str) -> str:
+        problems = list(maintained.app.open_catalogue(name).shelf.check(checkpoint=context.check_stopped))
+        return _require_none(problems, "its indexes have exactly its records")
+
+    _each(context, "verifying", maintained.list_catalogues(), verify)
+
+
+def check_integrity(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Check the files of every catalogue, the control database, and the chain of the audit."""
+    app, control = maintained.app, maintained.control
+
+    def check_catalogue(name: str) -> str:
+        done = app.open_catalogue(name).shelf.mend(checkpoint=context.check_stopped)
+        whole = _require_none(check_installed(app, name, context.check_stopped), "whole")
+        return "; ".join((whole, *done))
+
+    checks: dict[str, Callable[[], str]] = {
+        **{f"catalogue {name}": partial(check_catalogue, name) for name in maintained.list_catalogues()},
+        "control database": lambda: _require_none(check_database(control.database), "whole"),
+        "audit": lambda: _audit_state(control.audit.verify()),
+    }
+    _each(context, "checking", list(checks), lambda what: checks[what]())
+
+
+def back_up(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Copy records, accounts and audit into the library's backups folder, with checksums."""
+    plan = plan_backup(maintained)
+    folder = maintained.app.settings.home / BACKUPS_FOLDER
+    made = make_backup(plan, folder, at=maintained.now(), keep=maintained.backups, context=context)
+    size_bytes = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+    for note in plan.notes:
+        context.write(note)
+    context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
+
+
+def prune_audit(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Remove old rows of the audit, in a way that leaves it verifiable."""
+    audit = maintained.control.audit
+    before = maintained.now() - timedelta(days=AUDIT_DAYS)
+    removed = audit.prune(before)
+    context.write(f"{removed} rows from before {before:%Y-%m-%d} removed; {_audit_state(audit.verify())}")
+
+
+def prune_logs(maintained: MaintainedLibrary, context: JobContext) -> None:
+    """Remove old events and other notes."""
+    before = maintained.now() - timedelta(days=LOGS_DAYS)
+    prunings = {**maintained.parts.prunings, "events": EventLog(maintained.control.database).prune}
+
+    def prune(what: str) -> str:
+        return f"{prunings[what](before)} from before {before:%Y-%m-%d} removed"
+
+    _each(context, "pruning", sorted(prunings), prune)
+
+
+def plan_backup(maintained: MaintainedLibrary) -> BackupPlan:
+    """Return what of a library is backed up, and notes on what is not."""
+    library, home, control = maintained.app.library, maintained.app.settings.home, maintained.control
+    items = [item for installed in library.list_installed() for item in _catalogue_items(installed)]
+    notes = [f"'{name}' is not in it: {problem}" for name, problem in library.check().items()]
+    database = find_file(control.database)
+    if database is None:
+        notes.append(
+            f"the control database is PostgreSQL ({control.database.name}) and not in it: use its own tools, such as "
+            "pg_dump"
+        )
+    else:
+        copy = partial(_copy_control, database, now=maintained.now)
+        items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
+    local = home / LOCAL_FILE
+    if local.is_file():
+        items.append(BackupItem(name=local.name, copy=partial(copy_database, local), size_bytes=local.stat().st_size))
+    config = home / CONFIG_FILE
+    if config.is_file():
+        items.append(file_item(config.name, config))
+    return BackupPlan(items=tuple(items), notes=tuple(notes))
+
+
+def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]) -> None:
+    copy_database(source, target, checkpoint)
+    with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
+        settle_copy(copied, at=now())
+
+
+def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
+    """Yield the parts of a catalogue.
+
+    The ledger comes before the records: an older ledger only means that rows are read again, while a newer one would
+    take rows for written that are not.
+    """
+    folder, name = installed.folder, f"{CATALOGUES}/{installed.name}"
+    for file in (LEDGER_FILE, STORE_FILE):
+        if (folder / file).is_file():
+            yield store_item(f"{name}/{file}", folder / file)
+    apart = {*DERIVED, LEDGER_FILE, STORE_FILE}
+    if (folder / PACK_FOLDER / SOURCE_FILE).is_file():
+        apart.discard(PACK_FOLDER)  # a release, without which it could not be updated
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        if path.is_file() and place.parts[0] not in apart and not path.name.endswith(TEMPORARY):
+            yield file_item(f"{name}/{place.as_posix()}", path)
+
+
+def _refresh(app: App, sources: Sequence[Source], context: JobContext) -> None:
+    by_name = {str(source): source for source in sources}
+
+    def refresh(name: str) -> str:
+        def rows_read(count: int) -> None:
+            context.progress(count, None, f"reading {name}")
+
+        return _summary(refresh_from_source(app, by_name[name], rows_read))
+
+    _each(context, "reading", list(by_name), refresh)
+
+
+def _summary(report: IngestReport) -> str:
+    parts = [f"{report.rows} rows", f"{report.written} written", f"{report.unchanged} unchanged"]
+    parts += [f"{report.removed} removed"] if report.removed else []
+    left_out = report.rejected + report.duplicates
+    parts += [f"{left_out} left out"] if left_out else []
+    return "; ".join([", ".join(parts), *report.notes])
+
+
+def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[[str], str]) -> None:
+    """Run `work` for each name, report each outcome, and fail at the end if any failed."""
+    problems = []
+    for number, name in enumerate(names):
+        context.progress(number, len(names), f"{doing} {name}")
+        try:
+            context.write(f"{name}: {work(name)}")
+        except ExpectedError as error:
+            context.write(f"{name}: failed: {error.message}")
+            problems.append(f"{name}: {error.message}")
+    context.progress(len(names), len(names), f"{len(names)} looked at")
+    if not names:
+        context.write("there is nothing to do")
+    if problems:
+        raise StorageError(f"{len(problems)} of {len(names)} failed: {'; '.join(problems)}")
+
+
+def _require_none(problems: Sequence[Problem | str], otherwise: str) -> str:
+    """Return `otherwise` where there are no problems; else raise them."""
+    if problems:
+        raise StorageError("; ".join(str(problem) for problem in problems))
+    return otherwise
+
+
+def _audit_state(report: AuditReport) -> str:
+    if report.first_problem is not None:
+        raise StorageError(f"the audit is not whole: {report.first_problem}; see stackroom audit verify")
+    pruned = f" (after {report.pruned} that were pruned)" if report.pruned else ""
+    return f"the audit's {report.rows} rows{pruned} are as they were written"
