@@ -18,8 +18,8 @@ from real_anime import DEFAULT_WORK
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.collections.sync import publish_catalogue
 from stackroom.assembly.locations import open_provider, open_rows
-from stackroom.assembly.published import publish_catalogue
 from stackroom.embed.weights import pull_model
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER

@@ -223,7 +223,9 @@ class Library:
             os.rename(fresh, place.folder)  # commit point: the name is taken from here on
         except OSError as error:
             if place.folder.is_dir():
-                raise _taken(place.name) from error
+                raise ConflictError(
+                    f"'name': there is a catalogue '{place.name}' already; choose another name"
+                ) from error
             raise
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -238,11 +240,6 @@ class Library:
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
-
-    def drop_sources(self, catalogue: Installed) -> None:
-        """Note that a catalogue has no sources any more: it follows a release from now on."""
-        marker = catalogue.folder / INSTALLED_FILE
-        _write(marker, replace(_read(marker), sources=()))
 
     def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
         """Write the former spec of a catalogue that has its own."""
@@ -302,10 +299,6 @@ def _claim(place: Installed, declaration: str | None) -> Installed:
         if (marker := _find_marker(place.folder)) is not None:
             _write(marker, place)  # it has the checksum of the spec
     return place
-
-
-def _taken(name: str) -> ConflictError:
-    return ConflictError(f"'name': there is a catalogue '{name}' already; choose another name")
 
 
 def _stamp_of(path: Path) -> Hashable:

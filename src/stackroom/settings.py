@@ -246,27 +246,16 @@ class Settings(SettingsSection):
     home: Path
     """The library's folder; by default the platform's folder for a user's data."""
     embedding: EmbeddingSettings = EmbeddingSettings()
-    """The section `[embedding]`."""
     rerank: RerankSettings = RerankSettings()
-    """The section `[rerank]`."""
     server: ServerSettings = ServerSettings()
-    """The section `[server]`."""
     control: ControlSettings = ControlSettings()
-    """The section `[control]`."""
     mcp: McpSettings = McpSettings()
-    """The section `[mcp]`."""
     rate_limit: RateLimitSettings = RateLimitSettings()
-    """The section `[mcp.rate_limit]`."""
     web: WebSettings = WebSettings()
-    """The section `[web]`."""
     auth: AuthSettings = AuthSettings()
-    """The section `[auth]`."""
     sources: SourcesSettings = SourcesSettings()
-    """The section `[sources]`."""
     updates: UpdatesSettings = UpdatesSettings()
-    """The section `[updates]`."""
     collections: CollectionSettings = CollectionSettings()
-    """The section `[collections]`."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
     """Whether every operation that needs the network is refused."""
     log_level: LogLevel = setting("INFO", "LOG_LEVEL")
@@ -288,18 +277,12 @@ class Settings(SettingsSection):
         return Path(self.embedding.models).expanduser() if self.embedding.models else self.home / "models"
 
 
+NESTED = {"rate_limit": "mcp.rate_limit"}
+"""Section → its name in the file, where that is another."""
 SECTIONS: dict[str, type[SettingsSection]] = {
-    "embedding": EmbeddingSettings,
-    "rerank": RerankSettings,
-    "server": ServerSettings,
-    "control": ControlSettings,
-    "mcp": McpSettings,
-    "mcp.rate_limit": RateLimitSettings,
-    "web": WebSettings,
-    "auth": AuthSettings,
-    "sources": SourcesSettings,
-    "updates": UpdatesSettings,
-    "collections": CollectionSettings,
+    NESTED.get(name, name): field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, SettingsSection)
 }
 """The sections of the file, each with its keys."""
 

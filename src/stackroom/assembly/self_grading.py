@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 
 from stackroom.assembly.app import App
-from stackroom.catalogue.spec import SearchSpec
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import InputError
 from stackroom.grading.asking import AskedQuestion, Asker, embed_for
@@ -54,7 +53,13 @@ def grade_catalogue(
             f"no question can be made from the {reader.count(WHOLE)} records of '{name}'; write some in {own}"
         )
     asked = _ask(app, catalogue, reader, questions, asking=asking)
-    grade = _grade(reader, questions, asked, catalogue.searcher.search_spec, at=now())
+    grade = Grade(
+        at=now(),
+        records=reader.count(WHOLE),
+        model=str(reader.model),
+        questions=digest_of_questions(questions),
+        kinds=grade_questions(asked, catalogue.searcher.search_spec),
+    )
     save_questions(questions, folder / QUESTIONS_FILE)
     save_grade(grade, folder / GRADE_FILE)
     return GradedCatalogue(catalogue=catalogue, folder=folder, grade=grade, asked=asked)
@@ -100,20 +105,3 @@ def _ask(
         asked.append(one)
         asking(len(asked), len(questions))
     return asked
-
-
-def _grade(
-    reader: ShelfReader,
-    questions: Sequence[Question],
-    asked: Sequence[AskedQuestion],
-    search: SearchSpec,
-    *,
-    at: datetime,
-) -> Grade:
-    return Grade(
-        at=at,
-        records=reader.count(WHOLE),
-        model=str(reader.model),
-        questions=digest_of_questions(questions),
-        kinds=grade_questions(asked, search),
-    )

@@ -8,16 +8,16 @@ library is gone, the lists stay as they are, and every catalogue fails until it 
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from stackroom.assembly.machine_limits import allow_many_files
 from stackroom.assembly.opened import OpenedCatalogues
 from stackroom.assembly.toolboxes import Served, ToolboxBuilder, ToolChoice, is_readable
 from stackroom.background.threads import BoundedCheck
 from stackroom.errors import BusyError, ExpectedError, NotFoundError, StorageError
-from stackroom.library import Installed, Library
+from stackroom.library import Installed
 from stackroom.model.scope import SEES_EVERYTHING
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
@@ -32,34 +32,19 @@ PROBED_S = 15.0
 """How long a read of one record of each catalogue counts for its present state."""
 
 
-@dataclass(slots=True, kw_only=True)
 class FollowedLibrary:
-    """The catalogues that are served: the named ones, or all that are installed."""
+    """The catalogues that are served, the named ones or all that are installed, as the library changes."""
 
-    library: Library
-    served: dict[str, Installed]
-    unserved: dict[str, str]
-    """Catalogue → why it is not served."""
-    only: Sequence[str]
-    """The catalogues to serve; none means all."""
-    reopen: Callable[[Installed], str | None]
-    """Opens a catalogue that is new or was replaced, and returns why that fails; BusyError: later, it is written."""
-    is_other: Callable[[Installed], bool]
-    """Tells whether a catalogue that is open was replaced since, or follows another spec."""
-    find_store: Callable[[str], Hashable]
-    """Returns the identity of the file of a catalogue's records; None where there is none."""
-    let_go: Callable[[str], None]
-    """Lets go of a catalogue whose files are gone: its reads fail until they are back."""
-    forget: Callable[[str], None]
-    """Forgets a catalogue that was removed."""
-    monotonic: Callable[[], float] = time.monotonic
-    absent: dict[str, float] = field(default_factory=dict)
-    """Catalogue whose folder is gone → since when."""
-    _stamps: Mapping[str, Hashable] = field(init=False)
-    _looks: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, catalogues: OpenedCatalogues, served: dict[str, Installed], only: Sequence[str]) -> None:
+        self._catalogues = catalogues
+        self._library = catalogues.library
+        self._served = served
+        self._only = only
+        """The catalogues to serve; none means all."""
+        self.absent: dict[str, float] = {}
+        """Catalogue whose folder is gone → since when."""
         self._stamps = self._read_stamps()
+        self._looks = 0
 
     def look(self) -> bool:
         """Follow the library; tell whether other catalogues are served now, or one of them is another."""
@@ -70,73 +55,75 @@ class FollowedLibrary:
         touched = {name for name, stamp in self._stamps.items() if before.get(name) != stamp}
         self._looks += 1
         if self._looks % LOOKS_BETWEEN_TRIES == 0:
-            touched |= self.unserved.keys() & self._stamps.keys()
+            touched |= self._catalogues.unserved.keys() & self._stamps.keys()
         followed = [self._follow(name) for name in sorted(touched)]
-        lost = [self._lose(name) for name in sorted(self.served.keys() - self._stamps.keys())]
+        lost = [self._lose(name) for name in sorted(self._served.keys() - self._stamps.keys())]
         given_up = [self._give_up(name) for name in self._list_removed()]
         return any([*followed, *lost, *given_up])
 
     def _let_all_go(self) -> None:
         """Let go of every catalogue: the library is gone, or empty."""
-        for name in self.served:
-            self.let_go(name)
+        for name in self._served:
+            self._catalogues.let_go(name)
 
     def _follow(self, name: str) -> bool:
         """Open a catalogue that is new or was touched; tell whether that makes a difference."""
-        installed = next((one for one in self.library.list_installed() if one.name == name), None)
+        installed = next((one for one in self._library.list_installed() if one.name == name), None)
         if installed is None:
             return False
-        if name in self.served and self.find_store(name) is None:
-            self.let_go(name)
+        if name in self._served and self._catalogues.find_store(name) is None:
+            self._catalogues.let_go(name)
             return False
-        if name in self.served and not self.is_other(installed):
+        if name in self._served and not self._catalogues.is_other(installed):
             return False
         try:
-            problem = self.reopen(installed)
+            problem = self._catalogues.reopen(installed)
         except BusyError:
             self._stamps = {other: stamp for other, stamp in self._stamps.items() if other != name}  # look again
             return False
         if problem is None:
-            self.unserved.pop(name, None)
+            self._catalogues.unserved.pop(name, None)
             self.absent.pop(name, None)
-            self.served[name] = installed
+            self._served[name] = installed
             logger.info("catalogue '%s' is served from now on", name)
             return True
-        if self.unserved.get(name) != problem:
+        if self._catalogues.unserved.get(name) != problem:
             logger.warning("catalogue '%s' is not served: %s", name, problem)
-        self.unserved[name] = problem
-        return self.served.pop(name, None) is not None
+        self._catalogues.unserved[name] = problem
+        return self._served.pop(name, None) is not None
 
     def _lose(self, name: str) -> bool:
         """Take a catalogue whose folder is gone out of the lists."""
-        del self.served[name]
-        self.absent[name] = self.monotonic()
-        self.let_go(name)
+        del self._served[name]
+        self.absent[name] = time.monotonic()
+        self._catalogues.let_go(name)
         logger.warning("catalogue '%s' is not served: its folder is gone", name)
         return True
 
     def _list_removed(self) -> list[str]:
         """Return the catalogues that are gone for so long that they count as removed."""
-        now, removed = self.monotonic(), self.library.removed
+        now, removed = time.monotonic(), self._library.removed
         gone = [
             name
             for name, since in self.absent.items()
-            if name in removed or (name not in self.only and now - since >= GONE_S)
+            if name in removed or (name not in self._only and now - since >= GONE_S)
         ]
-        return [*gone, *(name for name in self.unserved if not (self.library.folder / name).is_dir())]
+        return [*gone, *(name for name in self._catalogues.unserved if not (self._library.folder / name).is_dir())]
 
     def _give_up(self, name: str) -> bool:
         self.absent.pop(name, None)
-        self.unserved.pop(name, None)
-        self.library.removed.discard(name)
-        self.forget(name)
+        self._catalogues.unserved.pop(name, None)
+        self._library.removed.discard(name)
+        self._catalogues.forget(name)
         logger.info("catalogue '%s' was removed", name)
         return True
 
     def _read_stamps(self) -> Mapping[str, Hashable]:
-        stamps = self.library.stamps()
+        stamps = self._library.stamps()
         return {
-            name: (stamp, self.find_store(name)) for name, stamp in stamps.items() if not self.only or name in self.only
+            name: (stamp, self._catalogues.find_store(name))
+            for name, stamp in stamps.items()
+            if not self._only or name in self._only
         }
 
 
@@ -157,17 +144,7 @@ class ServedLibrary:
         self._builder = builder
         allow_many_files()
         self._served = {one.name: one for one in self._list_servable(names)}
-        self._followed = FollowedLibrary(
-            library=catalogues.library,
-            served=self._served,
-            unserved=catalogues.unserved,
-            only=names,
-            reopen=catalogues.reopen,
-            is_other=catalogues.is_other,
-            find_store=catalogues.find_store,
-            let_go=catalogues.let_go,
-            forget=catalogues.forget,
-        )
+        self._followed = FollowedLibrary(catalogues, self._served, names)
         self._probe = BoundedCheck(self._probe_all, name="library", fresh_s=PROBED_S, wait_s=PROBE_WAIT_S)
         self._probed = ""
         """The catalogue that is read by the probe that runs."""

@@ -7,20 +7,17 @@ newer releases, and one lays out maps that are missing or out of date, once a ca
 
 import importlib
 import logging
-import os
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 
-import orjson
-
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.sync_task import sync_tasks
 from stackroom.assembly.machine_limits import check_disk, check_files
 from stackroom.assembly.map_making import MapReport, is_due
-from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
+from stackroom.background.processes import LibraryCommand
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext, TaskStopped
 from stackroom.control.audit.log import AuditLog
@@ -208,17 +205,9 @@ class MapTask:
 
 def run_map_process(home: Path, name: str, checkpoint: Checkpoint) -> str:
     """Run `stackroom map` with low priority, and return its report; an error of the checkpoint ends it."""
-    process = ChildProcess(
-        f"the process that lays out the map of '{name}'",
-        python_module("stackroom", "map", name, "--json"),
-        writes=True,
-        errors=PIPED,
-        environment={**os.environ, "STACKROOM_HOME": str(home)},
-        niceness=BESIDE_CALLS,
-    )
-    output, errors = process.finish(longest_s=LONGEST_MAP_S, checkpoint=checkpoint)
-    if process.exit_code:
-        said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.exit_code}"]
-        raise UnavailableError(f"{said[-1].removeprefix('stackroom: ')}; to see more, run: stackroom map {name}")
-    made = orjson.loads(output)[name]
+    process = LibraryCommand(f"the process that lays out the map of '{name}'", home, "map", name)
+    try:
+        made = process.read_report(longest_s=LONGEST_MAP_S, checkpoint=checkpoint)[name]
+    except UnavailableError as error:
+        raise UnavailableError(f"{error.message}; to see more, run: stackroom map {name}") from error
     return str(MapReport(records=made["records"], is_made=made["made"], changed=made["changed"]))

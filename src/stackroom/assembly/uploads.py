@@ -2,12 +2,11 @@
 
 HOME/tables/ID/FILE    the file, private as the library is; it stays as long as a catalogue has it for a source
 
-A table is its sender's alone. A file that no catalogue was built of is deleted after a day, and at the end of the
-server.
+A table is its sender's alone: an administrator's, or, on a server without accounts, the local user's. A file that no
+catalogue was built of is deleted after a day, and at the end of the server.
 """
 
 import logging
-import os
 import re
 import secrets
 import shutil
@@ -16,15 +15,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated, Any
 
-import orjson
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from stackroom.assembly.app import App
-from stackroom.background.processes import BESIDE_CALLS, PIPED, ChildProcess, python_module
+from stackroom.background.processes import LibraryCommand
 from stackroom.background.task import Task, TaskContext
 from stackroom.background.threads import start_thread
 from stackroom.catalogue.infer.words import catalogue_name
@@ -36,14 +35,14 @@ from stackroom.errors import (
     NotFoundError,
     StorageError,
     TooLargeError,
-    UnavailableError,
 )
 from stackroom.library import Installed
+from stackroom.model.principal import Action, Cost
 from stackroom.shelf.lock import CatalogueLock
 from stackroom.sources.compressed import COMPRESSED
 from stackroom.sources.location import SourceLocation, stem_of
 from stackroom.sources.opener import ENDINGS, is_table_file
-from stackroom.tools.endpoint import BodyParams, EndpointResult, QueryParams
+from stackroom.tools.endpoint import BodyParams, Endpoint, EndpointRequest, EndpointResult, QueryParams
 
 MOST_DIGITS = 15
 """The most digits of a place in a file."""
@@ -81,6 +80,8 @@ class TableState(StrEnum):
 
 class TableResult(EndpointResult):
     """An uploaded table, and what became of it."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: str
     file: str
@@ -128,12 +129,13 @@ SUFFIXES = [*ENDINGS, *(f"{ending}{packed}" for ending in ENDINGS for packed in 
 
 @dataclass(slots=True, kw_only=True)
 class _Table:
-    """One table, and what became of it."""
+    """One table, and what became of it; `TableResult` shows some of it."""
 
     id: str
     owner: str
-    file: Path
-    shown: str
+    path: Path
+    file: str
+    """The name of the file as its sender wrote it."""
     catalogue: str
     size_bytes: int
     created_at: float
@@ -143,28 +145,19 @@ class _Table:
     report: list[str] = field(default_factory=list)
     is_searchable: bool = False
     is_discarded: bool = False
-    child: ChildProcess | None = None
+    child: LibraryCommand | None = None
     thread: threading.Thread | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def result(self) -> TableResult:
-        """Return its state."""
-        return TableResult(
-            id=self.id,
-            file=self.shown,
-            size_bytes=self.size_bytes,
-            received=self.received,
-            state=self.state,
-            problem=self.problem,
-            catalogue=self.catalogue,
-            is_searchable=self.is_searchable,
-            report=self.report,
-        )
-
     def has_all_of(self, catalogue: Installed) -> bool:
         """Tell whether everything in a catalogue comes from the file."""
-        folder = self.file.parent.resolve()
+        folder = self.path.parent.resolve()
         return all(Path(SourceLocation.parse(source).location).parent == folder for source in catalogue.sources)
+
+
+PATH = "/v1/tables"
+ONE = f"{PATH}/{{id}}"
+REFUSALS = (404, 409)
 
 
 class Uploads:
@@ -188,6 +181,20 @@ class Uploads:
             period_s=LOOK_S,
         )
 
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints of a server's uploaded tables."""
+        declare = partial(Endpoint, tag="tables", action=Action.SERVER_ADMIN)
+        one = partial(declare, path_parameters={"id": "of the table, as `POST /v1/tables` answers it"}, target="id")
+        follow = partial(one, is_limited=False, is_audited=False, refusals=REFUSALS, result=TableResult)
+        begin = partial(declare, body=BeginBody, result=TableResult, status=201, cost=Cost.WRITE, refusals=(409,))
+        return [
+            declare("GET", PATH, self.list_tables, result=TablesResult, is_limited=False, is_audited=False),
+            begin("POST", PATH, self.begin_table, target="file"),
+            follow("PUT", f"{ONE}/content", self.send_piece, takes_bytes=True, query=PieceParams),
+            follow("GET", ONE, self.show_table),
+            one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE, refusals=REFUSALS),
+        ]
+
     def stop(self) -> None:
         """End all processes; the files of tables that are not built are deleted."""
         for table in self._list():
@@ -197,25 +204,20 @@ class Uploads:
         with self._lock:
             return list(self._tables.values())
 
-    def wait(self, owner: str, table_id: str, timeout_s: float) -> TableResult:
-        """Wait until a table is built, and return its state."""
-        table = self._get(owner, table_id)
-        if table.thread is not None:
-            table.thread.join(timeout_s)
-        return table.result()
-
-    def list_of(self, owner: str) -> TablesResult:
-        """Return what can be uploaded, and the tables of a caller, newest first."""
+    def list_tables(self, request: EndpointRequest[Any, Any]) -> TablesResult:
+        """Tell what can be uploaded, and list the caller's tables."""
+        owner = _owner(request)
         mine = sorted((table for table in self._list() if table.owner == owner), key=lambda table: -table.created_at)
         return TablesResult(
             max_bytes=self._max_bytes,
             piece_bytes=PIECE_BYTES,
             suffixes=SUFFIXES,
-            tables=[table.result() for table in mine],
+            tables=list(map(TableResult.model_validate, mine)),
         )
 
-    def begin(self, owner: str, *, file: str, size_bytes: int) -> TableResult:
-        """Make room for a file that is going to be sent."""
+    def begin_table(self, request: EndpointRequest[Any, BeginBody]) -> TableResult:
+        """Announce a table; it is then sent in pieces."""
+        owner, file, size_bytes = _owner(request), request.body.file, request.body.size_bytes
         if not self._max_bytes:
             raise ForbiddenError("tables cannot be added on the page: the setting 'server.max_upload_mb' is 0")
         if not size_bytes:
@@ -233,14 +235,14 @@ class Uploads:
             table = _Table(
                 id=table_id,
                 owner=owner,
-                file=self._make_file(table_id, safe, size_bytes),
-                shown=file.replace("\\", "/").rpartition("/")[2],
+                path=self._make_file(table_id, safe, size_bytes),
+                file=file.replace("\\", "/").rpartition("/")[2],
                 catalogue=self._free_name(catalogue_name(stem_of(safe))),
                 size_bytes=size_bytes,
                 created_at=self._monotonic(),
             )
             self._tables[table_id] = table
-        return table.result()
+        return TableResult.model_validate(table)
 
     def _make_file(self, table_id: str, name: str, size_bytes: int) -> Path:
         """Make an empty file in a folder of its own; refuse where the disk has too little room."""
@@ -260,9 +262,9 @@ class Uploads:
             )
         return folder / name
 
-    def receive(self, owner: str, table_id: str, piece: bytes, *, offset: int) -> TableResult:
-        """Write a piece of a file; the last one begins the build."""
-        table = self._get(owner, table_id)
+    def send_piece(self, request: EndpointRequest[PieceParams, bytes]) -> TableResult:
+        """Take a piece of a table's file; after the last one the catalogue is built."""
+        table, piece, offset = self._get(request), request.body, request.query.offset
         with table.lock:
             if table.state is not TableState.RECEIVING:
                 raise ConflictError("the whole file was received already; begin another table to send another")
@@ -273,7 +275,7 @@ class Uploads:
                     f"the file has {table.size_bytes} bytes, as was said, and this piece ends after it; send less"
                 )
             try:
-                with table.file.open("ab") as file:
+                with table.path.open("ab") as file:
                     file.truncate(offset)
                     file.write(piece)
             except OSError as error:
@@ -283,21 +285,21 @@ class Uploads:
             if table.received == table.size_bytes:
                 table.state = TableState.BUILDING
                 table.thread = start_thread(f"table {table.id}", lambda: self._build(table))
-        return table.result()
+        return TableResult.model_validate(table)
 
-    def find_state(self, owner: str, table_id: str) -> TableResult:
-        """Return the state of a table."""
-        return self._get(owner, table_id).result()
+    def show_table(self, request: EndpointRequest[Any, Any]) -> TableResult:
+        """Tell how far a table is."""
+        return TableResult.model_validate(self._get(request))
 
-    def discard(self, owner: str, table_id: str) -> None:
-        """Delete a table; stop its build, or remove the catalogue that was built of it, if that has nothing else."""
-        table = self._get(owner, table_id)
+    def discard_table(self, request: EndpointRequest[Any, Any]) -> None:
+        """Discard a table: stop its build, or remove the catalogue that was built of it."""
+        table = self._get(request)
         if table.state is TableState.BUILT:
             self._remove_catalogue(table)
         self._release(table)
         if table.is_searchable:  # maybe only now
             self._remove_catalogue(table)
-        shutil.rmtree(table.file.parent, ignore_errors=True)
+        shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def _remove_catalogue(self, table: _Table) -> None:
         library, name = self._app.library, table.catalogue
@@ -313,7 +315,8 @@ class Uploads:
             library.uninstall(place)
         library.remove(name)
 
-    def _get(self, owner: str, table_id: str) -> _Table:
+    def _get(self, request: EndpointRequest[Any, Any]) -> _Table:
+        owner, table_id = _owner(request), request.path["id"]
         table = self._tables.get(table_id)
         if table is None or table.owner != owner:
             raise NotFoundError(f"no table '{table_id[:40]}' of yours; it may have been discarded: send the file again")
@@ -354,31 +357,20 @@ class Uploads:
         return [f"{embedded:,} texts were embedded"]
 
     def _run(self, table: _Table, *options: str) -> dict[str, Any]:
-        """Run `stackroom add` with low priority, and return its report."""
-        command = ("add", str(table.file), "--name", table.catalogue, "--yes", "--json", *options)
+        """Run `stackroom add` beside calls, and return its report."""
+        command = ("add", str(table.path), "--name", table.catalogue, "--yes", *options)
         with self._places:
-            process = ChildProcess(
-                f"the process that builds '{table.catalogue}'",
-                python_module("stackroom", *command),
-                writes=True,
-                errors=PIPED,
-                environment={**os.environ, "STACKROOM_HOME": str(self._app.settings.home)},
-                niceness=BESIDE_CALLS,
-            )
+            process = LibraryCommand(f"the process that builds '{table.catalogue}'", self._app.settings.home, *command)
             with self._lock:
                 table.child = process
             if table.is_discarded:
                 process.kill()
-            output, errors = process.finish(longest_s=LONGEST_BUILD_S)
-        if process.exit_code:
-            said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {process.exit_code}"]
-            raise UnavailableError(said[-1].removeprefix("stackroom: "))
-        report: dict[str, Any] = orjson.loads(output)
+            report: dict[str, Any] = process.read_report(longest_s=LONGEST_BUILD_S)
         return report
 
     def _plain(self, table: _Table, text: str) -> str:
         """Return a message without places of this server."""
-        folder = table.file.parent
+        folder = table.path.parent
         return self._app.hide_places(text.replace(f"{folder}/", "").replace(f"{folder.resolve()}/", ""))
 
     def _release(self, table: _Table) -> None:
@@ -395,7 +387,7 @@ class Uploads:
             return
         if table.thread is not None and table.catalogue in self._app.library.list_unfinished():
             self._app.library.remove(table.catalogue)
-        shutil.rmtree(table.file.parent, ignore_errors=True)
+        shutil.rmtree(table.path.parent, ignore_errors=True)
 
     def look(self, _context: TaskContext | None = None) -> None:
         """Forget the tables that are a day old, and delete files as old that no catalogue has for a source.
@@ -413,6 +405,13 @@ class Uploads:
             is_known = folder.name in self._tables or folder.name in used  # also where the library was moved since
             if not is_known and time.time() - folder.stat().st_mtime >= DAY_S:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _owner(request: EndpointRequest[Any, Any]) -> str:
+    """Return whose tables a request is about; a credential for some catalogues makes no others."""
+    if request.principal.visibility.only is not None:
+        raise ForbiddenError("a token that is confined to catalogues cannot add tables: use one for all catalogues")
+    return request.principal.name
 
 
 def require_table(file: str) -> str:

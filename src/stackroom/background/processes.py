@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from weakref import WeakSet
+
+import orjson
 
 from stackroom.errors import UnavailableError
 
@@ -154,6 +156,28 @@ class ChildProcess:
             if pipe is not None:
                 with suppress(OSError, ValueError):  # what was not written has no reader any more
                     pipe.close()
+
+
+class LibraryCommand(ChildProcess):
+    """A `stackroom` command over a library that runs beside calls, with low priority."""
+
+    def __init__(self, name: str, home: Path, *arguments: str) -> None:
+        super().__init__(
+            name,
+            python_module("stackroom", *arguments, "--json"),
+            writes=True,
+            errors=PIPED,
+            environment={**os.environ, "STACKROOM_HOME": str(home)},
+            niceness=BESIDE_CALLS,
+        )
+
+    def read_report(self, *, longest_s: float, checkpoint: Callable[[], None] = lambda: None) -> Any:
+        """Return its report when it has ended; UnavailableError with its last words where it failed."""
+        output, errors = self.finish(longest_s=longest_s, checkpoint=checkpoint)
+        if self.exit_code:
+            said = errors.decode(errors="replace").strip().splitlines() or [f"exit code {self.exit_code}"]
+            raise UnavailableError(said[-1].removeprefix("stackroom: "))
+        return orjson.loads(output)
 
 
 def list_children() -> list[tuple[str, int]]:

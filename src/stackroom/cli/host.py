@@ -11,7 +11,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import list_endpoints
 from stackroom.assembly.upkeep import MapTask, add_upkeep
-from stackroom.assembly.upload_endpoints import upload_endpoints
 from stackroom.assembly.uploads import Uploads
 from stackroom.background.threads import new_pool
 from stackroom.control.control import Control
@@ -60,7 +59,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             streams=streams,
             endpoints=[
                 *list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
-                *upload_endpoints(uploads),
+                *uploads.endpoints(),
             ],
             open_board=(lambda: admin.board) if admin else None,
             health=admin.health if admin else ServerHealth(app, None),

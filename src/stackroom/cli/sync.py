@@ -9,8 +9,7 @@ import click
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.state import PlaceState, find_place, load_state, resolve_place
-from stackroom.assembly.collections.sync import sync_place
-from stackroom.assembly.published import publish_catalogue
+from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.cli.private_files import sharing

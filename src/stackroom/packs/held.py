@@ -28,22 +28,14 @@ LOCK_TIMEOUT_S = 10.0
 AUTHOR_PREFIX = "release "
 
 
-def _say_nothing(_text: str) -> None:
-    """Say nothing."""
-
-
-def _show_nothing(_done: int, _total: int) -> None:
-    """Show nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseProgress:
     """The listeners of a command: what is about to be done, and how far it is."""
 
-    say: Callable[[str], None] = _say_nothing
-    on_fetched: Callable[[int, int], None] = _show_nothing
+    say: Callable[[str], None] = lambda _text: None
+    on_fetched: Callable[[int, int], None] = lambda _done, _total: None
     """Gets the bytes that were fetched, and all that are to be."""
-    on_written: Callable[[int, int], None] = _show_nothing
+    on_written: Callable[[int, int], None] = lambda _done, _total: None
     """Gets the records that were written, and all that are to be."""
 
 

@@ -32,7 +32,7 @@ from stackroom.packs.manifest import (
     parse_manifest,
 )
 from stackroom.packs.signing import PublicKey, verify_signature
-from stackroom.packs.status import has_place, is_older
+from stackroom.packs.status import is_older
 from stackroom.settings import Settings
 
 INDEX_FILE = "releases.json"
@@ -121,10 +121,6 @@ OnBytes = Callable[[int], None]
 """Gets how many bytes of the file are here so far."""
 
 
-def ignore_bytes(_received: int) -> None:
-    """Show no progress."""
-
-
 class ReleasePlace(Protocol):
     """A place that has releases. `NotFoundError` and `UnavailableError` say why nothing comes from it."""
 
@@ -138,14 +134,7 @@ class ReleasePlace(Protocol):
     def read(self, asset: Asset, *, max_bytes: int) -> bytes:
         """Return a small file; refuse one above the limit."""
 
-    def bring(
-        self,
-        asset: Asset,
-        destination: Path,
-        *,
-        max_bytes: int,
-        on_bytes: OnBytes = ignore_bytes,
-    ) -> None:
+    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
         """Write a file to its destination; whole, of the stated size and checksum, and on the disk, or not at all."""
 
 
@@ -179,14 +168,7 @@ class FolderPlace:
             raise InputError(f"{path} is larger than {max_bytes:,} bytes; publish the release again")
         return content
 
-    def bring(
-        self,
-        asset: Asset,
-        destination: Path,
-        *,
-        max_bytes: int,
-        on_bytes: OnBytes = ignore_bytes,
-    ) -> None:
+    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
         """Copy a file of the folder."""
         path, part = self._path_of(asset), destination.with_name(f"{destination.name}.part")
         try:
@@ -263,14 +245,7 @@ class WebPlace:
         except ExpectedError as error:
             raise _named(url, error) from error
 
-    def bring(
-        self,
-        asset: Asset,
-        destination: Path,
-        *,
-        max_bytes: int,
-        on_bytes: OnBytes = ignore_bytes,
-    ) -> None:
+    def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
         """Fetch a file; one whose transfer ended early goes on where the server can, and starts over where not."""
         url = join_url(self._index_url, asset.url)
         wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
@@ -458,8 +433,6 @@ def require_successor(found: Manifest, installed: Manifest) -> bool:
         raise ConflictError(
             f"the place has a release of '{found.catalogue}' now, not of '{installed.catalogue}'; nothing was changed"
         )
-    if not all(has_place(manifest.version, manifest.content) for manifest in (found, installed)):
-        return found.content != installed.content
     if is_older(installed.version, found.version):
         return True
     if found.content == installed.content:

@@ -26,8 +26,6 @@ MEMBERS = ("version", "content", "asked_at", "problem")
 PART = re.compile(r"\d+|[a-z]+")
 PRELIMINARY = frozenset({"a", "alpha", "b", "beta", "c", "rc", "pre", "preview", "dev"})
 END = (1, 0, "")
-CONTENT_LETTERS = 12
-"""`SHORT` of the manifest, which is slow to import: how many letters of a content are a version."""
 
 PartKey = tuple[int, int, str]
 VersionKey = tuple[tuple[int, ...], tuple[PartKey, ...]]
@@ -54,11 +52,6 @@ def is_older(version: str, than: str) -> bool:
     return version_key(version) < version_key(than)
 
 
-def has_place(version: str, content: str) -> bool:
-    """Tell whether a version has a place among others: one that was made of the content has none."""
-    return version != content[:CONTENT_LETTERS]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseCheck:
     """One check of a place: its newest release, by version and content, or why it is not known."""
@@ -82,12 +75,6 @@ class NewerRelease:
             f"release {self.version} is available (installed: {self.installed}); to have it, "
             f"run: stackroom update {self.catalogue}"
         )
-
-
-def _is_no_newer(check: ReleaseCheck, version: str, content: str) -> bool:
-    """Tell whether a release that was found is not newer than the installed one, as far as their versions tell."""
-    is_ordered = has_place(check.version, check.content) and has_place(version, content)
-    return is_ordered and not is_older(version, check.version)
 
 
 class ReleaseStatus:
@@ -124,7 +111,7 @@ class ReleaseStatus:
         if check is None or not check.content:
             return None
         version, content = self._installed(name)
-        if not content or check.content == content or _is_no_newer(check, version, content):
+        if not content or check.content == content or not is_older(version, check.version):
             return None
         return NewerRelease(catalogue=name, version=check.version, installed=version)
 

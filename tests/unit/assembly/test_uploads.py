@@ -3,7 +3,10 @@
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,7 +14,16 @@ from stackroom.assembly import uploads
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.proposal import propose
-from stackroom.assembly.uploads import DAY_S, FOLDER, MOST_TABLES, TableState, Uploads
+from stackroom.assembly.uploads import (
+    DAY_S,
+    FOLDER,
+    MOST_TABLES,
+    BeginBody,
+    PieceParams,
+    TableResult,
+    TableState,
+    Uploads,
+)
 from stackroom.errors import (
     BusyError,
     ConflictError,
@@ -54,12 +66,34 @@ def open_uploads(home: Path, *, clock: Clock | None = None, **settings: int) -> 
     return app, Uploads(app, monotonic=clock or Clock())
 
 
+def ask(table_id: str = "", *, offset: int = 0, owner: str = OWNER, **body: Any) -> Any:
+    """Return a request of a user about a table."""
+    return SimpleNamespace(
+        principal=replace(LOCAL_USER, name=owner),
+        path={"id": table_id},
+        query=PieceParams(offset=offset),
+        body=body.get("piece") or (BeginBody(**body) if body else None),
+    )
+
+
+def begin(tables: Uploads, file: str = "plays.csv", size_bytes: int = 10) -> TableResult:
+    return tables.begin_table(ask(file=file, size_bytes=size_bytes))
+
+
 def send(tables: Uploads, content: bytes = PLAYS, file: str = "plays.csv") -> str:
     """Send a file in two pieces."""
-    table_id = tables.begin(OWNER, file=file, size_bytes=len(content)).id
-    tables.receive(OWNER, table_id, content[:20], offset=0)
-    tables.receive(OWNER, table_id, content[20:], offset=20)
+    table_id = begin(tables, file, len(content)).id
+    tables.send_piece(ask(table_id, piece=content[:20]))
+    tables.send_piece(ask(table_id, piece=content[20:], offset=20))
     return table_id
+
+
+def built(tables: Uploads, table_id: str) -> TableResult:
+    """Wait until a table is built, and return its state."""
+    until = time.monotonic() + WAIT_S
+    while (state := tables.show_table(ask(table_id))).state is TableState.BUILDING and time.monotonic() < until:
+        time.sleep(0.01)
+    return state
 
 
 def add_films(app: App, name: str = "films") -> None:
@@ -91,7 +125,7 @@ def test_a_table_is_built_found_and_undone(
     app, tables = opened
     gate = app.build_gate()
     table_id = send(tables)
-    state = tables.wait(OWNER, table_id, WAIT_S)
+    state = built(tables, table_id)
     assert (state.state, state.problem, state.catalogue) == (TableState.BUILT, None, "plays")
     assert state.report[0] == "3 records were written"
     assert "it is found by words alone" in state.report[-1]  # the library has no model
@@ -105,8 +139,8 @@ def test_a_table_is_built_found_and_undone(
     monkeypatch.setattr(uploads, "LOCK_TIMEOUT_S", 0.0)
     folder = app.library.get_installed("plays").folder
     with CatalogueLock(folder, "plays").held(0), pytest.raises(BusyError):
-        tables.discard(OWNER, table_id)
-    tables.discard(OWNER, table_id)
+        tables.discard_table(ask(table_id))
+    tables.discard_table(ask(table_id))
     assert gate.refresh()
     gate.refresh()
     assert (names_in(gate), app.catalogue_problems(), source.exists()) == (["films"], {}, False)
@@ -115,24 +149,24 @@ def test_a_table_is_built_found_and_undone(
 def test_a_catalogue_that_has_more_than_the_table_is_not_removed(opened: tuple[App, Uploads]) -> None:
     app, tables = opened
     table_id = send(tables, file="stage.csv")
-    assert tables.wait(OWNER, table_id, WAIT_S).state is TableState.BUILT
+    assert built(tables, table_id).state is TableState.BUILT
     place = app.library.get_installed("stage")
     app.library.complete(place, source="/elsewhere/more.csv")
     with pytest.raises(ConflictError, match="'stage' has records that are not of this table, so it stays"):
-        tables.discard(OWNER, table_id)
+        tables.discard_table(ask(table_id))
     app.library.remove("stage")
 
 
 def test_a_file_that_is_no_table_says_so_and_can_be_discarded(opened: tuple[App, Uploads]) -> None:
     app, tables = opened
     table_id = send(tables, b"this is no workbook, whatever its name says", "plays.xlsx")
-    state = tables.wait(OWNER, table_id, WAIT_S)
+    state = built(tables, table_id)
     assert state.state is TableState.FAILED
     assert state.problem is not None
     assert state.problem.startswith("plays.xlsx: ")
-    tables.discard(OWNER, table_id)
+    tables.discard_table(ask(table_id))
     with pytest.raises(NotFoundError, match="no table"):
-        tables.find_state(OWNER, table_id)
+        tables.show_table(ask(table_id))
     assert not (app.settings.home / FOLDER / table_id).exists()
 
 
@@ -144,7 +178,7 @@ def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uplo
     until = time.monotonic() + WAIT_S
     while not (app.library.folder / "many").exists() and time.monotonic() < until:
         time.sleep(0.01)
-    tables.discard(OWNER, table_id)
+    tables.discard_table(ask(table_id))
     assert not (app.library.folder / "many").exists()
     assert not (app.settings.home / FOLDER / table_id).exists()
 
@@ -152,25 +186,25 @@ def test_a_build_that_is_cancelled_leaves_nothing_behind(opened: tuple[App, Uplo
 def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Path) -> None:
     _app, tables = open_uploads(tmp_path, max_upload_mb=1)
     with pytest.raises(TooLargeError, match="'size_bytes': 1,000,001 is more than 1,000,000"):
-        tables.begin(OWNER, file="plays.csv", size_bytes=1_000_001)
+        begin(tables, size_bytes=1_000_001)
     with pytest.raises(InputError, match="'size_bytes': the file is empty, or a folder"):
-        tables.begin(OWNER, file="plays.csv", size_bytes=0)
+        begin(tables, size_bytes=0)
     with pytest.raises(InputError, match=r"'file': 'plays\.exe' is no table"):
-        tables.begin(OWNER, file="plays.exe", size_bytes=10)
-    table = tables.begin(OWNER, file="../../C:\\x\\my #1 plays*.csv", size_bytes=10)
+        begin(tables, "plays.exe")
+    table = begin(tables, "../../C:\\x\\my #1 plays*.csv")
     assert table.file == "my #1 plays*.csv"
     path = tmp_path / FOLDER / table.id / "my_1_plays_.csv"
     assert (path.is_file(), path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (True, 0o600, 0o700)
     with pytest.raises(ConflictError, match="'offset': 3 is not where the next piece begins, which is 0"):
-        tables.receive(OWNER, table.id, b"abc", offset=3)
+        tables.send_piece(ask(table.id, piece=b"abc", offset=3))
     with pytest.raises(TooLargeError, match="the file has 10 bytes"):
-        tables.receive(OWNER, table.id, b"more than ten", offset=0)
+        tables.send_piece(ask(table.id, piece=b"more than ten"))
     with pytest.raises(NotFoundError, match="of yours"):
-        tables.receive("eve", table.id, b"abc", offset=0)
+        tables.send_piece(ask(table.id, piece=b"abc", owner="eve"))
     for _ in range(MOST_TABLES - 1):
-        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+        begin(tables)
     with pytest.raises(ConflictError, match="8 tables wait"):
-        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+        begin(tables)
     tables.stop()
     assert list((tmp_path / FOLDER).iterdir()) == []
 
@@ -178,21 +212,21 @@ def test_what_is_sent_is_bounded_and_every_refusal_names_its_field(tmp_path: Pat
 def test_a_server_may_take_no_tables(tmp_path: Path) -> None:
     _app, tables = open_uploads(tmp_path, max_upload_mb=0)
     with pytest.raises(ForbiddenError, match=r"'server\.max_upload_mb' is 0"):
-        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+        begin(tables)
 
 
 def test_a_file_for_which_the_disk_has_no_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _app, tables = open_uploads(tmp_path)
     monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 2**60)
     with pytest.raises(ExpectedError, match="'size_bytes': there is too little room"):
-        tables.begin(OWNER, file="plays.csv", size_bytes=10)
+        begin(tables)
     assert list((tmp_path / FOLDER).iterdir()) == []
 
 
 def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Path) -> None:
     clock = Clock()
     app, tables = open_uploads(tmp_path, clock=clock)
-    old = tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    old = begin(tables)
     for name in ("left", "used", "fresh"):
         (tmp_path / FOLDER / name).mkdir()
     yesterday = time.time() - DAY_S
@@ -201,9 +235,9 @@ def test_tables_are_deleted_after_a_day_and_no_file_of_a_catalogue(tmp_path: Pat
     add_films(app)
     app.library.complete(app.library.get_installed("films"), source=str(tmp_path / FOLDER / "used" / "plays.csv"))
     clock.now = DAY_S / 2
-    young = tables.begin(OWNER, file="plays.csv", size_bytes=10)
+    young = begin(tables)
     clock.now = DAY_S
     tables.look()
-    assert [table.id for table in tables.list_of(OWNER).tables] == [young.id]
+    assert [table.id for table in tables.list_tables(ask()).tables] == [young.id]
     assert {path.name for path in (tmp_path / FOLDER).iterdir()} == {"used", "fresh", young.id}
     assert old.id not in {path.name for path in (tmp_path / FOLDER).iterdir()}

@@ -15,8 +15,8 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
+from stackroom.assembly.collections.sync import publish_catalogue
 from stackroom.assembly.locations import open_provider
-from stackroom.assembly.published import publish_catalogue
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import ExpectedError, InputError, StorageError
 from stackroom.ingest.pipeline import IngestReport

@@ -1,12 +1,13 @@
-"""Syncing collections: each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of the library.
+"""Collections: catalogues published as tables of a LanceDB database, and synced from them.
 
-A catalogue that is not from the table is left alone, except for sample data. A collection that is expected and has no
-table, or one that cannot be taken in, is skipped; the others go on. A place that fails changes nothing.
+LanceDB is loaded when it is needed. Each table `NAME_documents` of a place becomes, or updates, the catalogue NAME of
+the library. A catalogue that is not from the table is left alone, except for sample data. A collection that is expected
+and has no table, or one that cannot be taken in, is skipped; the others go on. A place that fails changes nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -34,6 +35,8 @@ from stackroom.packages import load_target
 from stackroom.sources.port import RowSource
 
 OPEN_PLACE = "stackroom.sources.lance.rows:open_place"
+PUBLISH = "stackroom.sources.lance.publish:publish"
+REQUIRE_ALLOWED = "stackroom.sources.lance.database:require_allowed"
 LOCK_FILE = "collections.lock"
 MOST_FAILURES = 2
 """A place at which so many tables in a row could not be read is taken to be away: the others are not tried."""
@@ -238,3 +241,14 @@ def find_recipe(app: App, table: CollectionTable) -> Recipe:
             f"its records follow the catalogue package '{layout}', which is not installed; install it with pip"
         )
     return package_recipe(app.packages.get(layout))
+
+
+def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int], object]) -> dict[str, Any]:
+    """Write a catalogue to its table in a database; return the table, its version and rows, and if it was written."""
+    load_target(REQUIRE_ALLOWED)(uri, offline=app.settings.offline)
+    installed = app.library.get_installed(name)
+    own = installed.own_declaration
+    declaration = own.read_text(encoding="utf-8") if own else None
+    with closing(app.open_shelf(installed)) as shelf:
+        write = load_target(PUBLISH)
+        return asdict(write(shelf.reader(), shelf.spec, uri, name=name, declaration=declaration, progress=progress))

@@ -6,13 +6,12 @@ process. One server of a library syncs at a time.
 """
 
 import logging
-import os
 from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from stackroom.assembly.collections.state import PlaceState, find_place, load_state, note_problem
-from stackroom.background.processes import BESIDE_CALLS, ChildProcess, describe_end, python_module
+from stackroom.background.processes import LibraryCommand, describe_end
 from stackroom.background.task import FileLease, Task, TaskContext
 from stackroom.collection_settings import is_remote
 from stackroom.errors import StorageError, UnavailableError
@@ -105,12 +104,7 @@ class _Sync:
 
     def _run_process(self, place: str, context: TaskContext) -> int:
         """Run `stackroom sync` in a process of its own, and return its exit code."""
-        process = ChildProcess(
-            "the process that syncs collections",
-            python_module("stackroom", "sync", place, "--json"),
-            environment={**os.environ, "STACKROOM_HOME": str(self._home)},
-            niceness=BESIDE_CALLS,
-        )
+        process = LibraryCommand("the process that syncs collections", self._home, "sync", place)
         process.finish(longest_s=LONGEST_SYNC_S, checkpoint=context.check_stopped)
         return process.exit_code or 0
 

@@ -14,8 +14,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
 from stackroom.assembly.collections.state import PlaceState, load_state
-from stackroom.assembly.collections.sync import sync_place
-from stackroom.assembly.published import publish_catalogue
+from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.collection_settings import CollectionSettings
