@@ -1,6 +1,6 @@
 """Rows that are one record, against a plain reference: any table, and any table added after it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +12,8 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest
 from stackroom.model.scope import WHOLE
-from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("N1")
 
@@ -55,24 +55,6 @@ ROWS = st.lists(
 )
 
 
-class Rows:
-    """Implements `RowSource` over a list, with or without digests of its rows."""
-
-    name = "things.csv"
-    is_whole = True
-
-    def __init__(self, rows: Sequence[Row], *, has_digests: bool) -> None:
-        self._rows = rows
-        self._has_digests = has_digests
-
-    def count_rows(self) -> int | None:
-        return len(self._rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        for number, row in enumerate(self._rows[start:], start=start + 2):
-            yield SourceRow(place=f"line {number}", values=row, digest=repr(row) if self._has_digests else "")
-
-
 def reference(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
     """Return the records of a table as one would write them down by hand."""
     groups: dict[str, list[Row]] = {}
@@ -106,7 +88,7 @@ def test_a_grouped_table_is_what_one_would_write_down_by_hand(
 
     def add(rows: Sequence[Row]) -> IngestReport:
         target = Target(spec=SPEC, mapping=build_mapping(SPEC), writer=shelf, ledger=ledger)
-        return ingest(Rows(rows, has_digests=has_digests), target, progress=lambda _report: None)
+        return ingest(ListedRows(rows, has_digests=has_digests), target, progress=lambda _report: None)
 
     for rows in (first, second):
         if not reference(rows):  # a table that makes no record is refused, and removes none

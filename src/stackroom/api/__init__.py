@@ -37,7 +37,7 @@ from stackroom.search.values import field_values, resolve_choices
 from stackroom.setting_types import Address, SettingsSection, Texts, setting
 from stackroom.settings import Settings, read_section
 from stackroom.shelf.port import Op, ShelfReader
-from stackroom.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
+from stackroom.sources.port import Provider, Reading, Readings, RowSource, SourceRow
 from stackroom.text.analyser import TextQuery, analyse_query, query_tokens
 from stackroom.text.normalise import clean, fold_name, like_words
 from stackroom.text.preferences import Preferences, understand
@@ -174,7 +174,6 @@ __all__ = [
     "RateLimitedError",
     "Reading",
     "Readings",
-    "RecallingSource",
     "Recommendation",
     "Recommendations",
     "Record",

@@ -17,7 +17,7 @@ from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
 from stackroom.search.evidence import calibrate, save_calibration
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.sources.port import RowSource, VectorSource
+from stackroom.sources.port import RowSource
 
 AT_ONCE = 64
 
@@ -60,7 +60,7 @@ def find_brought_model(
     workshop: Workshop, name: str, source: RowSource, spec: CatalogueSpec, *, is_own: bool
 ) -> str | None:
     """Return the local model of the vectors that a source brings to a new catalogue, where another would be chosen."""
-    brought = source.vector_model if isinstance(source, VectorSource) else None
+    brought = source.vector_model
     if brought is None or brought.name not in LOCAL_MODELS or workshop.library.find_installed(name) is not None:
         return None
     chosen = want_model(workshop, spec, None, is_own=is_own).name

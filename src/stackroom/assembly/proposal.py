@@ -14,7 +14,7 @@ from stackroom.errors import InputError
 from stackroom.ingest.grouping import iter_records
 from stackroom.ingest.values import flattened_rows
 from stackroom.model.record import Record
-from stackroom.sources.port import RowSource, TableSource, id_column_of, notes_of
+from stackroom.sources.port import RowSource
 
 WHOLE_CELLS = 400_000
 """The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
@@ -87,14 +87,14 @@ def profile_table(source: RowSource) -> ProfiledTable:
         source=source.name,
         rows=rows,
         columns=profile_columns(rows, is_sample=not is_whole),
-        id_column=id_column_of(source),
+        id_column=source.id_column,
         notes=tuple(_notes_on(source, problems)),
     )
 
 
 def _notes_on(source: RowSource, problems: Sequence[str]) -> Iterator[str]:
-    yield from notes_of(source)
-    if isinstance(source, TableSource) and source.other_tables:
+    yield from source.notes
+    if source.other_tables:
         yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
     if problems:
         rows = "1 row" if len(problems) == 1 else f"{len(problems):,} rows"

@@ -20,7 +20,6 @@ from stackroom.ingest.mapping import require_derivable_kinds
 from stackroom.net.addresses import shown_address
 from stackroom.packages import PACKAGES
 from stackroom.sources.location import ReadOptions
-from stackroom.sources.port import notes_of
 
 SPEC_SUFFIX = ".toml"
 
@@ -60,7 +59,7 @@ def infer_command(
     else:
         build = f"stackroom add {shown_address(location)} --spec {output}"
         click.echo(f"{output} has {len(inferred.fields)} fields; build with it: {build}")
-    for note in (*notes_of(source), *inferred.notes):
+    for note in (*source.notes, *inferred.notes):
         click.echo(note, err=True)
 
 

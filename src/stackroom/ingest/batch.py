@@ -31,9 +31,10 @@ class IngestCounts:
         return self.inserted + self.duplicates + self.failed
 
 
-class ListRows:
+class ListRows(RowSource):
     """Implements `RowSource` over a list. Its name is a digest of the rows, so an interrupted list is resumed."""
 
+    name = ""
     is_whole = False
     """False: a list only adds records, and removes none that it lacks."""
 

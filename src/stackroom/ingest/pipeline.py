@@ -24,15 +24,11 @@ from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.lock import EmbeddingElsewhereError
 from stackroom.shelf.port import LOCAL, Author, Change, Delete, ShelfWriter
 from stackroom.sources.port import (
-    OneStepSource,
     Reading,
-    RecallingSource,
     RowSource,
-    SelectiveSource,
     SourceRow,
     SourceVector,
     describe_unread,
-    notes_of,
 )
 
 BATCH_RECORDS = 256
@@ -217,7 +213,7 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._is_read = False
-        self._is_one_step = isinstance(source, OneStepSource) and source.is_one_step and bool(self._before)
+        self._is_one_step = source.is_one_step and bool(self._before)
         self._identities: dict[str, str] = {}
         self._unchanged: set[str] = set()
         """The places of rows that were passed over."""
@@ -243,7 +239,7 @@ class _Run:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
-            self._report.notes += notes_of(self._source)
+            self._report.notes += self._source.notes
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)
@@ -271,7 +267,7 @@ class _Run:
 
     def _note_unread(self) -> None:
         """Report the files of kinds that the source does not read."""
-        unread = self._source.count_unread() if isinstance(self._source, SelectiveSource) else {}
+        unread = self._source.count_unread()
         for kind, count in unread.items():
             self._report.reject(f"{kind} ({count} files)" if count > 1 else f"{kind} (1 file)", KIND_NOT_READ)
         if unread:
@@ -279,8 +275,6 @@ class _Run:
 
     def _find_stamp(self) -> Reading | None:
         """Return the stamp of the source as it would be read now; None where only its rows tell."""
-        if not isinstance(self._source, RecallingSource):
-            return None
         stamp = self._source.recall(self._target.ledger.readings(self._source.name))
         embedder = self._target.embedder
         return Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"") if stamp else None

@@ -24,7 +24,7 @@ from stackroom.net.addresses import shown_address
 from stackroom.settings import Settings
 from stackroom.sources.columns import plain_value, unique_names
 from stackroom.sources.location import ReadOptions, SourceLocation
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import RowSource, SourceRow
 from stackroom.sources.relations import (
     Reference,
     Table,
@@ -195,13 +195,11 @@ def _abandon(connection: Connection, result: CursorResult[Any]) -> None:
         connection.invalidate()
 
 
-class DatabaseRows:
+class DatabaseRows(RowSource):
     """Implements `RowSource` for a table or view; the only one where none is named."""
 
-    is_whole = True
-    """A row that is missing was deleted."""
     table_option = "--table"
-    """The option that chooses another table."""
+    other_tables: tuple[str, ...] = ()
 
     def __init__(self, server: DatabaseServer, wanted: str | None) -> None:
         self._server = server
@@ -215,7 +213,6 @@ class DatabaseRows:
         statement = select_joined(self._table, joins, collect=server.kind.collect)
         self._statement = f"{statement} ORDER BY {keys}" if keys else statement
         self.other_tables = tuple(table.name for table in tables if table is not self._table)
-        """The other tables and views of the database."""
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from stackroom.sources.compressed import require_file
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import RowSource, SourceRow
 
 
 @dataclass(slots=True)
@@ -48,11 +48,9 @@ class ReadingNotes:
         self._tallies.setdefault(key, _Tally(say=say, first=place)).count += 1
 
 
-class FileRows:
+class FileRows(RowSource):
     """Implements `RowSource` for a file; each format yields the rows of its table."""
 
-    is_whole = True
-    """A row that is missing was deleted."""
     takes: ClassVar[frozenset[str]] = frozenset()
     """The options that mean something for the format."""
 
@@ -74,10 +72,6 @@ class FileRows:
         """The decisions made in reading."""
         return self._notes.texts
 
-    def count_rows(self) -> int | None:
-        """Return the number of rows; None where it is not known beforehand."""
-        return None
-
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`; an unreadable row has its problem."""
         self._notes.clear()
@@ -88,11 +82,8 @@ class FileRows:
         """Yield all rows."""
 
 
-class WholeRows:
+class WholeRows(RowSource):
     """Implements `RowSource` for a file or folder by a function that reads all of it on first use."""
-
-    is_whole = True
-    """A row that is missing was deleted."""
 
     def __init__(self, path: Path, read: Callable[[], list[SourceRow]]) -> None:
         self._path = path

@@ -12,7 +12,7 @@ from typing import Any
 
 from stackroom.errors import InputError
 from stackroom.sources.extract import KINDS, extract, find_format
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import RowSource, SourceRow
 
 MOST_BYTES = 50_000_000
 JUNK_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX", "site-packages", "venv"})
@@ -23,7 +23,7 @@ LEADS_OUT = "a symbolic link that leads out of the folder"
 """Why a link is refused: only files inside the folder are read."""
 
 
-class FolderRows:
+class FolderRows(RowSource):
     """Implements `RowSource` for a folder and its subfolders, or for a single file.
 
     A row has `path`, `text`, `format`, `checksum`, `modified` (the day of the file's last change, if it has one), and
@@ -47,11 +47,6 @@ class FolderRows:
     def name(self) -> str:
         """The absolute path."""
         return str(self._path.resolve())
-
-    @property
-    def is_whole(self) -> bool:
-        """Always true: a file that is missing was deleted."""
-        return True
 
     def count_rows(self) -> int | None:
         """Return the number of supported files."""

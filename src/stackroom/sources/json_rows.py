@@ -177,7 +177,6 @@ class JsonRows(FileRows):
 
     takes = frozenset({"records"})
     table_option = "--records"
-    """The option that chooses another list."""
     _others: tuple[str, ...] = ()
 
     @property

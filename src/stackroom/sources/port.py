@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.settings import Settings
@@ -47,7 +47,10 @@ class SourceRow:
 
 
 class RowSource(Protocol):
-    """An iterable of rows. An error of the whole source is an `InputError` that names the source and the position."""
+    """An iterable of rows; a class that says so as its base has the defaults of what most sources do not need.
+
+    An error of the whole source is an `InputError` that names the source and the position.
+    """
 
     @property
     def name(self) -> str:
@@ -56,51 +59,58 @@ class RowSource(Protocol):
     @property
     def is_whole(self) -> bool:
         """Whether the rows are complete, so that a record whose row is missing is deleted; False for query results."""
+        return True
 
     def count_rows(self) -> int | None:
         """Return the number of rows, for progress; None where it is not known beforehand."""
+        return None
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
 
-
-@runtime_checkable
-class SelectiveSource(RowSource, Protocol):
-    """A source that leaves out files of kinds that it does not read."""
-
-    def count_unread(self) -> Mapping[str, int]:
-        """Return the number of files left out of each kind, most frequent first."""
-
-
-@runtime_checkable
-class NotingSource(RowSource, Protocol):
-    """A source that decides how it is read, such as which lines are a heading, and says so."""
-
     @property
     def notes(self) -> tuple[str, ...]:
-        """The decisions, one sentence each; they are known once rows have been read."""
+        """Decisions made in reading, such as which lines are a heading; they are known once rows have been read."""
+        return ()
 
-
-@runtime_checkable
-class TableSource(RowSource, Protocol):
-    """One table of a file or database that has several."""
+    def count_unread(self) -> Mapping[str, int]:
+        """Return the number of files left out of each kind that is not read, most frequent first."""
+        return {}
 
     @property
     def other_tables(self) -> tuple[str, ...]:
-        """The other tables."""
+        """The other tables of the file or database."""
+        return ()
 
     @property
     def table_option(self) -> str:
         """The option that chooses another table."""
-
-
-@runtime_checkable
-class KeyedSource(RowSource, Protocol):
-    """A source that declares which column identifies its rows."""
+        return ""
 
     @property
     def id_column(self) -> str | None:
-        """The column; None where there is none."""
+        """The column that the source declares as the key of its rows, if any."""
+        return None
+
+    @property
+    def vector_model(self) -> ModelId | None:
+        """The model of the vectors that the rows bring; None where there are none, or it is not known."""
+        return None
+
+    @property
+    def is_one_step(self) -> bool:
+        """Whether its changes are written in one step: readers, and a kill, leave the former records or the new ones.
+
+        Not where there are more records than one step can take.
+        """
+        return False
+
+    def recall(self, _readings: "Readings") -> str:
+        """Use and maintain this cache of what is slow to read; return a stamp that differs whenever a row does.
+
+        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are found only by reading.
+        """
+        return ""
 
 
 def describe_unread(unread: Mapping[str, int]) -> str:
@@ -109,34 +119,6 @@ def describe_unread(unread: Mapping[str, int]) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in shown)
     more = ", …" if len(unread) > KINDS_SHOWN else ""
     return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
-
-
-@runtime_checkable
-class VectorSource(RowSource, Protocol):
-    """A source whose rows bring vectors."""
-
-    @property
-    def vector_model(self) -> ModelId | None:
-        """The model that made the vectors; None where there are none, or it is not known."""
-
-
-def notes_of(source: RowSource) -> tuple[str, ...]:
-    """Return the decisions that a source made in reading, as far as it was read."""
-    return source.notes if isinstance(source, NotingSource) else ()
-
-
-def id_column_of(source: RowSource) -> str | None:
-    """Return the column that a source declares as the key of its rows; None where it declares none."""
-    return source.id_column if isinstance(source, KeyedSource) else None
-
-
-@runtime_checkable
-class OneStepSource(RowSource, Protocol):
-    """A source whose changes are written in one step: readers, and a kill, leave the former records or the new ones."""
-
-    @property
-    def is_one_step(self) -> bool:
-        """Whether that is so; not where there are more records than one step can take."""
 
 
 Provider = Callable[[str, Settings], RowSource]
@@ -161,14 +143,3 @@ class Readings(Protocol):
 
     def forget(self, places: Iterable[str]) -> None:
         """Remove these places from the cache."""
-
-
-@runtime_checkable
-class RecallingSource(RowSource, Protocol):
-    """A source whose rows are slow to read. It is given its cache before it is asked for rows."""
-
-    def recall(self, readings: Readings) -> str:
-        """Use and maintain this cache; return a stamp of the whole source that differs whenever a row does.
-
-        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are found only by reading.
-        """

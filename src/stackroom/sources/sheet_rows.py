@@ -44,7 +44,6 @@ class SheetRows(FileRows):
 
     takes = frozenset({"table", "sheet", "skip", "header_rows"})
     table_option = "--sheet"
-    """The option that chooses another sheet."""
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         super().__init__(path, options)

@@ -80,7 +80,6 @@ class SqliteRows(FileRows):
 
     takes = frozenset({"table", "query"})
     table_option = "--table"
-    """The option that chooses another table."""
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         super().__init__(path, options)

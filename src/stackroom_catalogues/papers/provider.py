@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple
 
-from stackroom.api import InputError, SourceRow, UnavailableError
+from stackroom.api import InputError, RowSource, SourceRow, UnavailableError
 from stackroom.api.network import Clock, Fetched, Pace, PoliteGetter
 
 PAGE_ROWS = 100
@@ -19,7 +19,7 @@ class PaperPage(NamedTuple):
     next: int | None
 
 
-class ProviderPapers:
+class ProviderPapers(RowSource):
     """Implements `RowSource` over a query to one service, which a subclass describes."""
 
     is_whole = False

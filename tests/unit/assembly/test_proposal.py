@@ -6,19 +6,18 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.proposal import WHOLE_CELLS, profile_table, propose
-from stackroom.sources.port import SourceRow
+from stackroom.sources.port import RowSource, SourceRow
 from support.work import count_calls
 
 pytestmark = pytest.mark.row("N1")
 
 
-class MadeRows:
+class MadeRows(RowSource):
     """A source of rows made on demand."""
 
-    is_whole = True
+    name = "made.csv"
 
     def __init__(self, count: int, columns: int) -> None:
-        self.name = "made.csv"
         self._count, self._columns = count, columns
 
     def count_rows(self) -> int | None:

@@ -1,21 +1,19 @@
 """Rows from a provider or a list, and their counts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from stackroom.api import rows as api
-from stackroom.errors import UnavailableError
 from stackroom.ingest import pipeline
 from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import IngestReport, Target
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
-from stackroom.sources.port import SourceRow
 from stackroom_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("P4")
 
@@ -25,29 +23,6 @@ BATCH = 4
 
 def papers(count: int) -> list[dict[str, Any]]:
     return [{"id": f"p{number}", "title": f"Paper {number}"} for number in range(count)]
-
-
-class Provider:
-    """Implements `RowSource` over a list; it may break down once after so many rows, and notes where it began."""
-
-    name = "provider"
-    is_whole = False
-
-    def __init__(self, rows: list[dict[str, Any]], *, breaks_after: int | None = None) -> None:
-        self.rows = rows
-        self.breaks_after = breaks_after
-        self.began: list[int] = []
-
-    def count_rows(self) -> int | None:
-        return len(self.rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        self.began.append(start)
-        for number, values in list(enumerate(self.rows, start=1))[start:]:
-            if self.breaks_after is not None and number > self.breaks_after:
-                self.breaks_after = None
-                raise UnavailableError("the provider is down")
-            yield SourceRow(place=f"result {number}", values=values)
 
 
 @pytest.fixture(autouse=True)
@@ -113,13 +88,14 @@ def test_no_rows_are_no_counts(target: Target) -> None:
 
 
 def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(target: Target, shelf: MemoryShelf) -> None:
-    provider = Provider(papers(20), breaks_after=14)
-    with pytest.raises(UnavailableError):
+    provider = ListedRows(papers(20), is_whole=False, breaks_after=14)
+    with pytest.raises(KeyboardInterrupt):
         ingest_from_provider(provider, target)
+    provider.breaks_after = None
     counts = ingest_from_provider(provider, target)
-    assert provider.began[0] == 0
-    assert 8 <= provider.began[1] < 14
-    assert counts.rows == 20 - provider.began[1]
+    assert provider.starts[0] == 0
+    assert 8 <= provider.starts[1] < 14
+    assert counts.rows == 20 - provider.starts[1]
     assert shelf.reader().count(WHOLE) == 20
     assert ingest_from_provider(provider, target) == IngestCounts(inserted=0, duplicates=20, failed=0)
 
@@ -141,7 +117,7 @@ def test_progress_is_shown_after_every_batch(target: Target) -> None:
     def note(report: IngestReport) -> None:
         seen.append(report.written)
 
-    ingest_from_provider(Provider(papers(10)), target, progress=note)
+    ingest_from_provider(ListedRows(papers(10), is_whole=False), target, progress=note)
     assert seen == [4, 8, 10, 10]
 
 

@@ -1,6 +1,6 @@
 """Fields that get nothing because no row has their column are named, with the columns that no field takes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,33 +12,12 @@ from stackroom.ingest.mapping import RowMapping, build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest
 from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
-from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("A10")
 
 PATHS = {"title": "name", "episodes": "parts.count", "synopsis": "story"}
-
-
-class Rows:
-    """Implements `RowSource` over a list."""
-
-    name = "rows.jsonl"
-    is_whole = True
-
-    def __init__(self, rows: list[Mapping[str, Any]], *, digest: str = "", problem: str | None = None) -> None:
-        self._rows = rows
-        self._digest = digest
-        self._problem = problem
-
-    def count_rows(self) -> int | None:
-        return len(self._rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        if self._problem:
-            yield SourceRow(place="line 0", values={}, problem=self._problem)
-        for number, values in enumerate(self._rows[start:], start=start + 1):
-            yield SourceRow(place=f"line {number}", values=values, digest=self._digest)
 
 
 @pytest.fixture
@@ -49,7 +28,7 @@ def spec() -> CatalogueSpec:
     return replace(anime, fields=fields, id_path="key", embed=None)
 
 
-def build(spec: CatalogueSpec, source: Rows, mapping: RowMapping | None = None) -> IngestReport:
+def build(spec: CatalogueSpec, source: ListedRows, mapping: RowMapping | None = None) -> IngestReport:
     target = Target(
         spec=spec, mapping=mapping or build_mapping(spec), writer=MemoryShelf(spec).writer(), ledger=Ledger()
     )
@@ -61,7 +40,7 @@ def row(number: int, **values: Any) -> dict[str, Any]:
 
 
 def test_a_column_that_no_row_has_is_named_with_the_columns_that_no_field_takes(spec: CatalogueSpec) -> None:
-    report = build(spec, Rows([row(number, parts={"count": 3}, plot="x") for number in range(3)]))
+    report = build(spec, ListedRows([row(number, parts={"count": 3}, plot="x") for number in range(3)]))
     assert report.written == 3
     assert report.notes == [
         "no row has a column for these fields: 'synopsis' (from 'story'); no field takes these columns: 'plot'"
@@ -70,13 +49,13 @@ def test_a_column_that_no_row_has_is_named_with_the_columns_that_no_field_takes(
 
 def test_several_fields_are_in_one_note_and_of_many_columns_the_first_are_named(spec: CatalogueSpec) -> None:
     many = {f"column{number}": number for number in range(12)}
-    (note,) = build(spec, Rows([row(1, **many)])).notes
+    (note,) = build(spec, ListedRows([row(1, **many)])).notes
     assert "fields: 'episodes' (from 'parts.count'), 'synopsis' (from 'story');" in note
     assert note.endswith("'column8', 'column9' and 2 more")
 
 
 def test_a_note_without_a_column_to_spare_names_none(spec: CatalogueSpec) -> None:
-    (note,) = build(spec, Rows([row(1, parts={"number": 3}, story="x")])).notes
+    (note,) = build(spec, ListedRows([row(1, parts={"number": 3}, story="x")])).notes
     assert note == "no row has a column for these fields: 'episodes' (from 'parts.count')"
 
 
@@ -92,16 +71,12 @@ def test_a_note_without_a_column_to_spare_names_none(spec: CatalogueSpec) -> Non
 def test_columns_that_are_empty_or_only_in_some_rows_are_no_matter(
     spec: CatalogueSpec, rows: list[Mapping[str, Any]]
 ) -> None:
-    assert build(spec, Rows(rows)).notes == []
-
-
-def test_rows_that_cannot_be_read_say_nothing_of_columns(spec: CatalogueSpec) -> None:
-    assert build(spec, Rows([], problem="not valid JSON")).notes == []
+    assert build(spec, ListedRows(rows)).notes == []
 
 
 def test_nothing_is_said_where_rows_may_be_passed_over_or_the_fields_have_no_paths(spec: CatalogueSpec) -> None:
     def records_of(values: Mapping[str, Any]) -> tuple[Record, ...]:
         return (Record(id=RecordId(str(values["key"])), fields={"title": "x"}, kind=spec.kinds[0]),)
 
-    assert build(spec, Rows([row(1)], digest="d")).notes == []
-    assert build(spec, Rows([row(1)]), RowMapping(records_of=records_of)).notes == []
+    assert build(spec, ListedRows([row(1)], has_digests=True)).notes == []
+    assert build(spec, ListedRows([row(1)]), RowMapping(records_of=records_of)).notes == []

@@ -1,6 +1,5 @@
 """Rows that are one record together."""
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from stackroom.ingest.mapping import build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest, remove_source
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
-from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("N1")
 
@@ -53,25 +52,6 @@ MIXED = [
 ]
 
 
-class Rows:
-    """Implements `RowSource` over a list."""
-
-    name = "drinks.csv"
-    is_whole = True
-
-    def __init__(self, rows: Iterable[Mapping[str, Any]], *, digests: bool = False) -> None:
-        self.rows = list(rows)
-        self.digests = digests
-
-    def count_rows(self) -> int | None:
-        return len(self.rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        for number, values in enumerate(self.rows[start:], start=start + 2):
-            digest = repr(sorted(values.items())) if self.digests else ""
-            yield SourceRow(place=f"line {number}", values=values, digest=digest)
-
-
 class Shelf:
     """A catalogue in memory that sources are added to."""
 
@@ -95,7 +75,7 @@ def drinks() -> Shelf:
 
 
 def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: Shelf) -> None:
-    report = drinks.add(Rows(MIXED))
+    report = drinks.add(ListedRows(MIXED))
     assert (report.rows, report.written, report.rejected, report.duplicates) == (4, 2, 0, 0)
     seven = drinks.records()["7"]
     assert seven.get("drink") == "Drink 7"
@@ -105,40 +85,40 @@ def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: Shelf) -> 
 
 
 def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: Shelf) -> None:
-    drinks.add(Rows(MIXED))
-    places = {one: origin.row for one, origin in drinks.ledger.origins("drinks.csv").items()}
-    assert places == {"7": "lines 2, 4–5", "8": "line 3"}
+    drinks.add(ListedRows(MIXED))
+    places = {one: origin.row for one, origin in drinks.ledger.origins("rows.jsonl").items()}
+    assert places == {"7": "lines 1, 3–4", "8": "line 2"}
 
 
 @pytest.mark.parametrize("digests", [False, True])
 def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: Shelf, digests: bool) -> None:
-    drinks.add(Rows(MIXED, digests=digests))
-    again = drinks.add(Rows(MIXED, digests=digests))
+    drinks.add(ListedRows(MIXED, has_digests=digests))
+    again = drinks.add(ListedRows(MIXED, has_digests=digests))
     assert (again.written, again.unchanged, again.removed) == (0, 2, 0)
-    less = drinks.add(Rows([*MIXED[:2], MIXED[3]], digests=digests))
+    less = drinks.add(ListedRows([*MIXED[:2], MIXED[3]], has_digests=digests))
     assert (less.written, less.unchanged, less.removed) == (1, 1, 0)
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin",)
-    gone = drinks.add(Rows([MIXED[0]], digests=digests))
+    gone = drinks.add(ListedRows([MIXED[0]], has_digests=digests))
     assert (gone.removed, set(drinks.records())) == (1, {"7"})
 
 
 def test_a_row_without_the_value_is_a_record_of_its_own(drinks: Shelf) -> None:
-    report = drinks.add(Rows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
+    report = drinks.add(ListedRows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
     assert (report.written, report.rejected) == (3, 0)
     assert {"7", "8"} < set(drinks.records())
 
 
 def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: Shelf) -> None:
-    report = drinks.add(Rows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
-    assert report.rejects == [("line 7", "empty row: no field has a value; a record needs one")]
+    report = drinks.add(ListedRows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
+    assert report.rejects == [("line 6", "empty row: no field has a value; a record needs one")]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
 def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Shelf) -> None:
-    report = drinks.add(Rows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
-    assert report.cells == [("line 3", "strength", "'strength' is 'strong', not a number")]
-    assert drinks.ledger.cells() == [("drinks.csv", "line 3", "strength", "'strength' is 'strong', not a number")]
-    assert report.notes == ["strength: 1 cell is left out; line 3: 'strength' is 'strong', not a number"]
+    report = drinks.add(ListedRows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
+    assert report.cells == [("line 2", "strength", "'strength' is 'strong', not a number")]
+    assert drinks.ledger.cells() == [("rows.jsonl", "line 2", "strength", "'strength' is 'strong', not a number")]
+    assert report.notes == ["strength: 1 cell is left out; line 2: 'strength' is 'strong', not a number"]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Ice")
 
 
@@ -165,24 +145,24 @@ def test_a_preview_shows_groups_as_records() -> None:
 def test_a_required_field_may_be_in_any_row_of_a_group(drinks: Shelf) -> None:
     required = DRINKS.replace('[fields.strength]\ntype = "int"', '[fields.strength]\ntype = "int"\nrequired = true')
     shelf = Shelf(compile_text(required, origin="drinks.toml"))
-    report = shelf.add(Rows([*MIXED, ingredient("7", "Ice", strength="12")]))
+    report = shelf.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12
-    assert report.rejects == [("line 3", "'strength' is missing; every record needs one")]
+    assert report.rejects == [("line 2", "'strength' is missing; every record needs one")]
 
 
 def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "HELD_ROWS", 2)
-    drinks.add(Rows(MIXED))
+    drinks.add(ListedRows(MIXED))
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
 def test_a_key_that_no_file_can_have_is_rejected_and_stops_nothing(drinks: Shelf) -> None:
-    report = drinks.add(Rows([ingredient("half \ud800", "Ice"), *MIXED]))
+    report = drinks.add(ListedRows([ingredient("half \ud800", "Ice"), *MIXED]))
     assert (report.written, report.rejected) == (2, 1)
 
 
 def test_a_source_that_is_removed_takes_its_groups_and_cells_with_it(drinks: Shelf) -> None:
-    drinks.add(Rows([*MIXED, ingredient("7", "Ice", strength="strong")]))
+    drinks.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="strong")]))
     target = Target(spec=drinks.spec, mapping=build_mapping(drinks.spec), writer=drinks.shelf, ledger=drinks.ledger)
-    assert remove_source("drinks.csv", target) == 2
+    assert remove_source("rows.jsonl", target) == 2
     assert (drinks.records(), drinks.ledger.cells()) == ({}, [])

@@ -1,7 +1,6 @@
 """Ingest: rows → records, counted to the last, resumable at every batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.sources.port import SourceRow
 from stackroom_catalogues.anime import rows as anime_rows
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("A10")
 
@@ -28,24 +28,6 @@ BATCH = 4
 def row(number: int, **changes: Any) -> dict[str, Any]:
     page = f"https://myanimelist.net/anime/{number}"
     return {"title": f"Title {number}", "synopsis": f"Story {number}.", "sources": [page], **changes}
-
-
-class Rows:
-    """Implements `RowSource` over a list; it may break down after so many rows."""
-
-    name = "rows.jsonl"
-
-    def __init__(self, rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> None:
-        self.rows = rows
-        self.breaks_after = breaks_after
-
-    is_whole = True
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        for number, values in enumerate(self.rows, start=1):
-            if self.breaks_after is not None and number > self.breaks_after:
-                raise KeyboardInterrupt
-            yield SourceRow(place=f"line {number}", values=values)
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +78,7 @@ def add_up(report: IngestReport) -> bool:
 
 
 def test_every_row_is_counted_once_and_in_the_right_place(build: Any) -> None:
-    source = Rows(
+    source = ListedRows(
         [
             {"license": {}, "$schema": "https://example.org"},
             *(row(number) for number in range(10)),
@@ -114,7 +96,7 @@ def test_every_row_is_counted_once_and_in_the_right_place(build: Any) -> None:
 
 
 def test_what_is_left_out_is_listed_with_its_place_and_reason(build: Any) -> None:
-    report = build(Rows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
+    report = build(ListedRows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
     assert report.rejects == [
         ("line 2", "the same as line 1"),
         ("line 3", "'title' is missing"),
@@ -124,7 +106,7 @@ def test_what_is_left_out_is_listed_with_its_place_and_reason(build: Any) -> Non
 
 
 def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(build: Any) -> None:
-    class Broken(Rows):
+    class Broken(ListedRows):
         def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
             yield SourceRow(place="line 1", values={}, problem="not valid JSON")
             yield SourceRow(place="line 2", values=row(2))
@@ -138,11 +120,11 @@ def test_two_rows_that_share_a_page_are_the_same_anime(build: Any) -> None:
     first, second = row(1), row(2)
     first["sources"] = [*first["sources"], shared]
     second["sources"] = [*second["sources"], shared]
-    assert build(Rows([first, second])).duplicates == 1
+    assert build(ListedRows([first, second])).duplicates == 1
 
 
 def test_an_unchanged_source_writes_and_embeds_nothing_again(build: Any, embedder: Any) -> None:
-    source = Rows([row(number) for number in range(10)])
+    source = ListedRows([row(number) for number in range(10)])
     build(source)
     change_no = build.shelf.reader().change_no
     report = build(source)
@@ -152,15 +134,15 @@ def test_an_unchanged_source_writes_and_embeds_nothing_again(build: Any, embedde
 
 
 def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(build: Any, embedder: Any) -> None:
-    build(Rows([row(1), row(2), row(3)]))
-    report = build(Rows([row(1, episodes=12), row(2, synopsis="Another story."), row(3)]))
+    build(ListedRows([row(1), row(2), row(3)]))
+    report = build(ListedRows([row(1, episodes=12), row(2, synopsis="Another story."), row(3)]))
     assert (report.written, report.unchanged, report.embedded) == (2, 1, 1)
     assert max(embedder.documents.values()) == 1
 
 
 def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(build: Any) -> None:
     twins = [row(number, title="Twin", synopsis="The same.") for number in (1, 2)]
-    assert build(Rows(twins)).embedded == 1
+    assert build(ListedRows(twins)).embedded == 1
     reader = build.shelf.reader()
     vectors = reader.vectors(reader.scan(scope=WHOLE, limit=10))
     assert vectors.any(axis=1).all()
@@ -173,9 +155,9 @@ def test_interrupted_anywhere_and_run_again_nothing_is_lost_doubled_or_embedded_
 ) -> None:
     rows = [row(number) for number in range(22)]
     with pytest.raises(KeyboardInterrupt):
-        build(Rows(rows, breaks_after=breaks_after))
+        build(ListedRows(rows, breaks_after=breaks_after))
     assert len(records_of(build)) == breaks_after // BATCH * BATCH
-    report = build(Rows(rows))
+    report = build(ListedRows(rows))
     assert add_up(report)
     assert report.unchanged == breaks_after // BATCH * BATCH
     assert sorted(record.id for record in records_of(build)) == sorted(f"mal-{number}" for number in range(22))
@@ -189,11 +171,11 @@ def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made
 
     rows = [row(number) for number in range(FIRST_BATCH + 10)]
     with pytest.raises(UnavailableError, match="gone"):
-        build(Rows(rows), progress=fail_after_one)
+        build(ListedRows(rows), progress=fail_after_one)
     assert len(records_of(build)) == len(rows)
     assert build.shelf.reader().awaiting_vectors == 10
     embedder.problem = None
-    report = build(Rows(rows))
+    report = build(ListedRows(rows))
     assert (report.unchanged, report.to_embed, report.embedded) == (len(rows), 10, 10)
     assert build.shelf.reader().awaiting_vectors == 0
     assert set(embedder.documents.values()) == {1}
@@ -202,43 +184,33 @@ def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made
 def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(build: Any) -> None:
     rows = [{"title": ""}, *(row(number) for number in range(9))]
     with pytest.raises(KeyboardInterrupt):
-        build(Rows(rows, breaks_after=6))
+        build(ListedRows(rows, breaks_after=6))
     assert len(build.ledger.rejects()) == 1
-    build(Rows(rows[1:]))
+    build(ListedRows(rows[1:]))
     assert build.ledger.rejects() == []
 
 
 def test_without_an_embedder_records_are_written_without_vectors(build: Any) -> None:
-    report = build(Rows([row(1), row(2)]), embed=False)
+    report = build(ListedRows([row(1), row(2)]), embed=False)
     assert (report.written, report.embedded) == (2, 0)
     reader = build.shelf.reader()
     assert not reader.vectors(reader.scan(scope=WHOLE, limit=10)).any()
-    assert build(Rows([row(1), row(2)])).embedded == 2
+    assert build(ListedRows([row(1), row(2)])).embedded == 2
 
 
 def test_progress_is_told_after_every_batch(build: Any) -> None:
     told: list[int] = []
-    build(Rows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
+    build(ListedRows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
     assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
 
 
 def test_an_empty_source_makes_an_empty_catalogue(build: Any) -> None:
-    assert build(Rows([])) == IngestReport()
+    assert build(ListedRows([])) == IngestReport()
 
 
-class Answers(Rows):
-    """Rows that answer a question: not all there is, and read on from where they were interrupted."""
-
-    name = "arxiv:bread"
-    is_whole = False
-
-    def __init__(self, rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> None:
-        super().__init__(rows, breaks_after=breaks_after)
-        self.starts: list[int] = []
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        self.starts.append(start)
-        yield from islice(super().iter_rows(), start, None)
+def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
+    """Return rows that answer a question: not all there is, and read on from where they were interrupted."""
+    return ListedRows(rows, name="arxiv:bread", is_whole=False, breaks_after=breaks_after)
 
 
 class Unopened(Mapping[str, Any]):
@@ -254,10 +226,8 @@ class Unopened(Mapping[str, Any]):
         raise AssertionError("the values were counted")
 
 
-class Files(Rows):
+class Files(ListedRows):
     """Rows with a place and a digest each, like files; the values of `closed` ones must not be looked at."""
-
-    name = "folder"
 
     def __init__(self, files: Mapping[str, tuple[str, Mapping[str, Any]]], *, closed: Iterable[str] = ()) -> None:
         super().__init__([])
@@ -284,70 +254,70 @@ CHAPTERS = RowMapping(records_of=of_chapters)
 
 
 def test_a_row_that_is_gone_is_removed_and_nothing_else_is(build: Any, embedder: Any) -> None:
-    build(Rows([row(number) for number in range(10)]))
-    report = build(Rows([row(number) for number in range(10) if number not in (3, 7)]))
+    build(ListedRows([row(number) for number in range(10)]))
+    report = build(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
     assert (report.removed, report.written, report.unchanged, report.embedded) == (2, 0, 8, 0)
     assert ids(build) == sorted(f"mal-{number}" for number in range(10) if number not in (3, 7))
-    again = build(Rows([row(number) for number in range(10) if number not in (3, 7)]))
+    again = build(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
     assert (again.removed, again.unchanged) == (0, 8)
     assert set(embedder.documents.values()) == {1}
 
 
 def test_more_rows_than_a_batch_can_be_gone_at_once(build: Any) -> None:
-    build(Rows([row(number) for number in range(4 * BATCH)]))
-    assert build(Rows([row(0)])).removed == 4 * BATCH - 1
+    build(ListedRows([row(number) for number in range(4 * BATCH)]))
+    assert build(ListedRows([row(0)])).removed == 4 * BATCH - 1
     assert ids(build) == ["mal-0"]
     assert build.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
 
 
 def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(build: Any, embedder: Any) -> None:
-    build(Rows([row(1), row(2)]))
-    build(Rows([row(1)]))
-    report = build(Rows([row(1), row(2)]))
+    build(ListedRows([row(1), row(2)]))
+    build(ListedRows([row(1)]))
+    report = build(ListedRows([row(1), row(2)]))
     assert (report.written, report.unchanged, report.removed) == (1, 1, 0)
     assert ids(build) == ["mal-1", "mal-2"]
     assert set(embedder.documents.values()) == {1}
 
 
 def test_a_row_that_moved_is_neither_written_nor_removed(build: Any) -> None:
-    build(Rows([row(1), row(2), row(3)]))
-    report = build(Rows([row(3), row(1), row(2)]))
+    build(ListedRows([row(1), row(2), row(3)]))
+    report = build(ListedRows([row(3), row(1), row(2)]))
     assert (report.written, report.unchanged, report.removed) == (0, 3, 0)
 
 
 def test_a_record_whose_id_changed_leaves_no_old_one_behind(build: Any) -> None:
-    build(Rows([row(1), row(2)]))
-    report = build(Rows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
+    build(ListedRows([row(1), row(2)]))
+    report = build(ListedRows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
     assert (report.written, report.removed) == (1, 1)
     assert ids(build) == ["mal-1", "mal-9"]
 
 
 def test_an_interrupted_reading_removes_nothing(build: Any) -> None:
-    build(Rows([row(number) for number in range(10)]))
+    build(ListedRows([row(number) for number in range(10)]))
     with pytest.raises(KeyboardInterrupt):
-        build(Rows([row(number) for number in range(5, 10)], breaks_after=4))
+        build(ListedRows([row(number) for number in range(5, 10)], breaks_after=4))
     assert len(ids(build)) == 10
 
 
 def test_a_source_without_rows_does_not_remove_all_there_is(build: Any) -> None:
-    build(Rows([row(number) for number in range(5)]))
+    build(ListedRows([row(number) for number in range(5)]))
     with pytest.raises(
         InputError, match=r"rows.jsonl: no row of it makes a record, so the records it made before are kept"
     ):
-        build(Rows([]))
+        build(ListedRows([]))
     assert len(ids(build)) == 5
-    assert build(Rows([row(number) for number in range(5)])).unchanged == 5
+    assert build(ListedRows([row(number) for number in range(5)])).unchanged == 5
 
 
 def test_a_source_whose_rows_are_all_refused_does_not_remove_all_there_is(build: Any) -> None:
-    build(Rows([row(number) for number in range(5)]))
+    build(ListedRows([row(number) for number in range(5)]))
     with pytest.raises(InputError, match=r"are kept; line 1: .*title"):
-        build(Rows([{"name": f"Title {number}"} for number in range(5)]))
+        build(ListedRows([{"name": f"Title {number}"} for number in range(5)]))
     assert len(ids(build)) == 5
 
 
 def test_a_source_removes_only_what_came_from_it(build: Any) -> None:
-    first, second = Rows([row(1), row(2)]), Rows([row(3), row(4)])
+    first, second = ListedRows([row(1), row(2)]), ListedRows([row(3), row(4)])
     second.name = "more.jsonl"
     build(first)
     build(second)
@@ -357,7 +327,7 @@ def test_a_source_removes_only_what_came_from_it(build: Any) -> None:
 
 
 def test_a_record_that_another_source_still_has_is_kept(build: Any) -> None:
-    first, second = Rows([row(1), row(2)]), Rows([row(2), row(3)])
+    first, second = ListedRows([row(1), row(2)]), ListedRows([row(2), row(3)])
     second.name = "more.jsonl"
     build(first)
     build(second)
@@ -367,8 +337,8 @@ def test_a_record_that_another_source_still_has_is_kept(build: Any) -> None:
 
 
 def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, embedder: Any) -> None:
-    build(Rows([row(1), row(2)]))
-    assert build(Rows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
+    build(ListedRows([row(1), row(2)]))
+    assert build(ListedRows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
     reader = build.shelf.reader()
     key = reader.find(["mal-1"], scope=WHOLE)["mal-1"]
     text = embedding_text(build.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
@@ -377,9 +347,9 @@ def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, em
 
 
 def test_what_is_unchanged_is_not_even_asked_of_the_embedder(build: Any, embedder: Any) -> None:
-    build(Rows([row(number) for number in range(10)]))
+    build(ListedRows([row(number) for number in range(10)]))
     embedder.problem = "gone"
-    assert build(Rows([row(number) for number in range(10)])).unchanged == 10
+    assert build(ListedRows([row(number) for number in range(10)])).unchanged == 10
 
 
 def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(build: Any) -> None:
@@ -413,16 +383,18 @@ def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(build: Any) -> N
 
 def test_a_row_may_make_several_records_and_all_go_with_it(build_chapters: Any) -> None:
     build = build_chapters
-    report = build(Rows([{"title": "A", "chapters": 3}, {"title": "B", "chapters": 6}, {"title": "C", "chapters": 0}]))
+    report = build(
+        ListedRows([{"title": "A", "chapters": 3}, {"title": "B", "chapters": 6}, {"title": "C", "chapters": 0}])
+    )
     assert (report.rows, report.written) == (3, 9)
-    shorter = build(Rows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
+    shorter = build(ListedRows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
     assert (shorter.unchanged, shorter.removed) == (8, 1)
-    assert build(Rows([{"title": "A", "chapters": 2}])).removed == 6
+    assert build(ListedRows([{"title": "A", "chapters": 2}])).removed == 6
     assert ids(build) == ["A#0", "A#1"]
 
 
 def test_a_row_with_one_bad_record_is_refused_whole(build_chapters: Any) -> None:
-    report = build_chapters(Rows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
+    report = build_chapters(ListedRows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
     assert (report.rejected, report.written) == (1, 1)
     assert ids(build_chapters) == ["B#0"]
 
@@ -454,9 +426,9 @@ def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted
 
 
 def test_a_source_that_answers_a_question_never_removes(build: Any) -> None:
-    build(Answers([row(number) for number in range(6)]))
+    build(answers([row(number) for number in range(6)]))
     for rows in ([row(7)], []):
-        assert build(Answers(rows)).removed == 0
+        assert build(answers(rows)).removed == 0
     assert len(ids(build)) == 7
 
 
@@ -466,8 +438,8 @@ def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
 ) -> None:
     rows: list[Mapping[str, Any]] = [row(number) for number in range(22)]
     with pytest.raises(KeyboardInterrupt):
-        build(Answers(rows, breaks_after=breaks_after))
-    source = Answers(rows)
+        build(answers(rows, breaks_after=breaks_after))
+    source = answers(rows)
     report = build(source)
     written_before = breaks_after // BATCH * BATCH
     (start,) = source.starts
@@ -489,13 +461,13 @@ def test_answers_of_several_records_lose_none_when_they_are_interrupted(build_ch
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_chapters(Answers(rows), progress=stop)
-    build_chapters(Answers(rows))
+        build_chapters(answers(rows), progress=stop)
+    build_chapters(answers(rows))
     assert ids(build_chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
 
 
 def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(build: Any) -> None:
-    source = Answers([row(number) for number in range(9)])
+    source = answers([row(number) for number in range(9)])
     build(source)
     report = build(source)
     assert source.starts == [0, 0]
@@ -505,6 +477,6 @@ def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_
 def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(build: Any) -> None:
     rows: list[Mapping[str, Any]] = [{"title": ""}, *(row(number) for number in range(8)), {"title": " "}]
     with pytest.raises(KeyboardInterrupt):
-        build(Answers(rows, breaks_after=7))
-    build(Answers(rows))
+        build(answers(rows, breaks_after=7))
+    build(answers(rows))
     assert [place for _, place, _ in build.ledger.rejects()] == ["line 1", "line 10"]

@@ -31,7 +31,7 @@ from stackroom.sources.lance.layout import (
     find_description,
     table_name,
 )
-from stackroom.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
+from stackroom.sources.port import EncodedRecord, Readings, RowSource, SourceRow, SourceVector
 
 PREFIX = "lancedb"
 MODEL_MARK = "?model="
@@ -64,15 +64,15 @@ def _choose_table(database: LanceDatabase, wanted: str) -> str:
     raise InputError(f"{database.uri} {problem}; tables in it: {known}; name one: {PREFIX}:{database.uri}#TABLE")
 
 
-class LanceRows:
-    """Implements `RecallingSource` and `OneStepSource` for a table, at the version that is the newest when it opens.
+class LanceRows(RowSource):
+    """Implements `RowSource` for a table, at the version that is the newest when it opens.
 
     All rows are copied to this machine and compared with what was published before the first is yielded: a database
     that fails in between changes nothing.
     """
 
-    is_whole = True
     is_one_step = True
+    notes: tuple[str, ...] = ()
 
     def __init__(self, database: LanceDatabase, table: str, *, model: str = "", default_model: str = "") -> None:
         self._database = database
@@ -82,7 +82,6 @@ class LanceRows:
         self._description = find_description(self._table.schema)
         if self._description is not None and (damage := find_damage(self._table.schema, self._description)):
             raise InputError(f"{self.name}: {damage}; publish the catalogue again")
-        self.notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

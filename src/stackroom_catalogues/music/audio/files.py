@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from stackroom.api import InputError, Reading, Readings, SourceRow, UnavailableError
+from stackroom.api import InputError, Reading, Readings, RowSource, SourceRow, UnavailableError
 from stackroom.api.rows import LEADS_OUT, day_of, is_inside, iter_files
 from stackroom_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
@@ -33,8 +33,8 @@ SAVED_AT_ONCE = 200
 TagReader = Callable[[Path], dict[str, Any]]
 
 
-class AudioRows:
-    """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
+class AudioRows(RowSource):
+    """Implements `RowSource` for a folder, with the folders in it, or for a single file.
 
     A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a disc),
     `added` (the day of the file's last change, if known) and, where there is a picture beside it, `beside`. Both
@@ -64,11 +64,6 @@ class AudioRows:
     def folder(self) -> Path:
         """The folder that paths are relative to."""
         return self._path if self._path.is_dir() else self._path.parent
-
-    @property
-    def is_whole(self) -> bool:
-        """True: a folder lists all of its files."""
-        return True
 
     def count_rows(self) -> int | None:
         """Return the number of audio files."""

@@ -1,6 +1,5 @@
 """A source that is read again, and what was edited by hand meanwhile."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +15,8 @@ from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, 
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import Author
-from stackroom.sources.port import SourceRow
 from support.memory_shelf import MemoryShelf
+from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("Z5")
 
@@ -42,21 +41,6 @@ BY_HAND = Author(principal="ada", call_id="c-1")
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Implements `RowSource` over a list; with digests, like files, where it is told so."""
-
-    rows: list[Row]
-    name: str = "songs.csv"
-    has_digests: bool = False
-    is_whole: bool = True
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        for row in self.rows:
-            digest = str(sorted(row.items())) if self.has_digests else ""
-            yield SourceRow(place=str(row["id"]), values=row, digest=digest)
-
-
 @dataclass
 class Bench:
     """A catalogue in memory that is built from rows, and edited."""
@@ -79,7 +63,7 @@ class Bench:
             embedder=self.embedder,
             request=request,
         )
-        source = Rows(list(rows), name=name, has_digests=self.has_digests)
+        source = ListedRows(rows, name=name, has_digests=self.has_digests)
         return ingest(source, target, progress=lambda _report: None)
 
     def edit(self, action: str, record_id: str, **fields: Any) -> None:
@@ -154,9 +138,11 @@ def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_th
     bench.edit("delete", "one")
     bench.edit("update", "two", title="The Second")
     asker = Author(principal="ann", call_id="c-2")
-    bench.build(ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place == "two"))
+    bench.build(ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place == "line 2"))
     assert list(bench.state()) == ["two"]
-    report = bench.build(ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place in ("one", "two")))
+    report = bench.build(
+        ONE, TWO, request=IngestRequest(author=asker, asks_for=lambda place: place in ("line 1", "line 2"))
+    )
     assert (report.written, report.unchanged) == (1, 1)
     assert {one: fields["title"] for one, fields in bench.state().items()} == {"one": "One", "two": "The Second"}
     (change,) = bench.shelf.history().list_changes(limit=1)
