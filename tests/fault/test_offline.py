@@ -13,7 +13,7 @@ import pytest
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.embed.adapters import GuardedEmbedder, RefusedEmbedder, build_embedder, is_on_this_machine
+from stackroom.embed.adapters import GuardedEmbedder, UnusableEmbedder, build_embedder, is_on_this_machine
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.embed.weights import WeightSources, pull_model
 from stackroom.errors import UnavailableError
@@ -166,7 +166,7 @@ def test_the_guard_fires_when_something_leaves(leave: Callable[[], Any], ways_ou
 @pytest.mark.row("J9")
 def test_an_embedder_elsewhere_is_refused_offline_and_says_why(tmp_path: Path, ways_out: list[str]) -> None:
     embedder = build_embedder(REMOTE, tmp_path, offline=True)
-    assert isinstance(embedder, RefusedEmbedder)
+    assert isinstance(embedder, UnusableEmbedder)
     assert "RAG_STRICT_OFFLINE" in str(embedder.check())
     for ask in (lambda: embedder.embed_query("x"), lambda: embedder.embed_documents(["x"])):
         with pytest.raises(UnavailableError, match=r"203\.0\.113\.7:8080 is not asked"):
@@ -220,7 +220,7 @@ def test_the_app_uses_neither_an_embedder_nor_a_reranker_elsewhere_offline(tmp_p
         "STACKROOM_RERANK_URL": "http://203.0.113.7/rerank",
     }
     offline = App(load_settings({**environment, "RAG_STRICT_OFFLINE": "1"}))
-    assert isinstance(offline.embedder, RefusedEmbedder)
+    assert isinstance(offline.embedder, UnusableEmbedder)
     assert offline.reranker is None
     online = App(load_settings(environment))
     assert isinstance(online.embedder, GuardedEmbedder)

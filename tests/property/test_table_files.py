@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from stackroom.sources.location import ReadOptions
 from stackroom.sources.opener import open_source
-from stackroom.sources.port import notes_of
 from stackroom.zstd import zstd
 from support.spreadsheets import write_ods, write_xlsx
 
@@ -83,7 +82,7 @@ def test_csv_is_read_back_as_it_was_written(
     path = folder / f"a.csv{packing}"
     path.write_bytes(PACKERS[packing](file.getvalue().encode(encoding)))
     assert read(path) == table
-    assert notes_of(open_source(str(path))) == ()
+    assert open_source(str(path)).notes == ()
 
 
 @given(table=tables(LINES), titles=st.lists(WORDS, min_size=1, max_size=4), notes=st.lists(WORDS, max_size=3))

@@ -10,7 +10,7 @@ import apsw
 
 from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.embed.adapters import MissingEmbedder, build_embedder, find_local
+from stackroom.embed.adapters import build_embedder, find_local, missing_embedder
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, ModelError, StorageError
 from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
@@ -50,7 +50,7 @@ class Workshop:
         """Return the embedder of this name; one that fails with the reason where it is not installed."""
         if name == self.embedder.model.name:
             return self.embedder
-        return self.find_local(name) or MissingEmbedder(name)
+        return self.find_local(name) or missing_embedder(name)
 
     def find_local(self, name: str) -> Embedder | None:
         """Return a local model by its name, made once; None for one that is not known, or damaged."""

@@ -4,8 +4,8 @@ import importlib
 import ipaddress
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn, cast
 from urllib.parse import urlsplit
@@ -108,9 +108,9 @@ REMOTE_MODULE = "stackroom.embed.remote"
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
     """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
     if settings.kind == "local":
-        return find_local(models, settings.model) or MissingEmbedder(settings.model)
+        return find_local(models, settings.model) or missing_embedder(settings.model)
     if offline and not is_on_this_machine(settings.url):
-        return RefusedEmbedder(settings)
+        return _offline_embedder(settings)
     remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
     return GuardedEmbedder(cast(Embedder, remote))
 
@@ -161,26 +161,22 @@ class UnusableEmbedder:
         raise UnavailableError(self._problem)
 
 
-class RefusedEmbedder(UnusableEmbedder):
-    """A remote embedder that is not called offline."""
-
-    def __init__(self, settings: EmbeddingSettings) -> None:
-        problem = (
-            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
-            "an embedder on this machine, or the local model, is right"
-        )
-        super().__init__(ModelId(name=settings.model, dimension=settings.dimension), problem)
+def _offline_embedder(settings: EmbeddingSettings) -> UnusableEmbedder:
+    """Return the embedder in place of a remote one, which is not called offline."""
+    problem = (
+        f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+        "an embedder on this machine, or the local model, is right"
+    )
+    return UnusableEmbedder(ModelId(name=settings.model, dimension=settings.dimension), problem)
 
 
-class MissingEmbedder(UnusableEmbedder):
-    """A local model that is neither known nor installed."""
-
-    def __init__(self, name: str) -> None:
-        problem = (
-            f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; for any other, give a folder with its "
-            f"ONNX export: stackroom model pull {name} --from FOLDER"
-        )
-        super().__init__(ModelId(name=name, dimension=0), problem)
+def missing_embedder(name: str) -> UnusableEmbedder:
+    """Return the embedder in place of a local model that is neither known nor installed."""
+    problem = (
+        f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; for any other, give a folder with its "
+        f"ONNX export: stackroom model pull {name} --from FOLDER"
+    )
+    return UnusableEmbedder(ModelId(name=name, dimension=0), problem)
 
 
 class LocalEmbedder:
@@ -192,7 +188,7 @@ class LocalEmbedder:
         self._local = local
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
-        self._recent: OrderedDict[str, Vector] = OrderedDict()
+        self._embed_recent = lru_cache(maxsize=RECENT_QUERIES)(lambda text: self._inner().embed_query(text))
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
@@ -205,15 +201,7 @@ class LocalEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; those of the last few are kept, since each catalogue asks for it."""
-        with self._guard:
-            if text in self._recent:
-                return self._recent[text]
-        vector = self._inner().embed_query(text)
-        with self._guard:
-            self._recent[text] = vector
-            if len(self._recent) > RECENT_QUERIES:
-                self._recent.popitem(last=False)
-        return vector
+        return self._embed_recent(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row per text."""

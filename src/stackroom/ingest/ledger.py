@@ -8,10 +8,10 @@ between the two only means that a row is processed again.
 """
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -41,8 +41,11 @@ CREATE TABLE IF NOT EXISTS readings (
     source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
 ) WITHOUT ROWID;
 """
+COLUMNS = {"origins": 4, "rejects": 3, "cells": 4, "identities": 2, "positions": 2, "said": 3, "readings": 4}
+"""The number of columns of each table."""
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
+FoundT = TypeVar("FoundT")
 ADVICE = "to rebuild it, move the file away and run the same stackroom add again"
 
 
@@ -77,28 +80,39 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
         raise StorageError(f"{db.filename}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
 
 
+def _insert(db: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write rows of a table, in place of those with the same keys."""
+    values = ", ".join("?" * COLUMNS[table])
+    with _writing(db):
+        db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({values})", rows)
+
+
+def _delete(db: apsw.Connection, table: str, keys: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Delete the rows of a table for which a condition such as `source = ?` holds."""
+    with _writing(db):
+        db.executemany(f"DELETE FROM {table} WHERE {keys}", rows)
+
+
 def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
     """Return the record that has one of these identities in a ledger file; None where the file cannot be read."""
-    if not path.is_file():
-        return None
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            return _holder_of(db, identities)
-    except (apsw.Error, StorageError):
-        return None
+    return _find(path, lambda db: _holder_of(db, identities))
 
 
 def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
     """Return the source and row of records in a ledger file; none where the file cannot be read."""
+    return _find(path, lambda db: _origins_of(db, ids)) or {}
+
+
+def _find(path: Path, read: Callable[[apsw.Connection], FoundT | None]) -> FoundT | None:
+    """Read from a ledger file; None where there is none that can be read."""
     if not path.is_file():
-        return {}
+        return None
     try:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
             db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            return _origins_of(db, ids)
+            return read(db)
     except (apsw.Error, StorageError):
-        return {}
+        return None
 
 
 def _origins_of(db: apsw.Connection, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
@@ -183,23 +197,16 @@ class Ledger:
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""
-        with _writing(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?)",
-                ((source, record_id, *origin) for record_id, origin in origins.items()),
-            )
+        _insert(self._db, "origins", ((source, record_id, *origin) for record_id, origin in origins.items()))
 
     def count_ids_from_sources(self) -> int:
         """Count the records that came from any source."""
         return int(_read(self._db, "SELECT count(DISTINCT id) FROM origins")[0][0])
 
-    def ids_from_sources(self, ids: Iterable[RecordId]) -> set[RecordId]:
-        """Return those of these ids that came from any source."""
-        return {
-            record_id
-            for record_id in ids
-            if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (record_id,))
-        }
+    def ids_from_sources(self, ids: Iterable[RecordId], *, but: str = "") -> set[RecordId]:
+        """Return those of these ids that came from any source, or from one other than `but`."""
+        query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
+        return {record_id for record_id in ids if _read(self._db, query, (record_id, but))}
 
     def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
         """Return the last record that a source gave for each of these ids, encoded, if known."""
@@ -210,10 +217,7 @@ class Ledger:
 
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Store the records that a source gives now, as its last ones."""
-        with _writing(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *one) for one in records.items())
-            )
+        _insert(self._db, "said", ((source, *given) for given in records.items()))
 
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return the record that has one of these identities (unique keys), or None."""
@@ -222,44 +226,34 @@ class Ledger:
     def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
         """Replace the identities of these records."""
         with _writing(self._db):
-            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in identities))
-            self._db.executemany(
-                "INSERT OR REPLACE INTO identities VALUES (?, ?)",
-                ((identity, record_id) for record_id, some in identities.items() for identity in some),
-            )
+            self.forget_identities(identities)
+            held = ((identity, record_id) for record_id, some in identities.items() for identity in some)
+            _insert(self._db, "identities", held)
 
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
         """Delete the entries of these records for a source."""
         pairs = [(source, record_id) for record_id in ids]
         with _writing(self._db):
-            self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
-            self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
+            for table in ("origins", "said"):
+                _delete(self._db, table, "source = ? AND id = ?", pairs)
 
     def forget_identities(self, ids: Iterable[RecordId]) -> None:
         """Delete the identities of removed records."""
-        with _writing(self._db):
-            self._db.executemany("DELETE FROM identities WHERE id = ?", ((record_id,) for record_id in ids))
+        _delete(self._db, "identities", "id = ?", ((record_id,) for record_id in ids))
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return the rejected rows: source, place, reason."""
         rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
         return [(str(source), str(place), str(reason)) for source, place, reason in rows]
 
-    def ids_from_other_sources(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
-        """Return those of these ids that another source has as well."""
-        query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
-        return {record_id for record_id in ids if _read(self._db, query, (record_id, source))}
-
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Replace the rejected rows (place, reason) of a source."""
-        with _writing(self._db):
-            self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
+        _delete(self._db, "rejects", "source = ?", [(source,)])
         self.add_rejects(source, rejects)
 
     def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Add rejected rows of a source."""
-        with _writing(self._db):
-            self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
+        _insert(self._db, "rejects", ((source, *row) for row in rejects))
 
     def cells(self) -> list[tuple[str, str, str, str]]:
         """Return the cells that were left out of their record: source, place, field, reason."""
@@ -268,18 +262,14 @@ class Ledger:
 
     def replace_cells(self, source: str, cells: Iterable[tuple[str, str, str]], *, unchanged: Container[str]) -> None:
         """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
-        with _writing(self._db):
-            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
-            gone = [(source, place) for (place,) in places if place not in unchanged]
-            self._db.executemany("DELETE FROM cells WHERE source = ? AND place = ?", gone)
+        places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
+        gone = [(source, place) for (place,) in places if place not in unchanged]
+        _delete(self._db, "cells", "source = ? AND place = ?", gone)
         self.add_cells(source, cells)
 
     def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
         """Add cells that were left out of the records of a source."""
-        with _writing(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", ((source, *cell) for cell in cells)
-            )
+        _insert(self._db, "cells", ((source, *cell) for cell in cells))
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""
@@ -288,10 +278,7 @@ class Ledger:
 
     def note_position(self, source: str, rows: int) -> None:
         """Store how many rows of a source are done; 0 when all are."""
-        with _writing(self._db):
-            self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
-            if rows:
-                self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))
+        _insert(self._db, "positions", [(source, rows)])
 
     def readings(self, source: str) -> "SourceReadings":
         """Return the cache of what a source extracted from its files."""
@@ -317,15 +304,8 @@ class SourceReadings:
 
     def save(self, readings: Mapping[str, Reading]) -> None:
         """Store these readings, in place of those of the same places."""
-        with _writing(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
-                ((self._source, place, *reading) for place, reading in readings.items()),
-            )
+        _insert(self._db, "readings", ((self._source, place, *reading) for place, reading in readings.items()))
 
     def forget(self, places: Iterable[str]) -> None:
         """Delete the readings of these places."""
-        with _writing(self._db):
-            self._db.executemany(
-                "DELETE FROM readings WHERE source = ? AND place = ?", ((self._source, place) for place in places)
-            )
+        _delete(self._db, "readings", "source = ? AND place = ?", ((self._source, place) for place in places))

@@ -191,7 +191,7 @@ def remove_source(name: str, target: Target) -> int:
 def _remove(ids: set[RecordId], source: str, target: Target) -> int:
     """Delete records of a source, except those that another source has too; return how many were deleted."""
     ledger = target.ledger
-    gone = sorted(ids - ledger.ids_from_other_sources(source, ids))
+    gone = sorted(ids - ledger.ids_from_sources(ids, but=source))
     for start in range(0, len(gone), BATCH_RECORDS):
         some = gone[start : start + BATCH_RECORDS]
         target.writer.apply([Delete(one) for one in some], author=target.request.author)
@@ -291,7 +291,7 @@ class _Run:
             return batch
         ids = [record.id for record, _ in batch]
         known = self._target.writer.current_or_deleted(ids)
-        elsewhere = self._target.ledger.ids_from_other_sources(self._source.name, ids)
+        elsewhere = self._target.ledger.ids_from_sources(ids, but=self._source.name)
         kept = []
         for record, origin in batch:
             other = known.get(record.id)
@@ -345,7 +345,7 @@ class _Run:
         """Return the records to delete in the step that writes a batch: where it is the last of a one-step source."""
         if not (self._is_one_step and self._is_read and batch):
             return set()
-        return self._unseen - self._target.ledger.ids_from_other_sources(self._source.name, self._unseen)
+        return self._unseen - self._target.ledger.ids_from_sources(self._unseen, but=self._source.name)
 
     def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield records in batches that never split the records of one row, so that a row is written whole."""

@@ -23,7 +23,6 @@ from stackroom.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, l
 from stackroom.net.polite import Clock
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-NOT_MODIFIED = 304
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
 """How many of a host's IP addresses are tried."""
@@ -142,15 +141,13 @@ class Fetcher:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
-    def fetch_copy(self, url: str, destination: Path, *, known: Mapping[str, str]) -> FetchedCopy | None:
-        """Fetch a file as it is now; None where it is unchanged by the conditional headers in `known`."""
-        return self._run(self._copy(url, destination, known), lambda: False)
+    def fetch_copy(self, url: str, destination: Path) -> FetchedCopy:
+        """Fetch a file as it is now."""
+        return self._run(self._copy(url, destination), lambda: False)
 
     async def _file(self, wanted: WantedFile, part: Path, limit: int, on_progress: OnProgress) -> None:
-        async with self.opened(wanted.url, {}) as (response, _):
-            if response.status_code != 200:
-                raise self.refusal(response)
-            size = declared_size(response)
+        async with self._opened(wanted.url) as (response, _):
+            size = _declared_size(response)
             if None not in (size, wanted.size) and size != wanted.size:
                 raise TransferError(
                     f"the server has a file of another size than {wanted.size:,} bytes; ask its publisher",
@@ -162,12 +159,8 @@ class Fetcher:
                 )
             await _save(response, part, min(limit, limit if wanted.size is None else wanted.size), on_progress)
 
-    async def _copy(self, url: str, destination: Path, known: Mapping[str, str]) -> FetchedCopy | None:
-        async with self.opened(url, known) as (response, place):
-            if response.status_code == NOT_MODIFIED and known:
-                return None
-            if response.status_code != 200:
-                raise self.refusal(response)
+    async def _copy(self, url: str, destination: Path) -> FetchedCopy:
+        async with self._opened(url) as (response, place):
             await _save(response, destination, self._limits.max_bytes)
             return FetchedCopy(url=place.url, headers={name.lower(): text for name, text in response.headers.items()})
 
@@ -176,17 +169,15 @@ class Fetcher:
         return self._run(self._text(url, max_bytes), is_cancelled)
 
     async def _text(self, url: str, max_bytes: int) -> FetchedText:
-        async with self.opened(url, {}) as (response, place):
-            if response.status_code != 200:
-                raise self.refusal(response)
-            require_size(declared_size(response), max_bytes)
+        async with self._opened(url) as (response, place):
+            _require_size(_declared_size(response), max_bytes)
             body = bytearray()
             async for block in response.aiter_raw():
                 body += block
-                require_size(len(body), max_bytes)
+                _require_size(len(body), max_bytes)
             return FetchedText(body=bytes(body), url=place.url)
 
-    def refusal(self, response: httpx.Response) -> TransferError:
+    def _refusal(self, response: httpx.Response) -> TransferError:
         """Return the error for a response that carries no file."""
         status = response.status_code
         wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
@@ -199,13 +190,15 @@ class Fetcher:
         )
 
     @asynccontextmanager
-    async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
-        """Request a URL and follow redirects; every server on the way gets these headers."""
+    async def _opened(self, url: str) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
+        """Request a URL, follow redirects, and give a response that carries a file."""
         place = self._guard.require(url)
         for _ in range(MOST_REDIRECTS + 1):
-            async with self._answered(place, headers) as response:
+            async with self._answered(place) as response:
                 if response.status_code not in REDIRECTS:
                     _require_plain(response)
+                    if response.status_code != 200:
+                        raise self._refusal(response)
                     yield response, place
                     return
                 location = response.headers.get("Location")
@@ -217,24 +210,22 @@ class Fetcher:
         )
 
     @asynccontextmanager
-    async def _answered(self, place: ResolvedUrl, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def _answered(self, place: ResolvedUrl) -> AsyncIterator[httpx.Response]:
         """Connect to the first reachable checked address, and give its response."""
-        response, transport = await self._first_answer(place, headers)
+        response, transport = await self._first_answer(place)
         try:
             yield response
         finally:
             await response.aclose()
             await transport.aclose()
 
-    async def _first_answer(
-        self, place: ResolvedUrl, headers: Mapping[str, str]
-    ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
+    async def _first_answer(self, place: ResolvedUrl) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
             # One transport per connection: a pooled one would be reused for another host name at the same address.
             transport = httpx.AsyncHTTPTransport(verify=self._certificates or load_certificates(), trust_env=False)
             try:
-                return await transport.handle_async_request(self._request(place, str(address), headers)), transport
+                return await transport.handle_async_request(self._request(place, str(address))), transport
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 failure = error
                 await transport.aclose()
@@ -243,7 +234,7 @@ class Fetcher:
                 raise
         raise failure or httpx.ConnectError("no address")
 
-    def _request(self, place: ResolvedUrl, address: str, headers: Mapping[str, str]) -> httpx.Request:
+    def _request(self, place: ResolvedUrl, address: str) -> httpx.Request:
         limits = self._limits
         wait = {"connect": limits.connect_s, "pool": limits.connect_s, "read": limits.stall_s, "write": limits.stall_s}
         return httpx.Request(
@@ -252,7 +243,6 @@ class Fetcher:
             headers={
                 "User-Agent": USER_AGENT,
                 "Accept": "*/*",
-                **headers,
                 "Host": place.authority,
                 "Accept-Encoding": "identity",
                 "Connection": "close",
@@ -289,25 +279,25 @@ async def _save(
     response: httpx.Response, path: Path, max_bytes: int, on_progress: OnProgress = lambda _received: None
 ) -> None:
     """Write a body to a file; refuse one that is too large, or shorter than the server said."""
-    size, received = declared_size(response), 0
-    require_size(size, max_bytes)
+    size, received = _declared_size(response), 0
+    _require_size(size, max_bytes)
     with path.open("wb") as file:
         async for block in response.aiter_raw():
             received += len(block)
-            require_size(received, max_bytes)
+            _require_size(received, max_bytes)
             file.write(block)
             on_progress(received)
     if size is not None and received != size:
         raise TransferError(f"the server sent {received:,} of {size:,} bytes; try again")
 
 
-def declared_size(response: httpx.Response) -> int | None:
+def _declared_size(response: httpx.Response) -> int | None:
     """Return the declared length of a body."""
     text = response.headers.get("Content-Length", "")
     return int(text) if LENGTH.fullmatch(text) else None
 
 
-def require_size(size: int | None, max_bytes: int) -> None:
+def _require_size(size: int | None, max_bytes: int) -> None:
     """Refuse a size above the limit."""
     if size is not None and size > max_bytes:
         raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes; give a smaller file")

@@ -21,8 +21,8 @@ from stackroom.sources.grid_layout import (
     Layout,
     column_names,
     count_titles,
+    describe_left_out,
     find_layout,
-    places,
     shown,
     usual_width,
 )
@@ -163,9 +163,7 @@ class CsvRows(FileRows):
                 "if there are lines above the header, give their number: --skip 1"
             )
         if footnotes.rows:
-            numbers = [number for number, _ in footnotes.rows]
-            text = shown(footnotes.rows[0][1])
-            self._notes.add(f"{places('line', numbers)}, below the table, left out: {text}")
+            self._notes.add(describe_left_out("line", footnotes.rows, "below the table"))
 
     def _read_head(self, lines: "_Lines") -> CsvHead:
         usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
@@ -177,9 +175,7 @@ class CsvRows(FileRows):
         """Skip the rows above the header, and note it."""
         titles = list(islice(cells, layout.titles))
         if titles:
-            text = shown(titles[0][1] or [])
-            numbers = [number for number, _ in titles]
-            self._notes.add(f"{places('line', numbers)}, above the header, left out: {text}; --skip 0 reads all lines")
+            self._notes.add(f"{describe_left_out('line', titles, 'above the header')}; --skip 0 reads all lines")
 
     def _read_names(self, cells: "_Cells", layout: Layout, head: CsvHead) -> list[str]:
         if not layout.header_rows:

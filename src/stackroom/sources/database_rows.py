@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import URL, Connection, CursorResult, Engine, Inspector, String, create_engine, inspect, make_url
@@ -22,19 +23,10 @@ from sqlalchemy.pool import NullPool
 from stackroom.errors import ExpectedError, InputError, UnavailableError
 from stackroom.net.addresses import shown_address
 from stackroom.settings import Settings
-from stackroom.sources.columns import plain_value, unique_names
+from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions, SourceLocation
 from stackroom.sources.port import RowSource, SourceRow
-from stackroom.sources.relations import (
-    Reference,
-    Table,
-    get_named,
-    list_names,
-    plan_joins,
-    quoted,
-    read_list,
-    select_joined,
-)
+from stackroom.sources.relations import Reference, Table, get_named, list_names, quoted, select_joined
 
 FORM = "postgresql://USER@HOST:5432/DATABASE#TABLE or mysql://USER@HOST:3306/DATABASE#TABLE"
 LOCAL = ("", "localhost", "127.0.0.1", "::1")
@@ -206,12 +198,7 @@ class DatabaseRows(RowSource):
         with server.reading() as connection:
             tables = _list_tables(server.kind, connection)
         self._table = self._find(tables, wanted)
-        joins = plan_joins(self._table, tables)
-        self._names = unique_names([*self._table.columns, *(join.name for join in joins)])
-        self._lists = sum(join.own is not None for join in joins)
-        keys = ", ".join(f"t.{quoted(key)}" for key in self._table.keys)
-        statement = select_joined(self._table, joins, collect=server.kind.collect)
-        self._statement = f"{statement} ORDER BY {keys}" if keys else statement
+        self._selection = select_joined(self._table, tables, collect=server.kind.collect)
         self.other_tables = tuple(table.name for table in tables if table is not self._table)
 
     @property
@@ -231,12 +218,11 @@ class DatabaseRows(RowSource):
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows, by the primary key."""
-        plain = len(self._names) - self._lists
-        with self._server.reading() as connection, self._server.result(connection, self._statement) as result:
-            for number, cells in enumerate(result, start=1):
-                if number > start:
-                    values = (*map(_plain, cells[:plain]), *map(read_list, cells[plain:]))
-                    yield SourceRow(place=f"row {number}", values=dict(zip(self._names, values, strict=True)))
+        keys = ", ".join(f"t.{quoted(key)}" for key in self._table.keys)
+        statement = f"{self._selection.statement} ORDER BY {keys}" if keys else self._selection.statement
+        with self._server.reading() as connection, self._server.result(connection, statement) as result:
+            for number, cells in islice(enumerate(result, start=1), start, None):
+                yield self._selection.to_row(number, cells, _plain)
 
     def _find(self, tables: list[Table], wanted: str | None) -> Table:
         if not tables:

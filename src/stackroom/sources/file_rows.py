@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
+from stackroom.errors import InputError
 from stackroom.sources.compressed import require_file
 from stackroom.sources.location import NO_OPTIONS, ReadOptions, SourceLocation
 from stackroom.sources.port import RowSource, SourceRow
@@ -46,6 +48,23 @@ class ReadingNotes:
     def count(self, key: str, place: str, say: Callable[[int, str], str]) -> None:
         """Count a decision that may be made for many rows; `say` makes the note of the number and the first place."""
         self._tallies.setdefault(key, _Tally(say=say, first=place)).count += 1
+
+
+PANIC = "PanicException"
+"""The class name of a Rust panic; the class cannot be imported."""
+
+
+@contextmanager
+def refusing(path: Path, form: str, *, advice: str) -> Iterator[None]:
+    """Refuse a file on which a library fails: in many ways, and a panic is not even an `Exception`."""
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == PANIC:
+            raise InputError(f"{path}: cannot be read as {form}: {error}; {advice}") from error
+        raise
 
 
 class FileRows(RowSource):

@@ -94,10 +94,11 @@ def shown(row: Cells) -> str:
     return f"'{text[:SHOWN_CHARACTERS]}{'…' if len(text) > SHOWN_CHARACTERS else ''}'"
 
 
-def places(word: str, numbers: Iterable[int]) -> str:
-    """Return `line 1` or `lines 1 to 3`."""
-    first, *others = numbers
-    return f"{word}s {first} to {others[-1]}" if others else f"{word} {first}"
+def describe_left_out(word: str, rows: Sequence[tuple[int, Any]], where: str) -> str:
+    """Return a note such as `lines 1 to 3, above the header, left out: 'Films of the world'`."""
+    first, last = rows[0][0], rows[-1][0]
+    place = f"{word}s {first} to {last}" if last > first else f"{word} {first}"
+    return f"{place}, {where}, left out: {shown(rows[0][1] or ())}"
 
 
 class Footnotes:

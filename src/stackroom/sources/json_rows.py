@@ -77,36 +77,15 @@ def list_paths(document: Any) -> list[str]:
 
 def as_row(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an object as a row; the properties of a feature of GeoJSON are its columns, and a point has two more."""
-    if values.get("type") == FEATURE and isinstance(values.get("properties"), dict):
-        return _Feature(values)
-    return values
-
-
-class _Feature(dict[str, Any]):
-    """A row of GeoJSON; the parts of the feature itself can still be looked up by their names."""
-
-    def __init__(self, feature: Mapping[str, Any]) -> None:
-        super().__init__({"id": feature["id"]} if "id" in feature else {})
-        self.update(feature["properties"])
-        self._feature = feature
-        geometry = feature.get("geometry") or {}
-        place = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
-        if isinstance(place, list) and len(place) >= 2:
-            self.setdefault("longitude", place[0])
-            self.setdefault("latitude", place[1])
-
-    def __missing__(self, name: str) -> Any:
-        return self._feature[name]
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or name in self._feature
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a column, or a part of the feature."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+    properties, geometry = values.get("properties"), values.get("geometry")
+    if values.get("type") != FEATURE or not isinstance(properties, dict):
+        return values
+    row = {"id": values["id"], **properties} if "id" in values else dict(properties)
+    place = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
+    if isinstance(place, list) and len(place) >= 2:
+        row.setdefault("longitude", place[0])
+        row.setdefault("latitude", place[1])
+    return row
 
 
 def _iter_candidates(value: dict[str, Any], path: tuple[str, ...], depth: int) -> Iterator[tuple[str, Sequence[Any]]]:

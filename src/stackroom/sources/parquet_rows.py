@@ -1,10 +1,10 @@
 """Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay dates."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from arro3.core import Array, RecordBatch
 from arro3.io import read_parquet
@@ -12,7 +12,7 @@ from arro3.io import read_parquet
 from stackroom.errors import InputError
 from stackroom.sources.columns import plain_value, unique_names
 from stackroom.sources.compressed import is_compressed, open_decompressed
-from stackroom.sources.file_rows import FileRows
+from stackroom.sources.file_rows import FileRows, refusing
 from stackroom.sources.port import SourceRow
 
 BATCH_ROWS = 1024
@@ -20,10 +20,6 @@ MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 LENGTH_BYTES = 4
 """The size of the footer length, which precedes the magic at the end."""
-PANIC = "PanicException"
-"""The class name of a Rust panic; the class cannot be imported."""
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +56,8 @@ class ParquetRows(FileRows):
     def iter_batches(self) -> Iterator[RecordBatch]:
         """Yield the columns in parts; a file that cannot be read is an `InputError`."""
         content = self._content()
-        batches = self._guarded(lambda: iter(read_parquet(content, batch_size=BATCH_ROWS)))
-        while (batch := self._guarded(lambda: next(batches, None))) is not None:
-            yield batch
+        with refusing(self._path, "Parquet", advice="write it again"):
+            yield from read_parquet(content, batch_size=BATCH_ROWS)
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""
@@ -87,15 +82,6 @@ class ParquetRows(FileRows):
             raise InputError(
                 f"{self._path}: cannot be read as Parquet: the file is damaged or truncated; copy it again"
             )
-
-    def _guarded(self, step: Callable[[], Result]) -> Result:
-        """Call the library; it has no exception class of its own, and a panic is not even an `Exception`."""
-        try:
-            return step()
-        except BaseException as error:
-            if isinstance(error, Exception) or type(error).__name__ == PANIC:
-                raise InputError(f"{self._path}: cannot be read as Parquet: {error}; write it again") from error
-            raise
 
 
 def _say_unreadable(name: str, count: int, first: str) -> str:

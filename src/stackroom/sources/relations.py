@@ -1,8 +1,8 @@
 """Tables of a database as it describes them, and one statement that joins a table with what its keys lead to.
 
-`find_main` chooses the table with most text, `plan_joins` the names that are joined (Book → Publisher, and by a link
-table Book → its authors) and what their columns are called, `select_joined` writes the statement. Each name is a scalar
-subquery, so that no row is doubled. Nothing here talks to a database.
+`find_main` chooses the table with most text, `select_joined` writes the statement: it joins names (Book → Publisher,
+and by a link table Book → its authors). Each name is a scalar subquery, so that no row is doubled. Nothing here talks
+to a database.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 
 from stackroom.errors import InputError, did_you_mean
+from stackroom.sources.columns import unique_names
+from stackroom.sources.port import SourceRow
 
 NAMING = ("name", "title")
 """Usual names of the column that names a row."""
@@ -119,7 +121,7 @@ class Join:
     """The link's foreign key to the table itself."""
 
 
-def plan_joins(table: Table, tables: Iterable[Table]) -> list[Join]:
+def _plan_joins(table: Table, tables: Iterable[Table]) -> list[Join]:
     """Return the columns to join to a table: names of what its keys lead to, then lists of names."""
     by_name = {other.name: other for other in tables}
     taken = {column.lower() for column in table.columns}
@@ -161,11 +163,31 @@ def _iter_lists(table: Table, tables: Mapping[str, Table]) -> Iterator[Join]:
                 yield Join(name=other.table.lower(), chain=(other,), naming=naming, link=link.name, own=own[0])
 
 
-def select_joined(table: Table, joins: Sequence[Join], *, collect: str = JSON_LIST) -> str:
-    """Return a statement for all columns of a table and the joined ones, in this order; lists by `collect`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A statement, with the names of its result columns, the last of which may be lists."""
+
+    statement: str
+    names: tuple[str, ...]
+    lists: int = 0
+
+    def to_row(self, number: int, cells: Sequence[Any], plain: Callable[[Any], Any]) -> SourceRow:
+        """Return a row of the result; `plain` makes the value of a cell that is not a list."""
+        first_list = len(self.names) - self.lists
+        values = (*map(plain, cells[:first_list]), *map(_read_list, cells[first_list:]))
+        return SourceRow(place=f"row {number}", values=dict(zip(self.names, values, strict=True)))
+
+
+def select_joined(table: Table, tables: Iterable[Table], *, collect: str = JSON_LIST) -> Selection:
+    """Return the selection of all columns of a table and of those joined to it; lists are made by `collect`."""
+    joins = _plan_joins(table, tables)
     columns = [f"t.{quoted(column)}" for column in table.columns]
     columns += [_joined(join) if join.own is None else _listed(join, join.own, collect) for join in joins]
-    return f"SELECT {', '.join(columns)} FROM {quoted(table.name)} AS t"
+    return Selection(
+        statement=f"SELECT {', '.join(columns)} FROM {quoted(table.name)} AS t",
+        names=tuple(unique_names([*table.columns, *(join.name for join in joins)])),
+        lists=sum(join.own is not None for join in joins),
+    )
 
 
 def quoted(name: str) -> str:
@@ -173,7 +195,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_list(cell: Any) -> list[Any] | None:
+def _read_list(cell: Any) -> list[Any] | None:
     """Return the JSON list of a cell as its distinct values, sorted."""
     values = orjson.loads(cell) if isinstance(cell, str | bytes) else ()
     return sorted({str(value) for value in values if value is not None})[:MOST_VALUES] or None

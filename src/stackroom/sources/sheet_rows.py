@@ -15,8 +15,8 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.compressed import most_unpacked, open_decompressed, require_moderate
-from stackroom.sources.file_rows import FileRows
-from stackroom.sources.grid_layout import Footnotes, column_names, find_layout, is_empty, places, shown
+from stackroom.sources.file_rows import FileRows, refusing
+from stackroom.sources.grid_layout import Footnotes, column_names, describe_left_out, find_layout, is_empty
 from stackroom.sources.location import NO_OPTIONS, ReadOptions
 from stackroom.sources.port import SourceRow
 
@@ -32,8 +32,6 @@ LETTERS = 26
 REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Z]{1,3})?(\d{1,8})["']""")
 ENCRYPTED = b"\xd0\xcf\x11\xe0"
 """The beginning of a file of the former format, in which an encrypted spreadsheet is wrapped."""
-PANIC = "PanicException"
-"""The class name of a Rust panic; the class cannot be imported."""
 
 NumberedRow = tuple[int, Sequence[Any]]
 Grid = list[list[Any]]
@@ -95,8 +93,7 @@ class SheetRows(FileRows):
 
     def _note(self, rows: Sequence[NumberedRow], where: str, advice: str = "") -> None:
         if rows:
-            numbers = [number for number, _ in rows]
-            self._notes.add(f"{places('row', numbers)}, {where}, left out: {shown(rows[0][1])}{advice}")
+            self._notes.add(f"{describe_left_out('row', rows, where)}{advice}")
 
     def _read_sheets(self) -> dict[str, CalamineSheet]:
         """Return the sheets by name; refuse a file that would fill the memory."""
@@ -135,18 +132,11 @@ class SheetRows(FileRows):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except PasswordError as error:
-            raise InputError(f"{self._path}: it is encrypted; save it without a password") from error
-        except InputError:
-            raise
-        except BaseException as error:  # damaged archives fail in many ways, and a panic is not even an `Exception`
-            if isinstance(error, Exception) or type(error).__name__ == PANIC:
-                raise InputError(
-                    f"{self._path}: cannot be read as a spreadsheet: {error}; save it again, or as CSV"
-                ) from error
-            raise
+        with refusing(self._path, "a spreadsheet", advice="save it again, or as CSV"):
+            try:
+                yield
+            except PasswordError as error:
+                raise InputError(f"{self._path}: it is encrypted; save it without a password") from error
 
 
 def _size(sheet: CalamineSheet) -> int:

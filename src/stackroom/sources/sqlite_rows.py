@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,11 @@ from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import (
     KINDS,
     Reference,
+    Selection,
     Table,
     find_main,
     get_named,
-    plan_joins,
     quoted,
-    read_list,
     select_joined,
 )
 
@@ -62,24 +61,14 @@ COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """A statement to run, with the names of its result columns."""
-
-    chosen: str
-    statement: str
-    names: tuple[str, ...]
-    lists: int = 0
-    """How many of the last columns are lists."""
-    table: Table | None = None
-    others: tuple[str, ...] = ()
-
-
 class SqliteRows(FileRows):
     """Implements `RowSource` for a table of an SQLite file, or for a query; the main table where neither is named."""
 
     takes = frozenset({"table", "query"})
     table_option = "--table"
+    other_tables: tuple[str, ...] = ()
+    id_column: str | None = None
+    _table: Table | None = None
 
     def __init__(self, path: Path, options: ReadOptions = NO_OPTIONS) -> None:
         super().__init__(path, options)
@@ -88,52 +77,38 @@ class SqliteRows(FileRows):
         self._plain = self._decompressed() if is_compressed(path) else path
         with self._opened() as db:
             query = options.query
-            self._reading = self._table_reading(db, options.table) if query is None else self._query_reading(db, query)
-        self._options = ReadOptions(table=self._reading.chosen)
-
-    @property
-    def other_tables(self) -> tuple[str, ...]:
-        """The other tables and views of the file."""
-        return self._reading.others
-
-    @property
-    def id_column(self) -> str | None:
-        """The column that identifies rows, where there is one."""
-        return self._reading.table.key if self._reading.table else None
+            self._selection = self._choose_table(db, options.table) if query is None else self._read_query(db, query)
+        chosen = self._table.name if self._table else " ".join(str(query).split())
+        self._options = ReadOptions(table=chosen)
 
     @property
     def vector_model(self) -> ModelId | None:
         """The model of the vectors in the table, as the file beside it names it."""
-        column = VectorColumn.find(self._path) if VECTOR_COLUMN in self._reading.names else None
+        column = VectorColumn.find(self._path) if VECTOR_COLUMN in self._selection.names else None
         return column.model if column else None
 
     def count_rows(self) -> int | None:
         """Return the number of rows of the table; None for a query, which would have to be run."""
-        if self._reading.table is None:
+        if self._table is None:
             return None
         with self._opened() as db:
-            return _count(db, self._reading.table)
+            return _count(db, self._table)
 
     def _iter_table(self) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
         column = VectorColumn.find(self._path)
         with self._opened() as db:
-            yield from _iter_cursor(db.execute(self._reading.statement), self._reading, column)
+            yield from _iter_cursor(db.execute(self._selection.statement), self._selection, column)
 
-    def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
+    def _choose_table(self, db: apsw.Connection, wanted: str | None) -> Selection:
         tables = _list_tables(db)
         table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
-        joins = plan_joins(table, tables)
-        names = unique_names([*table.columns, *(join.name for join in joins)])
-        others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
-        return _Reading(
-            chosen=table.name,
-            statement=select_joined(table, joins),
-            lists=sum(join.own is not None for join in joins),
-            names=tuple(names),
-            table=table,
-            others=others,
+        self._table = table
+        self.id_column = table.key
+        self.other_tables = tuple(
+            other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name
         )
+        return select_joined(table, tables)
 
     def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
         """Return the table with the most text."""
@@ -142,7 +117,7 @@ class SqliteRows(FileRows):
             raise InputError(f"{self._path}: no table in it; add a database that has one")
         return main
 
-    def _query_reading(self, db: apsw.Connection, query: str) -> _Reading:
+    def _read_query(self, db: apsw.Connection, query: str) -> Selection:
         try:
             details = apsw.ext.query_info(db, query)
         except apsw.SQLError as error:
@@ -151,7 +126,7 @@ class SqliteRows(FileRows):
         if not is_selection or (details.query_remaining and COMMENT.sub(" ", details.query_remaining).strip()):
             raise InputError(f"{self._path}: the query must be one SELECT statement")
         names = unique_names(column[0] for column in details.description)
-        return _Reading(chosen=" ".join(query.split()), statement=query, names=tuple(names))
+        return Selection(statement=query, names=tuple(names))
 
     @contextmanager
     def _opened(self) -> Iterator[apsw.Connection]:
@@ -212,9 +187,8 @@ class SqliteRows(FileRows):
         return Path(name)
 
 
-def _iter_cursor(cursor: apsw.Cursor, reading: _Reading, column: VectorColumn | None) -> Iterator[SourceRow]:
+def _iter_cursor(cursor: apsw.Cursor, selection: Selection, column: VectorColumn | None) -> Iterator[SourceRow]:
     number = 0
-    plain = len(reading.names) - reading.lists
     while True:
         number += 1
         try:
@@ -224,9 +198,8 @@ def _iter_cursor(cursor: apsw.Cursor, reading: _Reading, column: VectorColumn | 
         except UnicodeDecodeError as error:
             yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
-        values = (*map(_plain, cells[:plain]), *map(read_list, cells[plain:]))
-        row = SourceRow(place=f"row {number}", values=dict(zip(reading.names, values, strict=True)))
-        yield row if column is None else column.take_from(row, dict(zip(reading.names, cells, strict=True)))
+        row = selection.to_row(number, cells, _plain)
+        yield row if column is None else column.take_from(row, dict(zip(selection.names, cells, strict=True)))
 
 
 def _plain(cell: Any) -> Any:

@@ -68,9 +68,7 @@ def _fetched(url: str, folder: Path, settings: Settings, resolve: Resolve | None
     fetcher = Fetcher(guard, limits=FetchLimits(max_bytes=rules.max_download_mb * MEGABYTE))
     part = folder / "part"
     try:
-        fetched = fetcher.fetch_copy(url, part, known={})
-        if fetched is None:
-            raise UnavailableError("the server sends no file; check the address")
+        fetched = fetcher.fetch_copy(url, part)
         return part.rename(folder / f"file{_find_suffix(url, fetched)}")
     except ExpectedError as error:
         raise _explained(url, error) from error

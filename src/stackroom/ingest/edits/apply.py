@@ -11,41 +11,16 @@ If the embedder fails, the edit succeeds without vectors: `embed_missing` makes 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ConflictError, ExpectedError, InputError, StorageError
 from stackroom.ingest.edits.changes import plan_changes
-from stackroom.ingest.edits.draft import Draft, Edit, EditAction, EditPlan, EditRequest
+from stackroom.ingest.edits.draft import Draft, Edit, EditAction, EditBatch, EditPlan
 from stackroom.ingest.edits.undo import describe_change, is_visible, plan_undo
 from stackroom.ingest.embedding import LateEmbedding, build_puts, iter_vectors, missing_digests, with_vectors
 from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfHistory, ShelfReader
-
-
-def plan_edit(
-    edit: Edit,
-    *,
-    spec: CatalogueSpec,
-    reader: ShelfReader,
-    history: ShelfHistory,
-    visibility: Visibility = SEES_EVERYTHING,
-) -> EditPlan:
-    """Return the plan of a request or a batch, or refuse it with what would be valid."""
-    _require_editable(spec)
-    draft = Draft(spec, reader, history, visibility)
-    if isinstance(edit, EditRequest) and edit.action is EditAction.UNDO:
-        plan_undo(draft, edit)
-    else:
-        plan_changes(draft, [edit] if isinstance(edit, EditRequest) else edit.changes)
-    return draft.plan()
-
-
-def _require_editable(spec: CatalogueSpec) -> None:
-    if not spec.editable:
-        raise InputError(f"'{spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
-
+from stackroom.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf
 
 ATTEMPTS = 10
 """The number of times that an edit without a plan's token is planned again after a conflict."""
@@ -71,11 +46,18 @@ class Edits:
     embedder: Embedder | None = None
 
     def plan(self, request: Edit, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
-        """Work out what a request would change."""
+        """Return the plan of a request or a batch, or refuse it with what would be valid."""
         shelf = self.shelf
-        return plan_edit(
-            request, spec=shelf.spec, reader=shelf.reader(), history=shelf.history(), visibility=visibility
-        )
+        if not shelf.spec.editable:
+            raise InputError(f"'{shelf.spec.name}' cannot be edited: its catalogue.toml does not say editable = true")
+        draft = Draft(shelf.spec, shelf.reader(), shelf.history(), visibility)
+        if isinstance(request, EditBatch):
+            plan_changes(draft, request.changes)
+        elif request.action is EditAction.UNDO:
+            plan_undo(draft, request)
+        else:
+            plan_changes(draft, [request])
+        return draft.plan()
 
     def apply(
         self,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec, texts_of
-from stackroom.ingest.edits.relations import as_copied, ids_in, relations_of, with_value
+from stackroom.ingest.edits.relations import as_copied, ids_in, named_by, relations_of, with_value
 from stackroom.ingest.ledger import Ledger
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import ShelfWriter
@@ -66,12 +66,7 @@ class HandEdits:
         return [decode_record(one, body, self.spec) for one, body in last.items()]
 
     def _named_by(self, records: Sequence[Record]) -> set[RecordId]:
-        return {
-            one
-            for record in records
-            for relation in relations_of(record.kind, self.spec)
-            for one in ids_in(record, relation)
-        }
+        return {record_id for record in records for record_id in named_by(record, self.spec)}
 
     def _renamed(self, ids: Iterable[RecordId]) -> dict[tuple[RecordId, str], str]:
         """Return the current titles of renamed records, by id and the title that the source gave."""
