@@ -123,14 +123,19 @@ class _Listener(ThreadingHTTPServer):
 
 
 class FileServer(LoopbackServer):
-    """Serves files as a good server does, ranges and all; `replies` has what it does instead, request by request."""
+    """Serves files as a good server does, ranges and all.
+
+    `replies` has what it does instead, request by request, and `behaviour` what it does always.
+    """
 
     BLOCK_BYTES = 16 << 10
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.replies: dict[str, list[Callable[[Any], None]]] = {}
+        self.behaviour: Callable[[Any], None] | None = None
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[Any] = []
         self.sent_bytes = 0
         self.on_block: Callable[[int], None] = lambda _sent: None
         super().__init__()
@@ -151,6 +156,12 @@ class FileServer(LoopbackServer):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
             released = owner._released
+            body: Any = None
+
+            def do_POST(self) -> None:
+                self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                owner.bodies.append(self.body)
+                self.do_GET()
 
             def do_GET(self) -> None:
                 owner.requests.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
@@ -158,6 +169,8 @@ class FileServer(LoopbackServer):
                 try:
                     if replies:
                         replies.pop(0)(self)
+                    elif owner.behaviour is not None:
+                        owner.behaviour(self)
                     else:
                         self.serve()
                 except OSError:

@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -12,53 +11,13 @@ import pytest
 from stackroom.embed.remote import RemoteEmbedder
 from stackroom.errors import UnavailableError
 from stackroom.settings import EmbeddingSettings
+from support.loopback import FileServer
 
 TIMEOUT_S = 0.3
 PATIENT_TIMEOUT_S = 120.0
 DIMENSION = 4
 
-Behaviour = Callable[["Handler", dict[str, Any]], None]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers as the test's behaviour says."""
-
-    server: "Server"
-
-    def do_GET(self) -> None:
-        self.server.paths.append(self.path)
-        self.server.behaviour(self, {})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.paths.append(self.path)
-        self.server.bodies.append(body)
-        self.server.keys.append(self.headers.get("Authorization"))
-        self.server.behaviour(self, body)
-
-    def answer(self, body: bytes, *, status: int = 200, length: int | None = None) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_args: Any) -> None:
-        """Say nothing."""
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.behaviour: Behaviour = well
-        self.released = threading.Event()
-        self.paths: list[str] = []
-        self.bodies: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: callers that give up are what is tested."""
+Behaviour = Callable[[Any], None]
 
 
 def rows_for(texts: list[str]) -> list[dict[str, Any]]:
@@ -66,41 +25,40 @@ def rows_for(texts: list[str]) -> list[dict[str, Any]]:
 
 
 def answering(make: Callable[[list[str]], Any]) -> Behaviour:
-    return lambda handler, body: handler.answer(json.dumps(make(body["input"])).encode())
+    return lambda handler: handler.send(200, json.dumps(make(handler.body["input"])).encode())
 
 
 well = answering(lambda texts: {"data": rows_for(texts)})
 
 
-def hang(handler: Handler, _body: dict[str, Any]) -> None:
-    handler.server.released.wait()
+def hang(handler: Any) -> None:
+    handler.released.wait(30)
 
 
-def trickle_headers(handler: Handler, _body: dict[str, Any]) -> None:
+def trickle_headers(handler: Any) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while not handler.server.released.wait(TIMEOUT_S / 10):
+    while not handler.released.wait(TIMEOUT_S / 10):
         handler.wfile.write(b"x")
 
 
-def trickle_body(handler: Handler, _body: dict[str, Any]) -> None:
-    handler.answer(b"{", length=1_000_000)
-    while not handler.server.released.wait(TIMEOUT_S / 10):
+def trickle_body(handler: Any) -> None:
+    handler.send(200, b"{", length=1_000_000)
+    while not handler.released.wait(TIMEOUT_S / 10):
         handler.wfile.write(b" ")
 
 
-def pause_within_body(handler: Handler, _body: dict[str, Any]) -> None:
-    handler.answer(b"{", length=1_000)
-    handler.server.released.wait(TIMEOUT_S * 0.9)
+def pause_within_body(handler: Any) -> None:
+    handler.send(200, b"{", length=1_000)
+    handler.released.wait(TIMEOUT_S * 0.9)
     handler.wfile.write(b" ")
-    handler.server.released.wait()
+    handler.released.wait(30)
 
 
-def close_half_way(handler: Handler, _body: dict[str, Any]) -> None:
-    handler.answer(b'{"data": [', length=1_000)
-    handler.close_connection = True
+def close_half_way(handler: Any) -> None:
+    handler.send(200, b'{"data": [', length=1_000)
 
 
-def close_at_once(handler: Handler, _body: dict[str, Any]) -> None:
+def close_at_once(handler: Any) -> None:
     handler.close_connection = True
 
 
@@ -109,21 +67,17 @@ def one_row(row: Any) -> Behaviour:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.released.set()
-        server.shutdown()
-        thread.join()
+def server(file_server: FileServer) -> FileServer:
+    """A server of embeddings that behaves well until it is told otherwise."""
+    file_server.behaviour = well
+    return file_server
 
 
 @pytest.fixture
-def settings(server: Server) -> EmbeddingSettings:
+def settings(server: FileServer) -> EmbeddingSettings:
     return EmbeddingSettings(
         kind="infinity",
-        url=f"http://127.0.0.1:{server.server_port}",
+        url=server.url,
         model="small",
         dimension=DIMENSION,
         timeout_s=PATIENT_TIMEOUT_S,
@@ -148,39 +102,40 @@ def hasty(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
 # What is asked
 
 
-def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbedder, server: Server) -> None:
+def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbedder, server: FileServer) -> None:
     row = embedder.embed_query("abc")
-    assert server.paths == ["/embeddings"]
+    ((path, headers),) = server.requests
+    assert path == "/embeddings"
     assert server.bodies == [{"model": "small", "input": ["abc"], "encoding_format": "float"}]
-    assert server.keys == [None]
+    assert "authorization" not in headers
     assert row == pytest.approx(np.array([3, 1, 0, 0]) / np.sqrt(10))
     assert row.dtype == np.float32
 
 
-def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: Server) -> None:
+def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: FileServer) -> None:
     asked = settings.model_copy(update={"query_prefix": "query: ", "document_prefix": "passage: ", "api_key": "secret"})
     embedder = RemoteEmbedder(asked)
     embedder.embed_query("a")
     embedder.embed_documents(["b"])
     embedder.close()
     assert [body["input"] for body in server.bodies] == [["query: a"], ["passage: b"]]
-    assert server.keys == ["Bearer secret"] * 2
+    assert [headers["authorization"] for _, headers in server.requests] == ["Bearer secret"] * 2
 
 
-def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: Server) -> None:
+def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: FileServer) -> None:
     rows = embedder.embed_documents(["a", "bb", "ccc", "dddd", "eeeee"])
     assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
     assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
 
 
-def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: Server) -> None:
+def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: FileServer) -> None:
     server.behaviour = answering(lambda texts: {"data": rows_for(texts)[::-1]})
     rows = embedder.embed_documents(["a", "bbbb"])
     assert rows[0, 0] / rows[0, 1] == pytest.approx(1)
     assert rows[1, 0] / rows[1, 1] == pytest.approx(4)
 
 
-def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: Server) -> None:
+def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: FileServer) -> None:
     for size in (1e-30, 1.0, 1e30, 1e300):
         server.behaviour = one_row([size, size, 0, 0])
         assert embedder.embed_query("x") == pytest.approx(np.array([1, 1, 0, 0]) / np.sqrt(2), abs=1e-6)
@@ -198,11 +153,11 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: S
         (pause_within_body, "did not answer in time"),
         (close_half_way, "peer closed connection"),
         (close_at_once, "disconnected without sending a response"),
-        (lambda handler, _: handler.answer(b"<html>"), "not JSON"),
-        (lambda handler, _: handler.answer(b""), "not JSON"),
-        (lambda handler, _: handler.answer(b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'), "not JSON"),
-        (lambda handler, _: handler.answer(b"no such model", status=404), "answered status 404"),
-        (lambda handler, _: handler.answer(b"oops", status=500), "answered status 500"),
+        (lambda handler: handler.send(200, b"<html>"), "not JSON"),
+        (lambda handler: handler.send(200, b""), "not JSON"),
+        (lambda handler: handler.send(200, b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'), "not JSON"),
+        (lambda handler: handler.send(404, b"no such model"), "answered status 404"),
+        (lambda handler: handler.send(500, b"oops"), "answered status 500"),
         (answering(lambda _: {"error": "x"}), "not in the form of an embeddings answer"),
         (answering(lambda _: [1, 2]), "not in the form of an embeddings answer"),
         (answering(lambda _: {"data": [1]}), "not in the form of an embeddings answer"),
@@ -216,7 +171,7 @@ def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: S
     ],
 )
 def test_a_server_that_misbehaves_is_unavailable_with_the_reason(
-    hasty: RemoteEmbedder, server: Server, behaviour: Behaviour, reason: str
+    hasty: RemoteEmbedder, server: FileServer, behaviour: Behaviour, reason: str
 ) -> None:
     server.behaviour = behaviour
     with pytest.raises(UnavailableError, match=reason):
@@ -224,7 +179,9 @@ def test_a_server_that_misbehaves_is_unavailable_with_the_reason(
 
 
 @pytest.mark.parametrize("behaviour", [trickle_body, close_half_way, hang])
-def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server: Server, behaviour: Behaviour) -> None:
+def test_after_a_failure_the_next_call_works(
+    settings: EmbeddingSettings, server: FileServer, behaviour: Behaviour
+) -> None:
     embedder = RemoteEmbedder(settings.model_copy(update={"timeout_s": 1.0}))
     server.behaviour = behaviour
     with pytest.raises(UnavailableError):
@@ -234,21 +191,18 @@ def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server
     embedder.close()
 
 
-def test_a_server_that_is_not_there_cannot_be_reached(settings: EmbeddingSettings, server: Server) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as gone:
-        port = gone.server_port
-    embedder = RemoteEmbedder(settings.model_copy(update={"url": f"http://127.0.0.1:{port}"}))
+def test_a_server_that_is_not_there_cannot_be_reached(embedder: RemoteEmbedder, server: FileServer) -> None:
+    server.die()
     with pytest.raises(UnavailableError, match="cannot be reached"):
         embedder.embed_query("x")
-    embedder.close()
 
 
-def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEmbedder, server: Server) -> None:
+def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEmbedder, server: FileServer) -> None:
     together = threading.Barrier(4)
 
-    def behaviour(handler: Handler, body: dict[str, Any]) -> None:
+    def behaviour(handler: Any) -> None:
         together.wait(timeout=120)
-        well(handler, body)
+        well(handler)
 
     server.behaviour = behaviour
     rows: list[Any] = []
@@ -275,26 +229,28 @@ def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> N
 
 @pytest.mark.parametrize(("kind", "path"), [("infinity", "/health"), ("tei", "/health"), ("ollama", "/api/version")])
 def test_health_is_asked_at_the_servers_own_path(
-    settings: EmbeddingSettings, server: Server, kind: str, path: str
+    settings: EmbeddingSettings, server: FileServer, kind: str, path: str
 ) -> None:
-    server.behaviour = lambda handler, _: handler.answer(b"{}")
+    server.behaviour = lambda handler: handler.send(200, b"{}")
     embedder = RemoteEmbedder(settings.model_copy(update={"kind": kind}))
     assert embedder.check() is None
-    assert server.paths == [path]
+    assert [asked for asked, _ in server.requests] == [path]
     embedder.close()
 
 
-def test_a_server_without_a_health_path_is_asked_for_an_embedding(settings: EmbeddingSettings, server: Server) -> None:
+def test_a_server_without_a_health_path_is_asked_for_an_embedding(
+    settings: EmbeddingSettings, server: FileServer
+) -> None:
     embedder = RemoteEmbedder(settings.model_copy(update={"kind": "openai"}))
     assert embedder.check() is None
-    assert server.paths == ["/v1/embeddings"]
+    assert [asked for asked, _ in server.requests] == ["/v1/embeddings"]
     server.behaviour = one_row([1])
     assert "wanted (1, 4)" in str(embedder.check())
     embedder.close()
 
 
-def test_an_unwell_server_says_why(embedder: RemoteEmbedder, hasty: RemoteEmbedder, server: Server) -> None:
-    server.behaviour = lambda handler, _: handler.answer(b"", status=503)
-    assert embedder.check() == f"infinity at http://127.0.0.1:{server.server_port}: answered status 503"
+def test_an_unwell_server_says_why(embedder: RemoteEmbedder, hasty: RemoteEmbedder, server: FileServer) -> None:
+    server.behaviour = lambda handler: handler.send(503, b"")
+    assert embedder.check() == f"infinity at {server.url}: answered status 503"
     server.behaviour = hang
     assert str(hasty.check()).endswith("did not answer in time")

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from stackroom.api import rows as api
 from stackroom.ingest import pipeline
 from stackroom.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.pipeline import IngestReport, Target
+from stackroom.ingest.pipeline import Target
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom_catalogues.papers.rows import MAPPING
@@ -109,20 +108,6 @@ def test_a_list_begins_where_it_is_told_to() -> None:
     rows = ListRows(papers(5))
     assert rows.count_rows() == 5
     assert [row.place for row in rows.iter_rows(start=3)] == ["row 4", "row 5"]
-
-
-def test_progress_is_shown_after_every_batch(target: Target) -> None:
-    seen: list[int] = []
-
-    def note(report: IngestReport) -> None:
-        seen.append(report.written)
-
-    ingest_from_provider(ListedRows(papers(10), is_whole=False), target, progress=note)
-    assert seen == [4, 8, 10, 10]
-
-
-def test_both_are_part_of_the_public_interface() -> None:
-    assert {"IngestCounts", "ListRows", "Target", "ingest_batch", "ingest_from_provider"} <= set(api.__all__)
 
 
 @pytest.mark.row("P5")

@@ -97,11 +97,6 @@ def test_a_title_is_composed_of_columns() -> None:
     assert record.fields == {"year": 2018}
 
 
-@pytest.mark.parametrize(("cell", "number"), [("91 min", 91), ("91min", 91), ("91 MIN", 91), ("91", 91), (91, 91)])
-def test_a_unit_is_removed_from_a_number(cell: Any, number: int) -> None:
-    assert fields_of({"runtime": cell}, '[fields.runtime]\ntype = "int"\nunit = "min"')["runtime"] == number
-
-
 @pytest.mark.parametrize(
     ("cell", "year"),
     [("2013-09-13", 2013), ("13 September 2013", 2013), ("Alien (1979)", 1979), ("1990-1995", 1990), (1979, 1979)],

@@ -1,6 +1,7 @@
 """Ingest: rows → records, counted to the last, resumable at every batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any
 
 import pytest
@@ -113,14 +114,6 @@ def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(build: An
 
     report = build(Broken([]))
     assert (report.written, report.rejects) == (1, [("line 1", "not valid JSON")])
-
-
-def test_two_rows_that_share_a_page_are_the_same_anime(build: Any) -> None:
-    shared = "https://anilist.co/anime/7"
-    first, second = row(1), row(2)
-    first["sources"] = [*first["sources"], shared]
-    second["sources"] = [*second["sources"], shared]
-    assert build(ListedRows([first, second])).duplicates == 1
 
 
 def test_an_unchanged_source_writes_and_embeds_nothing_again(build: Any, embedder: Any) -> None:
@@ -250,6 +243,17 @@ def of_chapters(row: Mapping[str, Any]) -> Iterator[Record]:
         yield Record(id=RecordId(name), fields={"title": name, "synopsis": row.get("synopsis", "A story.")})
 
 
+def stopping_at(number: int) -> Callable[[IngestReport], None]:
+    """Return a progress that interrupts the build at its call of this number."""
+    calls = count(1)
+
+    def stop(_report: IngestReport) -> None:
+        if next(calls) == number:
+            raise KeyboardInterrupt
+
+    return stop
+
+
 CHAPTERS = RowMapping(records_of=of_chapters)
 
 
@@ -299,41 +303,23 @@ def test_an_interrupted_reading_removes_nothing(build: Any) -> None:
     assert len(ids(build)) == 10
 
 
-def test_a_source_without_rows_does_not_remove_all_there_is(build: Any) -> None:
+@pytest.mark.parametrize(("rows", "reason"), [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing")])
+def test_a_source_without_a_row_that_makes_a_record_does_not_remove_all_there_is(
+    build: Any, rows: list[Mapping[str, Any]], reason: str
+) -> None:
     build(ListedRows([row(number) for number in range(5)]))
-    with pytest.raises(
-        InputError, match=r"rows.jsonl: no row of it makes a record, so the records it made before are kept"
-    ):
-        build(ListedRows([]))
+    kept = "rows.jsonl: no row of it makes a record, so the records it made before are kept"
+    with pytest.raises(InputError, match=f"{kept}{reason}; correct it"):
+        build(ListedRows(rows))
     assert len(ids(build)) == 5
     assert build(ListedRows([row(number) for number in range(5)])).unchanged == 5
 
 
-def test_a_source_whose_rows_are_all_refused_does_not_remove_all_there_is(build: Any) -> None:
-    build(ListedRows([row(number) for number in range(5)]))
-    with pytest.raises(InputError, match=r"are kept; line 1: .*title"):
-        build(ListedRows([{"name": f"Title {number}"} for number in range(5)]))
-    assert len(ids(build)) == 5
-
-
-def test_a_source_removes_only_what_came_from_it(build: Any) -> None:
-    first, second = ListedRows([row(1), row(2)]), ListedRows([row(3), row(4)])
-    second.name = "more.jsonl"
-    build(first)
-    build(second)
-    first.rows = [row(1)]
-    assert build(first).removed == 1
+def test_a_source_removes_only_what_came_from_it_alone(build: Any) -> None:
+    build(ListedRows([row(1), row(2), row(3)]))
+    build(ListedRows([row(3), row(4)], name="more.jsonl"))
+    assert build(ListedRows([row(1)])).removed == 1
     assert ids(build) == ["mal-1", "mal-3", "mal-4"]
-
-
-def test_a_record_that_another_source_still_has_is_kept(build: Any) -> None:
-    first, second = ListedRows([row(1), row(2)]), ListedRows([row(2), row(3)])
-    second.name = "more.jsonl"
-    build(first)
-    build(second)
-    first.rows = [row(1)]
-    build(first)
-    assert ids(build) == ["mal-1", "mal-2", "mal-3"]
 
 
 def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, embedder: Any) -> None:
@@ -344,12 +330,6 @@ def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, em
     text = embedding_text(build.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
     assert "Quite another story." in text
     assert (reader.vectors([key])[0] == embedder.embed_documents([text])[0]).all()
-
-
-def test_what_is_unchanged_is_not_even_asked_of_the_embedder(build: Any, embedder: Any) -> None:
-    build(ListedRows([row(number) for number in range(10)]))
-    embedder.problem = "gone"
-    assert build(ListedRows([row(number) for number in range(10)])).unchanged == 10
 
 
 def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(build: Any) -> None:
@@ -411,15 +391,8 @@ def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted
 ) -> None:
     files = {f"{name}.md": (name, {"title": name, "chapters": BATCH - 1}) for name in "ABCDEF"}
     files["G.md"] = ("G", {"title": "G", "chapters": 2 * BATCH + 1})
-    told: list[int] = []
-
-    def stop(report: IngestReport) -> None:
-        told.append(report.written)
-        if len(told) == stop_at:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build_chapters(Files(files), progress=stop)
+        build_chapters(Files(files), progress=stopping_at(stop_at))
     report = build_chapters(Files(files))
     assert report.written + report.unchanged == len(ids(build_chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
     assert set(embedder.documents.values()) == {1}
@@ -453,15 +426,8 @@ def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
 def test_answers_of_several_records_lose_none_when_they_are_interrupted(build_chapters: Any, stop_at: int) -> None:
     rows: list[Mapping[str, Any]] = [{"title": name, "chapters": 3} for name in "ABCDEF"]
-    told: list[int] = []
-
-    def stop(report: IngestReport) -> None:
-        told.append(report.written)
-        if len(told) == stop_at:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build_chapters(answers(rows), progress=stop)
+        build_chapters(answers(rows), progress=stopping_at(stop_at))
     build_chapters(answers(rows))
     assert ids(build_chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
 

@@ -40,7 +40,7 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
 @dataclass(kw_only=True)
-class ResolvedUrl:
+class Site:
     """A server, a folder, and a fetcher that may go from the one to the other."""
 
     server: Any
@@ -81,9 +81,9 @@ class ResolvedUrl:
 
 
 @pytest.fixture
-def place(file_server: Any, tmp_path: Path) -> ResolvedUrl:
+def place(file_server: Any, tmp_path: Path) -> Site:
     file_server.files["/a.mp3"] = BODY
-    return ResolvedUrl(server=file_server, folder=tmp_path)
+    return Site(server=file_server, folder=tmp_path)
 
 
 def status(code: int, **headers: str) -> Callable[[Any], None]:
@@ -165,19 +165,14 @@ def test_nothing_is_asked_for_compressed_and_no_connection_is_kept(place):
     assert "cookie" not in headers
 
 
-def test_more_than_was_promised_is_not_read(place):
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, BODY, length=1_000)]
-
-    assert place.fetch().size == 1_000
-
-
-def test_more_than_was_promised_is_found_out_by_the_manifest(place):
-    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, BODY, length=1_000)]
+def test_more_than_was_promised_is_not_read_and_found_out_by_the_manifest(place):
+    place.server.replies["/a.mp3"] = [lambda handler: handler.send(200, BODY, length=1_000)] * 2
 
     with pytest.raises(TransferError, match="another size") as failed:
         place.fetch(size=len(BODY))
     assert failed.value.is_final
     assert place.names_there == []
+    assert place.fetch().size == 1_000
 
 
 def test_a_file_that_is_not_the_promised_one_is_not_kept(place):
@@ -441,11 +436,6 @@ def test_a_text_that_is_too_long_is_not_read(place):
         place.fetcher().fetch_text(f"{place.server.url}/a.mp3", max_bytes=1_000)
 
 
-def test_a_text_that_is_missing_says_so(place):
-    with pytest.raises(TransferError, match="404"):
-        place.fetcher().fetch_text(f"{place.server.url}/none", max_bytes=1_000)
-
-
 class Tls:
     """A certificate of one name, for both sides."""
 
@@ -477,7 +467,7 @@ class Tls:
 
 
 @pytest.fixture
-def tls(place: ResolvedUrl, tmp_path_factory: pytest.TempPathFactory) -> Tls:
+def tls(place: Site, tmp_path_factory: pytest.TempPathFactory) -> Tls:
     """TLS for music.example.org, which is on loopback."""
     made = Tls(tmp_path_factory.mktemp("tls"), "music.example.org")
     place.server.use_tls(made.server)
@@ -487,7 +477,7 @@ def tls(place: ResolvedUrl, tmp_path_factory: pytest.TempPathFactory) -> Tls:
     return made
 
 
-def fetch_from(place: ResolvedUrl, host: str, path: str = "/a.mp3") -> FetchedFile:
+def fetch_from(place: Site, host: str, path: str = "/a.mp3") -> FetchedFile:
     url = f"https://{host}:{place.server.port}{path}"
     return place.fetcher().fetch_file(WantedFile(url=url, destination=place.target))
 

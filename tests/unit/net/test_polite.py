@@ -1,10 +1,8 @@
 """The polite getter against a real server on loopback; its clock is the test's own, so nothing here waits."""
 
 import gzip
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,70 +11,30 @@ import pytest
 from stackroom.errors import UnavailableError
 from stackroom.net.http import read_retry_after
 from stackroom.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
+from support.loopback import FileServer
 
 pytestmark = pytest.mark.row("P3")
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
-Reply = Callable[["Handler"], None]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers as the next reply of the test says; the last one again and again."""
-
-    server: "Server"
-
-    def do_GET(self) -> None:
-        self.server.requests.append((parse_qs(urlsplit(self.path).query), dict(self.headers)))
-        replies = self.server.replies
-        (replies.pop(0) if len(replies) > 1 else replies[0])(self)
-
-    def answer(self, body: bytes = b"ok", *, status: int = 200, length: int | None = None, headers: Any = None) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Say nothing."""
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.replies: list[Reply] = [well]
-        self.requests: list[tuple[dict[str, list[str]], dict[str, str]]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/papers"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: callers that give up are what is tested."""
-
-
-def well(handler: Handler) -> None:
-    handler.answer()
+PATH = "/papers"
+Reply = Callable[[Any], None]
 
 
 def status(code: int, **headers: str) -> Reply:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda handler: handler.answer(b"later", status=code, headers=names)
+    return lambda handler: handler.send(code, b"later", names)
 
 
-def half(handler: Handler) -> None:
-    handler.answer(b"o", length=1_000)
+def half(handler: Any) -> None:
+    handler.send(200, b"o", length=1_000)
 
 
-def hang_up(handler: Handler) -> None:
+def hang_up(handler: Any) -> None:
     handler.close_connection = True
 
 
-def broken_gzip(handler: Handler) -> None:
-    handler.answer(b"not gzip at all", headers={"Content-Encoding": "gzip"})
+def broken_gzip(handler: Any) -> None:
+    handler.send(200, b"not gzip at all", {"Content-Encoding": "gzip"})
 
 
 class Timekeeper:
@@ -95,13 +53,10 @@ class Timekeeper:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def server(file_server: FileServer) -> FileServer:
+    """A server that answers `ok` where no other replies are set."""
+    file_server.files[PATH] = b"ok"
+    return file_server
 
 
 @pytest.fixture
@@ -109,24 +64,27 @@ def time() -> Timekeeper:
     return Timekeeper()
 
 
-def getter(server: Server, time: Timekeeper, **changes: Any) -> PoliteGetter:
+def getter(server: FileServer, time: Timekeeper, **changes: Any) -> PoliteGetter:
     pace = Pace(**{"interval_s": 3.0, "attempts": 4, "longest_wait_s": 60.0, **changes.pop("pace", {})})
-    return PoliteGetter(base_url=server.url, pace=pace, clock=time.clock(chance=changes.pop("chance", 0.0)), **changes)
+    return PoliteGetter(
+        base_url=f"{server.url}{PATH}", pace=pace, clock=time.clock(chance=changes.pop("chance", 0.0)), **changes
+    )
 
 
 def body_of(answer: Fetched) -> bytes:
     return answer.body
 
 
-def test_an_answer_is_given_to_its_reader_whole_with_its_status(server: Server, time: Timekeeper) -> None:
-    server.replies = [status(404)]
-    assert getter(server, time).fetch({"q": "a b&c", "n": 5}, read=lambda answer: answer) == Fetched(404, b"later")
+def test_an_answer_is_given_to_its_reader_whole_with_its_status(server: FileServer, time: Timekeeper) -> None:
+    assert getter(server, time).fetch({"q": "a b&c", "n": 5}, read=lambda answer: answer) == Fetched(
+        404, b"no such file"
+    )
     asked, headers = server.requests[0]
-    assert asked == {"q": ["a b&c"], "n": ["5"]}
-    assert headers["User-Agent"].startswith("stackroom/")
+    assert parse_qs(urlsplit(asked).query) == {"q": ["a b&c"], "n": ["5"]}
+    assert headers["user-agent"].startswith("stackroom/")
 
 
-def test_requests_keep_their_distance_and_the_first_does_not_wait(server: Server, time: Timekeeper) -> None:
+def test_requests_keep_their_distance_and_the_first_does_not_wait(server: FileServer, time: Timekeeper) -> None:
     asking = getter(server, time)
     asking.fetch({}, read=body_of)
     assert time.slept == []
@@ -139,14 +97,14 @@ def test_requests_keep_their_distance_and_the_first_does_not_wait(server: Server
 
 
 @pytest.mark.parametrize("failure", [*(status(code) for code in (429, 500, 502, 503, 504)), half, hang_up, broken_gzip])
-def test_what_may_pass_is_tried_again(server: Server, time: Timekeeper, failure: Reply) -> None:
-    server.replies = [failure, failure, well]
+def test_what_may_pass_is_tried_again(server: FileServer, time: Timekeeper, failure: Reply) -> None:
+    server.replies[PATH] = [failure, failure]
     assert getter(server, time).fetch({}, read=body_of) == b"ok"
     assert len(server.requests) == 3
 
 
-def test_waits_double_and_chance_shortens_them_by_half_at_the_most(server: Server, time: Timekeeper) -> None:
-    server.replies = [status(503)]
+def test_waits_double_and_chance_shortens_them_by_half_at_the_most(server: FileServer, time: Timekeeper) -> None:
+    server.replies[PATH] = [status(503)] * 10
     with pytest.raises(UnavailableError):
         getter(server, time, pace={"interval_s": 0.0, "attempts": 6, "longest_wait_s": 5.0}).fetch({}, read=body_of)
     assert time.slept == [1.0, 2.0, 4.0, 5.0, 5.0]
@@ -170,9 +128,9 @@ def test_waits_double_and_chance_shortens_them_by_half_at_the_most(server: Serve
     ],
 )
 def test_retry_after_is_honoured_up_to_the_longest_wait(
-    server: Server, time: Timekeeper, asked_for: str, waited: float
+    server: FileServer, time: Timekeeper, asked_for: str, waited: float
 ) -> None:
-    server.replies = [status(429, Retry_After=asked_for), well]
+    server.replies[PATH] = [status(429, Retry_After=asked_for)]
     assert getter(server, time, pace={"interval_s": 0.0}).fetch({}, read=body_of) == b"ok"
     assert time.slept == [waited]
 
@@ -192,24 +150,22 @@ def test_a_date_without_a_zone_is_utc() -> None:
     ],
 )
 def test_after_so_many_attempts_it_is_unavailable_and_says_why(
-    server: Server, time: Timekeeper, failure: Reply, reason: str
+    server: FileServer, time: Timekeeper, failure: Reply, reason: str
 ) -> None:
-    server.replies = [failure]
-    with pytest.raises(UnavailableError, match=f"{server.url} {reason}"):
+    server.replies[PATH] = [failure] * 4
+    with pytest.raises(UnavailableError, match=f"{server.url}{PATH} {reason}"):
         getter(server, time).fetch({}, read=body_of)
     assert len(server.requests) == 4
 
 
-def test_a_server_that_is_not_there_cannot_be_reached(server: Server, time: Timekeeper) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as gone:
-        url = f"http://127.0.0.1:{gone.server_port}/"
-    asking = PoliteGetter(base_url=url, pace=Pace(interval_s=0.0, attempts=2), clock=time.clock())
+def test_a_server_that_is_not_there_cannot_be_reached(server: FileServer, time: Timekeeper) -> None:
+    server.die()
     with pytest.raises(UnavailableError, match="cannot be reached; asked 2 times, given up"):
-        asking.fetch({}, read=body_of)
+        getter(server, time, pace={"attempts": 2}).fetch({}, read=body_of)
 
 
-def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(server: Server, time: Timekeeper) -> None:
-    server.replies = [lambda handler: handler.answer(b"nonsense"), well]
+def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(server: FileServer, time: Timekeeper) -> None:
+    server.replies[PATH] = [lambda handler: handler.send(200, b"nonsense")]
 
     def read(answer: Fetched) -> str:
         if answer.body != b"ok":
@@ -217,39 +173,37 @@ def test_an_answer_that_its_reader_cannot_use_is_asked_for_again(server: Server,
         return "read"
 
     assert getter(server, time).fetch({}, read=read) == "read"
-    server.replies = [lambda handler: handler.answer(b"nonsense")]
+    server.files[PATH] = b"nonsense"
     with pytest.raises(UnavailableError, match="answered nonsense; asked 4 times"):
         getter(server, time).fetch({}, read=read)
 
 
-def test_a_body_that_is_too_large_is_left_unread_and_not_asked_for_again(server: Server, time: Timekeeper) -> None:
+def test_a_body_that_is_too_large_is_left_unread_and_not_asked_for_again(server: FileServer, time: Timekeeper) -> None:
     for packed in (b"x" * 2_000, gzip.compress(b"x" * 2_000)):
         coding = {"Content-Encoding": "gzip"} if packed.startswith(b"\x1f") else {}
         server.requests.clear()
-        server.replies = [lambda handler, body=packed, more=coding: handler.answer(body, headers=more)]
+        server.replies[PATH] = [lambda handler, body=packed, more=coding: handler.send(200, body, more)]
         with pytest.raises(UnavailableError, match="answered more than 1,000 bytes"):
             getter(server, time, pace={"max_bytes": 1_000}).fetch({}, read=body_of)
         assert len(server.requests) == 1
 
 
-def test_a_server_that_does_not_answer_in_time_is_given_up(server: Server, time: Timekeeper) -> None:
-    released = threading.Event()
-    server.replies = [lambda _handler: released.wait(10) and None]
+def test_a_server_that_does_not_answer_in_time_is_given_up(server: FileServer, time: Timekeeper) -> None:
+    server.replies[PATH] = [lambda handler: handler.released.wait(10)]
     with pytest.raises(UnavailableError, match="did not answer in time; asked once, given up"):
         getter(server, time, pace={"attempts": 1, "timeout_s": 0.05}).fetch({}, read=body_of)
-    released.set()
 
 
-def test_a_body_that_trickles_ends_when_its_time_is_over(server: Server, time: Timekeeper) -> None:
+def test_a_body_that_trickles_ends_when_its_time_is_over(server: FileServer, time: Timekeeper) -> None:
     """The clock moves on with each block that is read, as if the server took its time over it."""
     moving = Clock(monotonic=lambda: time.sleep(20.0) or time.now_s, sleep=time.sleep)  # type: ignore[func-returns-value]
-    server.replies = [lambda handler: handler.answer(b"x" * 1_000_000)]
+    server.files[PATH] = b"x" * 1_000_000
     pace = Pace(interval_s=0.0, attempts=1, timeout_s=30.0)
     with pytest.raises(UnavailableError, match="did not answer in time"):
-        PoliteGetter(base_url=server.url, pace=pace, clock=moving).fetch({}, read=body_of)
+        PoliteGetter(base_url=f"{server.url}{PATH}", pace=pace, clock=moving).fetch({}, read=body_of)
 
 
-def test_offline_nothing_is_asked(server: Server, time: Timekeeper) -> None:
+def test_offline_nothing_is_asked(server: FileServer, time: Timekeeper) -> None:
     with pytest.raises(UnavailableError, match="is not asked: 'offline' is set"):
         getter(server, time, offline=True).fetch({}, read=body_of)
     assert server.requests == []

@@ -10,7 +10,6 @@ from stackroom.errors import InputError
 from stackroom.sources import compressed
 from stackroom.sources.compressed import (
     find_compressed,
-    is_compressed,
     open_decompressed,
     require_file,
     without_compression,
@@ -35,14 +34,6 @@ def written(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-@pytest.mark.parametrize("spelling", [str.lower, str.upper])
-def test_a_packed_file_is_read_as_what_was_packed(tmp_path: Path, suffix: str, spelling: Callable[[str], str]) -> None:
-    path = written(tmp_path, spelling(f"a.csv{suffix}"), PACKERS[suffix](CONTENT))
-    assert is_compressed(path)
-    assert read(path) == CONTENT
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.ZST"])
 def test_the_name_without_packing_is_that_of_the_plain_file(name: str) -> None:
     assert without_compression(Path("folder", name)) == Path("folder", "a.csv")
@@ -56,37 +47,10 @@ def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:
     assert find_compressed(tmp_path / "a.csv") == plain
 
 
-def test_a_plain_file_is_read_as_it_is(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", CONTENT)
-    assert not is_compressed(path)
-    assert read(path) == CONTENT
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_several_packed_parts_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     packed = PACKERS[suffix](CONTENT)
     assert read(written(tmp_path, f"a{suffix}", packed + packed)) == CONTENT * 2
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-@pytest.mark.parametrize("kept", [0.3, 0.9])
-def test_a_packed_file_cut_short_is_refused_by_name(tmp_path: Path, suffix: str, kept: float) -> None:
-    packed = PACKERS[suffix](CONTENT)
-    with pytest.raises(InputError, match=r"short\.csv.*cannot be read"):
-        read(written(tmp_path, f"short.csv{suffix}", packed[: int(len(packed) * kept)]))
-
-
-def test_a_gzip_file_damaged_within_is_refused_by_name(tmp_path: Path) -> None:
-    packed = bytearray(gzip.compress(CONTENT))
-    packed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
-    with pytest.raises(InputError, match=r"a\.gz: cannot be read"):
-        read(written(tmp_path, "a.gz", bytes(packed)))
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, suffix: str) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read(written(tmp_path, f"a{suffix}", b"plain text"))
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:

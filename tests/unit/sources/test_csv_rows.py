@@ -319,12 +319,6 @@ def test_quotes_in_a_table_of_tabs_may_be_text(tmp_path: Path) -> None:
     assert [row["title"] for row in rows] == ['"Rome', 'Open City"', "Quoted", '"Last']
 
 
-@pytest.mark.parametrize("start", [0, 1, 3, 9, 10, 99])
-def test_reading_on_gives_the_rows_after_those_passed_over(tmp_path: Path, start: int) -> None:
-    rows = source(tmp_path, "id,text\n" + "".join(f"{number},x\n" for number in range(10)))
-    assert list(rows.iter_rows(start=start)) == list(rows.iter_rows())[start:]
-
-
 def test_rows_are_counted_without_the_header_and_the_lines_within_quotes(tmp_path: Path) -> None:
     assert source(tmp_path, 'id,text\n1,"a\nb"\n\n2,c\n').count_rows() == 2
     assert source(tmp_path, TABLE.encode("utf-16")).count_rows() == 2
@@ -336,18 +330,6 @@ def test_rows_of_a_large_packed_file_are_not_counted(tmp_path: Path, monkeypatch
     assert rows.count_rows() == 2
     monkeypatch.setattr(csv_rows, "COUNTED_PACKED_BYTES", 10)
     assert rows.count_rows() is None
-
-
-def test_the_source_is_whole_and_named_by_its_path(tmp_path: Path) -> None:
-    rows = source(tmp_path, TABLE)
-    assert rows.is_whole
-    assert rows.name == str((tmp_path / "a.csv").resolve())
-
-
-def test_a_packed_table_cut_short_is_an_error_and_not_a_shorter_catalogue(tmp_path: Path) -> None:
-    packed = zstd.compress(("id,text\n" + "".join(f"{number},x\n" for number in range(5_000))).encode())
-    with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path, packed[:-20], "a.csv.zst")
 
 
 def test_no_bytes_whatever_are_an_unforeseen_error(tmp_path: Path) -> None:

@@ -35,28 +35,31 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+LINES = b'{"title": "Bread"}\n{"title": "Salt"}\n'
+
+
 def parquet() -> bytes:
     file = io.BytesIO()
-    write_parquet(Table.from_pydict({"title": Array(["Bread"], DataType.string())}), file)
+    write_parquet(Table.from_pydict({"title": Array(["Bread", "Salt"], DataType.string())}), file)
     return file.getvalue()
 
 
 def sqlite(folder: Path) -> bytes:
     path = folder / "made"
     with closing(apsw.Connection(str(path))) as db:
-        db.execute("CREATE TABLE t (title TEXT); INSERT INTO t VALUES ('Bread')")
+        db.execute("CREATE TABLE t (title TEXT); INSERT INTO t VALUES ('Bread'), ('Salt')")
     return path.read_bytes()
 
 
 def content_of(ending: str, folder: Path) -> bytes:
     if ending in (".xlsx", ".xlsm", ".ods"):
         write = write_ods if ending == ".ods" else write_xlsx
-        return write(folder / "made", {"a": [["title"], ["Bread"]]}).read_bytes()
+        return write(folder / "made", {"a": [["title"], ["Bread"], ["Salt"]]}).read_bytes()
     if ending in (".sqlite", ".sqlite3", ".db"):
         return sqlite(folder)
     if ending in (".json", ".jsonl", ".ndjson"):
-        return b'{"title": "Bread"}\n' if "l" in ending or "nd" in ending else b'[{"title": "Bread"}]'
-    return parquet() if ending in (".parquet", ".pq") else b"title\nBread\n"
+        return LINES if ending != ".json" else b'[{"title": "Bread"}, {"title": "Salt"}]'
+    return parquet() if ending in (".parquet", ".pq") else b"title\nBread\nSalt\n"
 
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper])
@@ -68,9 +71,28 @@ def test_every_ending_is_read_plain_and_packed_in_any_case(
     path = tmp_path / spelling(f"a.b{ending}{packing}")
     path.write_bytes(PACKERS[packing](content_of(ending, tmp_path)))
     source = open_source(str(path))
-    assert [row.values for row in source.iter_rows()] == [{"title": "Bread"}]
+    rows = list(source.iter_rows())
+    assert [row.values for row in rows] == [{"title": "Bread"}, {"title": "Salt"}]
+    assert [list(source.iter_rows(start=start)) for start in (1, 2, 9)] == [rows[1:], [], []]
     assert source.name.split("#")[0] == str(path.resolve())
     assert source.is_whole
+    assert source.count_rows() in (2, None)
+
+
+@pytest.mark.parametrize("packing", [".gz", ".zst"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_packed_file_that_is_cut_damaged_or_not_packed_is_refused_by_name(
+    tmp_path: Path, ending: str, packing: str
+) -> None:
+    content = content_of(ending, tmp_path)
+    packed = PACKERS[packing](content)
+    path = tmp_path / f"a{ending}{packing}"
+    middle = len(packed) // 2
+    damaged = packed[:middle] + b"\xff" * 9 + packed[middle + 9 :] if packing == ".gz" else b""  # Zstandard has no sum
+    for broken in filter(None, (packed[:middle], packed[:-9], damaged, content)):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=rf"a{ending}{packing}: cannot be read"):
+            list(open_source(str(path)).iter_rows())
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "csv", ".csv", "a.csv.7z"])
@@ -123,8 +145,8 @@ def test_a_table_or_a_query_is_handed_to_sqlite(tmp_path: Path) -> None:
     path.write_bytes(sqlite(tmp_path))
     assert open_source(str(path), options=ReadOptions(table="T")).name.endswith("#t")
     query = ReadOptions(query="SELECT upper(title) AS loud FROM t")
-    (row,) = open_source(str(path), options=query).iter_rows()
-    assert row.values == {"loud": "BREAD"}
+    rows = open_source(str(path), options=query).iter_rows()
+    assert [row.values for row in rows] == [{"loud": "BREAD"}, {"loud": "SALT"}]
 
 
 def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:

@@ -57,9 +57,8 @@ def numbered(count: int) -> bytes:
     )
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_rows_of_many_batches_come_in_order_with_their_places(tmp_path: Path, suffix: str) -> None:
-    rows = list(source(tmp_path, PACKERS[suffix](numbered(ROWS)), f"a.parquet{suffix}").iter_rows())
+def test_rows_of_many_batches_come_in_order_with_their_places(tmp_path: Path) -> None:
+    rows = list(source(tmp_path, numbered(ROWS)).iter_rows())
     assert [row.values for row in rows] == [{"id": number, "title": f"Käse {number}"} for number in range(ROWS)]
     assert [row.place for row in rows] == [f"row {number}" for number in range(1, ROWS + 1)]
 
@@ -138,12 +137,6 @@ def test_a_file_without_rows_gives_none(tmp_path: Path) -> None:
     assert list(source(tmp_path, numbered(0)).iter_rows()) == []
 
 
-def test_the_source_is_whole_and_named_by_its_path(tmp_path: Path) -> None:
-    rows = source(tmp_path, numbered(1))
-    assert rows.is_whole
-    assert rows.name == str((tmp_path / "a.parquet").resolve())
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("content", [b"", b"PAR", b"id,title\n1,a\n", bytes(500), b"PAREencrypted"])
 def test_what_is_no_parquet_is_refused_by_name(tmp_path: Path, content: bytes, suffix: str) -> None:
@@ -182,8 +175,3 @@ def test_a_damaged_page_is_refused_by_name(tmp_path: Path) -> None:
     content[middle : middle + 2_000] = b"\xff" * 2_000
     with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
         list(source(tmp_path, bytes(content)).iter_rows())
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        ParquetRows(tmp_path / "nothing.parquet")

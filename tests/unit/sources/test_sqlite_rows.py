@@ -73,13 +73,6 @@ def test_a_foreign_key_is_joined_by_the_name_of_what_it_points_at(tmp_path: Path
     assert [row["author"] for row in rows] == ["Ada", "Alan", None, None]
 
 
-def test_rows_have_their_places_and_can_be_read_on(tmp_path: Path) -> None:
-    source = SqliteRows(made(tmp_path, BOOKS))
-    rows = list(source.iter_rows())
-    assert [row.place for row in rows] == ["row 1", "row 2", "row 3", "row 4"]
-    assert [list(source.iter_rows(start=start)) for start in (1, 4, 9)] == [rows[1:], [], []]
-
-
 def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
     source = SqliteRows(made(tmp_path, BOOKS), ReadOptions(table="AUTHOR"))
     assert source.name.endswith("#author")
@@ -183,14 +176,10 @@ INSERT INTO film_genre VALUES (1, 1), (1, 2), (2, 1), (3, 3);
 """
 
 
-def test_a_link_table_gives_the_list_of_what_it_relates(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, CAST, "film")
-    assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
-
-
-def test_a_person_is_named_by_both_names(tmp_path: Path) -> None:
+def test_a_link_table_gives_the_list_of_what_it_relates_and_a_person_is_named_by_both_names(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, CAST, "film")
     assert [row["actor"] for row in rows] == ["Toshiro Mifune", "Setsuko", None]
+    assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
 
 
 def test_a_link_table_that_cannot_be_looked_up_quickly_is_left_alone(tmp_path: Path) -> None:
@@ -261,14 +250,10 @@ def test_an_index_of_texts_beside_its_table_is_not_taken_for_the_table(tmp_path:
     assert source.other_tables == ()
 
 
-def test_a_view_is_read_when_named(tmp_path: Path) -> None:
-    sql = f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS SELECT * FROM gone"
-    assert len(rows_of(tmp_path, sql, "cheap")) == 2
-
-
-def test_a_view_that_can_be_read_is_named_among_the_others(tmp_path: Path) -> None:
+def test_a_view_that_can_be_read_is_named_among_the_others_and_can_be_chosen(tmp_path: Path) -> None:
     sql = f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS SELECT * FROM gone"
     assert SqliteRows(made(tmp_path, sql)).other_tables == ("author", "book_author", "cheap")
+    assert len(values(SqliteRows(tmp_path / "a.sqlite", ReadOptions(table="cheap")))) == 2
 
 
 @pytest.mark.parametrize(

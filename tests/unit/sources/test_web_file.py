@@ -1,6 +1,6 @@
 """Tables at addresses of the web: fetched under the guard of downloads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,9 @@ Open = Callable[..., RowSource]
 
 
 @pytest.fixture
-def server() -> Iterator[FileServer]:
-    server = FileServer()
-    server.files["/films.csv"] = FILMS
-    yield server
-    server.die()
+def server(file_server: FileServer) -> FileServer:
+    file_server.files["/films.csv"] = FILMS
+    return file_server
 
 
 @pytest.fixture
