@@ -12,8 +12,8 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.mapping import build_mapping
 from stackroom.ingest.pipeline import IngestReport, Target, ingest
 from stackroom.model.scope import WHOLE
+from support.ingesting import ListedRows
 from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("N1")
 

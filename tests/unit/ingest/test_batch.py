@@ -11,8 +11,8 @@ from stackroom.ingest.pipeline import Target
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom_catalogues.papers.rows import MAPPING
+from support.ingesting import ListedRows
 from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("P4")
 

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.mapping import RowMapping, build_mapping
-from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.ingest.mapping import RowMapping
+from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record, RecordId
 from stackroom.packages import PACKAGES
-from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
+from support.ingesting import IngestBench, ListedRows
 
 pytestmark = pytest.mark.row("A10")
 
@@ -29,10 +27,7 @@ def spec() -> CatalogueSpec:
 
 
 def build(spec: CatalogueSpec, source: ListedRows, mapping: RowMapping | None = None) -> IngestReport:
-    target = Target(
-        spec=spec, mapping=mapping or build_mapping(spec), writer=MemoryShelf(spec).writer(), ledger=Ledger()
-    )
-    return ingest(source, target, progress=lambda _report: None)
+    return IngestBench(spec=spec, mapping=mapping).add(source)
 
 
 def row(number: int, **values: Any) -> dict[str, Any]:

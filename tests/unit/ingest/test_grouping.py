@@ -5,16 +5,10 @@ from typing import Any
 import pytest
 
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.ingest import grouping
 from stackroom.ingest.grouping import iter_records, joined_places
-from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.mapping import build_mapping
-from stackroom.ingest.pipeline import IngestReport, Target, ingest, remove_source
-from stackroom.model.record import Record
-from stackroom.model.scope import WHOLE
-from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
+from stackroom.ingest.pipeline import remove_source
+from support.ingesting import IngestBench, ListedRows
 
 pytestmark = pytest.mark.row("N1")
 
@@ -52,29 +46,12 @@ MIXED = [
 ]
 
 
-class Shelf:
-    """A catalogue in memory that sources are added to."""
-
-    def __init__(self, spec: CatalogueSpec) -> None:
-        self.spec, self.ledger = spec, Ledger()
-        self.shelf = MemoryShelf(spec, model=None)
-
-    def add(self, source: Any) -> IngestReport:
-        target = Target(spec=self.spec, mapping=build_mapping(self.spec), writer=self.shelf, ledger=self.ledger)
-        return ingest(source, target, progress=lambda _report: None)
-
-    def records(self) -> dict[str, Record]:
-        reader = self.shelf.reader()
-        found = reader.fetch(reader.scan(scope=WHOLE, limit=10_000), scope=WHOLE)
-        return {record.id: record for record in found.values()}
-
-
 @pytest.fixture
-def drinks() -> Shelf:
-    return Shelf(compile_text(DRINKS, origin="drinks.toml"))
+def drinks() -> IngestBench:
+    return IngestBench(spec=compile_text(DRINKS, origin="drinks.toml"))
 
 
-def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: Shelf) -> None:
+def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows(MIXED))
     assert (report.rows, report.written, report.rejected, report.duplicates) == (4, 2, 0, 0)
     seven = drinks.records()["7"]
@@ -84,14 +61,14 @@ def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: Shelf) -> 
     assert [tag.value for tag in seven.fields["kinds_of"]] == ["Cocktail", "Long"]
 
 
-def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: Shelf) -> None:
+def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: IngestBench) -> None:
     drinks.add(ListedRows(MIXED))
     places = {one: origin.row for one, origin in drinks.ledger.origins("rows.jsonl").items()}
     assert places == {"7": "lines 1, 3–4", "8": "line 2"}
 
 
 @pytest.mark.parametrize("digests", [False, True])
-def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: Shelf, digests: bool) -> None:
+def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: IngestBench, digests: bool) -> None:
     drinks.add(ListedRows(MIXED, has_digests=digests))
     again = drinks.add(ListedRows(MIXED, has_digests=digests))
     assert (again.written, again.unchanged, again.removed) == (0, 2, 0)
@@ -102,19 +79,19 @@ def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: Shel
     assert (gone.removed, set(drinks.records())) == (1, {"7"})
 
 
-def test_a_row_without_the_value_is_a_record_of_its_own(drinks: Shelf) -> None:
+def test_a_row_without_the_value_is_a_record_of_its_own(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
     assert (report.written, report.rejected) == (3, 0)
     assert {"7", "8"} < set(drinks.records())
 
 
-def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: Shelf) -> None:
+def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
     assert report.rejects == [("line 6", "empty row: no field has a value; a record needs one")]
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
-def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Shelf) -> None:
+def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
     assert report.cells == [("line 2", "strength", "'strength' is 'strong', not a number")]
     assert drinks.ledger.cells() == [("rows.jsonl", "line 2", "strength", "'strength' is 'strong', not a number")]
@@ -142,27 +119,26 @@ def test_a_preview_shows_groups_as_records() -> None:
     assert found == {"7": ("4 cl Gin", "Tonic"), "8": ("2 cl Rum",)}
 
 
-def test_a_required_field_may_be_in_any_row_of_a_group(drinks: Shelf) -> None:
+def test_a_required_field_may_be_in_any_row_of_a_group(drinks: IngestBench) -> None:
     required = DRINKS.replace('[fields.strength]\ntype = "int"', '[fields.strength]\ntype = "int"\nrequired = true')
-    shelf = Shelf(compile_text(required, origin="drinks.toml"))
+    shelf = IngestBench(spec=compile_text(required, origin="drinks.toml"))
     report = shelf.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12
     assert report.rejects == [("line 2", "'strength' is missing; every record needs one")]
 
 
-def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: IngestBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "HELD_ROWS", 2)
     drinks.add(ListedRows(MIXED))
     assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
-def test_a_key_that_no_file_can_have_is_rejected_and_stops_nothing(drinks: Shelf) -> None:
+def test_a_key_that_no_file_can_have_is_rejected_and_stops_nothing(drinks: IngestBench) -> None:
     report = drinks.add(ListedRows([ingredient("half \ud800", "Ice"), *MIXED]))
     assert (report.written, report.rejected) == (2, 1)
 
 
-def test_a_source_that_is_removed_takes_its_groups_and_cells_with_it(drinks: Shelf) -> None:
+def test_a_source_that_is_removed_takes_its_groups_and_cells_with_it(drinks: IngestBench) -> None:
     drinks.add(ListedRows([*MIXED, ingredient("7", "Ice", strength="strong")]))
-    target = Target(spec=drinks.spec, mapping=build_mapping(drinks.spec), writer=drinks.shelf, ledger=drinks.ledger)
-    assert remove_source("rows.jsonl", target) == 2
+    assert remove_source("rows.jsonl", drinks.target()) == 2
     assert (drinks.records(), drinks.ledger.cells()) == ({}, [])

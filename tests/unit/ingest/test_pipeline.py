@@ -10,15 +10,14 @@ from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError, UnavailableError
 from stackroom.ingest import pipeline
 from stackroom.ingest.embedding import FIRST_BATCH
-from stackroom.ingest.ledger import Ledger, Origin
+from stackroom.ingest.ledger import Origin
 from stackroom.ingest.mapping import RowMapping
-from stackroom.ingest.pipeline import IngestReport, Target, ingest
+from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.sources.port import SourceRow
 from stackroom_catalogues.anime import rows as anime_rows
-from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
+from support.ingesting import IngestBench, ListedRows
 
 pytestmark = pytest.mark.row("A10")
 
@@ -38,47 +37,22 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def new_build(anime_spec: Any, embedder: Any) -> Callable[[RowMapping], Callable[..., IngestReport]]:
-    """Make a function that builds into one shelf in memory, which it carries along."""
-
-    def make(mapping: RowMapping) -> Callable[..., IngestReport]:
-        shelf, ledger = MemoryShelf(anime_spec, model=embedder.model), Ledger()
-
-        def run(source: Any, *, embed: bool = True, progress: Any = lambda _report: None) -> IngestReport:
-            target = Target(
-                spec=anime_spec, mapping=mapping, writer=shelf, ledger=ledger, embedder=embedder if embed else None
-            )
-            return ingest(source, target, progress=progress)
-
-        run.ledger = ledger  # type: ignore[attr-defined]
-        run.shelf = shelf  # type: ignore[attr-defined]
-        return run
-
-    return make
+def bench(anime_spec: Any, embedder: Any) -> IngestBench:
+    """An empty anime catalogue."""
+    return IngestBench(spec=anime_spec, mapping=MAPPING, embedder=embedder)
 
 
 @pytest.fixture
-def build(new_build: Any) -> Callable[..., IngestReport]:
-    """Build an anime catalogue."""
-    return new_build(MAPPING)
-
-
-@pytest.fixture
-def build_chapters(new_build: Any) -> Callable[..., IngestReport]:
-    """Build a catalogue of several records a row."""
-    return new_build(CHAPTERS)
-
-
-def records_of(build: Any) -> list[Record]:
-    reader = build.shelf.reader()
-    return list(reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values())
+def chapters(anime_spec: Any, embedder: Any) -> IngestBench:
+    """An empty catalogue of several records a row."""
+    return IngestBench(spec=anime_spec, mapping=CHAPTERS, embedder=embedder)
 
 
 def add_up(report: IngestReport) -> bool:
     return report.rows == report.written + report.unchanged + report.duplicates + report.rejected + report.metadata
 
 
-def test_every_row_is_counted_once_and_in_the_right_place(build: Any) -> None:
+def test_every_row_is_counted_once_and_in_the_right_place(bench: IngestBench) -> None:
     source = ListedRows(
         [
             {"license": {}, "$schema": "https://example.org"},
@@ -89,54 +63,54 @@ def test_every_row_is_counted_once_and_in_the_right_place(build: Any) -> None:
             row(21, sources=[]),
         ]
     )
-    report = build(source)
+    report = bench.add(source)
     assert (report.rows, report.metadata, report.written, report.duplicates, report.rejected) == (15, 1, 10, 1, 3)
     assert add_up(report)
     assert report.embedded == 10
-    assert len(records_of(build)) == 10
+    assert len(bench.records()) == 10
 
 
-def test_what_is_left_out_is_listed_with_its_place_and_reason(build: Any) -> None:
-    report = build(ListedRows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
+def test_what_is_left_out_is_listed_with_its_place_and_reason(bench: IngestBench) -> None:
+    report = bench.add(ListedRows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
     assert report.rejects == [
         ("line 2", "the same as line 1"),
         ("line 3", "'title' is missing"),
         ("line 4", "'episodes' is 'many', not a whole number"),
     ]
-    assert build.ledger.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
+    assert bench.ledger.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
 
 
-def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(build: Any) -> None:
+def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(bench: IngestBench) -> None:
     class Broken(ListedRows):
         def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
             yield SourceRow(place="line 1", values={}, problem="not valid JSON")
             yield SourceRow(place="line 2", values=row(2))
 
-    report = build(Broken([]))
+    report = bench.add(Broken([]))
     assert (report.written, report.rejects) == (1, [("line 1", "not valid JSON")])
 
 
-def test_an_unchanged_source_writes_and_embeds_nothing_again(build: Any, embedder: Any) -> None:
+def test_an_unchanged_source_writes_and_embeds_nothing_again(bench: IngestBench, embedder: Any) -> None:
     source = ListedRows([row(number) for number in range(10)])
-    build(source)
-    change_no = build.shelf.reader().change_no
-    report = build(source)
+    bench.add(source)
+    change_no = bench.shelf.reader().change_no
+    report = bench.add(source)
     assert (report.written, report.unchanged, report.embedded) == (0, 10, 0)
-    assert build.shelf.reader().change_no == change_no
+    assert bench.shelf.reader().change_no == change_no
     assert max(embedder.documents.values()) == 1
 
 
-def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(build: Any, embedder: Any) -> None:
-    build(ListedRows([row(1), row(2), row(3)]))
-    report = build(ListedRows([row(1, episodes=12), row(2, synopsis="Another story."), row(3)]))
+def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(bench: IngestBench, embedder: Any) -> None:
+    bench.add(ListedRows([row(1), row(2), row(3)]))
+    report = bench.add(ListedRows([row(1, episodes=12), row(2, synopsis="Another story."), row(3)]))
     assert (report.written, report.unchanged, report.embedded) == (2, 1, 1)
     assert max(embedder.documents.values()) == 1
 
 
-def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(build: Any) -> None:
+def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(bench: IngestBench) -> None:
     twins = [row(number, title="Twin", synopsis="The same.") for number in (1, 2)]
-    assert build(ListedRows(twins)).embedded == 1
-    reader = build.shelf.reader()
+    assert bench.add(ListedRows(twins)).embedded == 1
+    reader = bench.shelf.reader()
     vectors = reader.vectors(reader.scan(scope=WHOLE, limit=10))
     assert vectors.any(axis=1).all()
     assert (vectors[0] == vectors[1]).all()
@@ -144,61 +118,63 @@ def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector
 
 @pytest.mark.parametrize("breaks_after", range(0, 23, 3))
 def test_interrupted_anywhere_and_run_again_nothing_is_lost_doubled_or_embedded_again(
-    build: Any, embedder: Any, breaks_after: int
+    bench: IngestBench, embedder: Any, breaks_after: int
 ) -> None:
     rows = [row(number) for number in range(22)]
     with pytest.raises(KeyboardInterrupt):
-        build(ListedRows(rows, breaks_after=breaks_after))
-    assert len(records_of(build)) == breaks_after // BATCH * BATCH
-    report = build(ListedRows(rows))
+        bench.add(ListedRows(rows, breaks_after=breaks_after))
+    assert len(bench.records()) == breaks_after // BATCH * BATCH
+    report = bench.add(ListedRows(rows))
     assert add_up(report)
     assert report.unchanged == breaks_after // BATCH * BATCH
-    assert sorted(record.id for record in records_of(build)) == sorted(f"mal-{number}" for number in range(22))
+    assert ids(bench) == sorted(f"mal-{number}" for number in range(22))
     assert set(embedder.documents.values()) == {1}
 
 
 @pytest.mark.row("N12")
-def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made(build: Any, embedder: Any) -> None:
+def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made(
+    bench: IngestBench, embedder: Any
+) -> None:
     def fail_after_one(report: IngestReport) -> None:
         embedder.problem = "gone" if report.embedded else None
 
     rows = [row(number) for number in range(FIRST_BATCH + 10)]
     with pytest.raises(UnavailableError, match="gone"):
-        build(ListedRows(rows), progress=fail_after_one)
-    assert len(records_of(build)) == len(rows)
-    assert build.shelf.reader().awaiting_vectors == 10
+        bench.add(ListedRows(rows), progress=fail_after_one)
+    assert len(bench.records()) == len(rows)
+    assert bench.shelf.reader().awaiting_vectors == 10
     embedder.problem = None
-    report = build(ListedRows(rows))
+    report = bench.add(ListedRows(rows))
     assert (report.unchanged, report.to_embed, report.embedded) == (len(rows), 10, 10)
-    assert build.shelf.reader().awaiting_vectors == 0
+    assert bench.shelf.reader().awaiting_vectors == 0
     assert set(embedder.documents.values()) == {1}
 
 
-def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(build: Any) -> None:
+def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(bench: IngestBench) -> None:
     rows = [{"title": ""}, *(row(number) for number in range(9))]
     with pytest.raises(KeyboardInterrupt):
-        build(ListedRows(rows, breaks_after=6))
-    assert len(build.ledger.rejects()) == 1
-    build(ListedRows(rows[1:]))
-    assert build.ledger.rejects() == []
+        bench.add(ListedRows(rows, breaks_after=6))
+    assert len(bench.ledger.rejects()) == 1
+    bench.add(ListedRows(rows[1:]))
+    assert bench.ledger.rejects() == []
 
 
-def test_without_an_embedder_records_are_written_without_vectors(build: Any) -> None:
-    report = build(ListedRows([row(1), row(2)]), embed=False)
+def test_without_an_embedder_records_are_written_without_vectors(bench: IngestBench) -> None:
+    report = bench.add(ListedRows([row(1), row(2)]), embed=False)
     assert (report.written, report.embedded) == (2, 0)
-    reader = build.shelf.reader()
+    reader = bench.shelf.reader()
     assert not reader.vectors(reader.scan(scope=WHOLE, limit=10)).any()
-    assert build(ListedRows([row(1), row(2)])).embedded == 2
+    assert bench.add(ListedRows([row(1), row(2)])).embedded == 2
 
 
-def test_progress_is_told_after_every_batch(build: Any) -> None:
+def test_progress_is_told_after_every_batch(bench: IngestBench) -> None:
     told: list[int] = []
-    build(ListedRows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
+    bench.add(ListedRows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
     assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
 
 
-def test_an_empty_source_makes_an_empty_catalogue(build: Any) -> None:
-    assert build(ListedRows([])) == IngestReport()
+def test_an_empty_source_makes_an_empty_catalogue(bench: IngestBench) -> None:
+    assert bench.add(ListedRows([])) == IngestReport()
 
 
 def answers(rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> ListedRows:
@@ -232,8 +208,8 @@ class Files(ListedRows):
             yield SourceRow(place=place, values=Unopened() if place in self.closed else values, digest=digest)
 
 
-def ids(build: Any) -> list[str]:
-    return sorted(record.id for record in records_of(build))
+def ids(bench: IngestBench) -> list[str]:
+    return sorted(bench.records())
 
 
 def of_chapters(row: Mapping[str, Any]) -> Iterator[Record]:
@@ -257,192 +233,192 @@ def stopping_at(number: int) -> Callable[[IngestReport], None]:
 CHAPTERS = RowMapping(records_of=of_chapters)
 
 
-def test_a_row_that_is_gone_is_removed_and_nothing_else_is(build: Any, embedder: Any) -> None:
-    build(ListedRows([row(number) for number in range(10)]))
-    report = build(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
+def test_a_row_that_is_gone_is_removed_and_nothing_else_is(bench: IngestBench, embedder: Any) -> None:
+    bench.add(ListedRows([row(number) for number in range(10)]))
+    report = bench.add(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
     assert (report.removed, report.written, report.unchanged, report.embedded) == (2, 0, 8, 0)
-    assert ids(build) == sorted(f"mal-{number}" for number in range(10) if number not in (3, 7))
-    again = build(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
+    assert ids(bench) == sorted(f"mal-{number}" for number in range(10) if number not in (3, 7))
+    again = bench.add(ListedRows([row(number) for number in range(10) if number not in (3, 7)]))
     assert (again.removed, again.unchanged) == (0, 8)
     assert set(embedder.documents.values()) == {1}
 
 
-def test_more_rows_than_a_batch_can_be_gone_at_once(build: Any) -> None:
-    build(ListedRows([row(number) for number in range(4 * BATCH)]))
-    assert build(ListedRows([row(0)])).removed == 4 * BATCH - 1
-    assert ids(build) == ["mal-0"]
-    assert build.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
+def test_more_rows_than_a_batch_can_be_gone_at_once(bench: IngestBench) -> None:
+    bench.add(ListedRows([row(number) for number in range(4 * BATCH)]))
+    assert bench.add(ListedRows([row(0)])).removed == 4 * BATCH - 1
+    assert ids(bench) == ["mal-0"]
+    assert bench.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
 
 
-def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(build: Any, embedder: Any) -> None:
-    build(ListedRows([row(1), row(2)]))
-    build(ListedRows([row(1)]))
-    report = build(ListedRows([row(1), row(2)]))
+def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(bench: IngestBench, embedder: Any) -> None:
+    bench.add(ListedRows([row(1), row(2)]))
+    bench.add(ListedRows([row(1)]))
+    report = bench.add(ListedRows([row(1), row(2)]))
     assert (report.written, report.unchanged, report.removed) == (1, 1, 0)
-    assert ids(build) == ["mal-1", "mal-2"]
+    assert ids(bench) == ["mal-1", "mal-2"]
     assert set(embedder.documents.values()) == {1}
 
 
-def test_a_row_that_moved_is_neither_written_nor_removed(build: Any) -> None:
-    build(ListedRows([row(1), row(2), row(3)]))
-    report = build(ListedRows([row(3), row(1), row(2)]))
+def test_a_row_that_moved_is_neither_written_nor_removed(bench: IngestBench) -> None:
+    bench.add(ListedRows([row(1), row(2), row(3)]))
+    report = bench.add(ListedRows([row(3), row(1), row(2)]))
     assert (report.written, report.unchanged, report.removed) == (0, 3, 0)
 
 
-def test_a_record_whose_id_changed_leaves_no_old_one_behind(build: Any) -> None:
-    build(ListedRows([row(1), row(2)]))
-    report = build(ListedRows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
+def test_a_record_whose_id_changed_leaves_no_old_one_behind(bench: IngestBench) -> None:
+    bench.add(ListedRows([row(1), row(2)]))
+    report = bench.add(ListedRows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
     assert (report.written, report.removed) == (1, 1)
-    assert ids(build) == ["mal-1", "mal-9"]
+    assert ids(bench) == ["mal-1", "mal-9"]
 
 
-def test_an_interrupted_reading_removes_nothing(build: Any) -> None:
-    build(ListedRows([row(number) for number in range(10)]))
+def test_an_interrupted_reading_removes_nothing(bench: IngestBench) -> None:
+    bench.add(ListedRows([row(number) for number in range(10)]))
     with pytest.raises(KeyboardInterrupt):
-        build(ListedRows([row(number) for number in range(5, 10)], breaks_after=4))
-    assert len(ids(build)) == 10
+        bench.add(ListedRows([row(number) for number in range(5, 10)], breaks_after=4))
+    assert len(ids(bench)) == 10
 
 
 @pytest.mark.parametrize(("rows", "reason"), [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing")])
 def test_a_source_without_a_row_that_makes_a_record_does_not_remove_all_there_is(
-    build: Any, rows: list[Mapping[str, Any]], reason: str
+    bench: IngestBench, rows: list[Mapping[str, Any]], reason: str
 ) -> None:
-    build(ListedRows([row(number) for number in range(5)]))
+    bench.add(ListedRows([row(number) for number in range(5)]))
     kept = "rows.jsonl: no row of it makes a record, so the records it made before are kept"
     with pytest.raises(InputError, match=f"{kept}{reason}; correct it"):
-        build(ListedRows(rows))
-    assert len(ids(build)) == 5
-    assert build(ListedRows([row(number) for number in range(5)])).unchanged == 5
+        bench.add(ListedRows(rows))
+    assert len(ids(bench)) == 5
+    assert bench.add(ListedRows([row(number) for number in range(5)])).unchanged == 5
 
 
-def test_a_source_removes_only_what_came_from_it_alone(build: Any) -> None:
-    build(ListedRows([row(1), row(2), row(3)]))
-    build(ListedRows([row(3), row(4)], name="more.jsonl"))
-    assert build(ListedRows([row(1)])).removed == 1
-    assert ids(build) == ["mal-1", "mal-3", "mal-4"]
+def test_a_source_removes_only_what_came_from_it_alone(bench: IngestBench) -> None:
+    bench.add(ListedRows([row(1), row(2), row(3)]))
+    bench.add(ListedRows([row(3), row(4)], name="more.jsonl"))
+    assert bench.add(ListedRows([row(1)])).removed == 1
+    assert ids(bench) == ["mal-1", "mal-3", "mal-4"]
 
 
-def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, embedder: Any) -> None:
-    build(ListedRows([row(1), row(2)]))
-    assert build(ListedRows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
-    reader = build.shelf.reader()
+def test_a_changed_row_is_written_with_the_vector_of_its_new_text(bench: IngestBench, embedder: Any) -> None:
+    bench.add(ListedRows([row(1), row(2)]))
+    assert bench.add(ListedRows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
+    reader = bench.shelf.reader()
     key = reader.find(["mal-1"], scope=WHOLE)["mal-1"]
-    text = embedding_text(build.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
+    text = embedding_text(bench.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
     assert "Quite another story." in text
     assert (reader.vectors([key])[0] == embedder.embed_documents([text])[0]).all()
 
 
-def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(build: Any) -> None:
+def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(bench: IngestBench) -> None:
     files = {f"{number}.md": (f"digest {number}", row(number)) for number in range(6)}
-    assert build(Files(files)).written == 6
-    report = build(Files(files, closed=files))
+    assert bench.add(Files(files)).written == 6
+    report = bench.add(Files(files, closed=files))
     assert (report.rows, report.written, report.unchanged, report.removed) == (6, 0, 6, 0)
     assert add_up(report)
 
 
-def test_a_row_of_another_digest_or_place_is_read(build: Any) -> None:
+def test_a_row_of_another_digest_or_place_is_read(bench: IngestBench) -> None:
     files = {f"{number}.md": (f"digest {number}", row(number)) for number in range(6)}
-    build(Files(files))
+    bench.add(Files(files))
     files["2.md"] = ("another digest", row(2, synopsis="Another story."))
     files["moved.md"] = files.pop("4.md")
     del files["5.md"]
-    report = build(Files(files, closed=["0.md", "1.md", "3.md"]))
+    report = bench.add(Files(files, closed=["0.md", "1.md", "3.md"]))
     assert (report.written, report.unchanged, report.removed) == (1, 4, 1)
-    assert ids(build) == [f"mal-{number}" for number in range(5)]
-    assert build(Files(files, closed=files)).unchanged == 5
+    assert ids(bench) == [f"mal-{number}" for number in range(5)]
+    assert bench.add(Files(files, closed=files)).unchanged == 5
 
 
-def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(build: Any) -> None:
+def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(bench: IngestBench) -> None:
     files = {"a.md": ("a", row(1))}
-    build(Files(files))
+    bench.add(Files(files))
     files["b.md"] = ("b", row(1, title="The same page again"))
-    assert build(Files(files)).duplicates == 1
-    (only,) = records_of(build)
+    assert bench.add(Files(files)).duplicates == 1
+    (only,) = bench.records().values()
     assert only.get("title") == "Title 1"
 
 
-def test_a_row_may_make_several_records_and_all_go_with_it(build_chapters: Any) -> None:
-    build = build_chapters
-    report = build(
+def test_a_row_may_make_several_records_and_all_go_with_it(chapters: IngestBench) -> None:
+    bench = chapters
+    report = bench.add(
         ListedRows([{"title": "A", "chapters": 3}, {"title": "B", "chapters": 6}, {"title": "C", "chapters": 0}])
     )
     assert (report.rows, report.written) == (3, 9)
-    shorter = build(ListedRows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
+    shorter = bench.add(ListedRows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
     assert (shorter.unchanged, shorter.removed) == (8, 1)
-    assert build(ListedRows([{"title": "A", "chapters": 2}])).removed == 6
-    assert ids(build) == ["A#0", "A#1"]
+    assert bench.add(ListedRows([{"title": "A", "chapters": 2}])).removed == 6
+    assert ids(bench) == ["A#0", "A#1"]
 
 
-def test_a_row_with_one_bad_record_is_refused_whole(build_chapters: Any) -> None:
-    report = build_chapters(ListedRows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
+def test_a_row_with_one_bad_record_is_refused_whole(chapters: IngestBench) -> None:
+    report = chapters.add(ListedRows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
     assert (report.rejected, report.written) == (1, 1)
-    assert ids(build_chapters) == ["B#0"]
+    assert ids(chapters) == ["B#0"]
 
 
-def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(build_chapters: Any) -> None:
+def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(chapters: IngestBench) -> None:
     files = {"a.md": ("a", {"title": "A", "chapters": 3}), "b.md": ("b", {"title": "B", "chapters": 2})}
-    assert build_chapters(Files(files)).written == 5
-    assert build_chapters(Files(files, closed=files)).unchanged == 5
+    assert chapters.add(Files(files)).written == 5
+    assert chapters.add(Files(files, closed=files)).unchanged == 5
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
 def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted(
-    build_chapters: Any, embedder: Any, stop_at: int
+    chapters: IngestBench, embedder: Any, stop_at: int
 ) -> None:
     files = {f"{name}.md": (name, {"title": name, "chapters": BATCH - 1}) for name in "ABCDEF"}
     files["G.md"] = ("G", {"title": "G", "chapters": 2 * BATCH + 1})
     with pytest.raises(KeyboardInterrupt):
-        build_chapters(Files(files), progress=stopping_at(stop_at))
-    report = build_chapters(Files(files))
-    assert report.written + report.unchanged == len(ids(build_chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
+        chapters.add(Files(files), progress=stopping_at(stop_at))
+    report = chapters.add(Files(files))
+    assert report.written + report.unchanged == len(ids(chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
     assert set(embedder.documents.values()) == {1}
 
 
-def test_a_source_that_answers_a_question_never_removes(build: Any) -> None:
-    build(answers([row(number) for number in range(6)]))
+def test_a_source_that_answers_a_question_never_removes(bench: IngestBench) -> None:
+    bench.add(answers([row(number) for number in range(6)]))
     for rows in ([row(7)], []):
-        assert build(answers(rows)).removed == 0
-    assert len(ids(build)) == 7
+        assert bench.add(answers(rows)).removed == 0
+    assert len(ids(bench)) == 7
 
 
 @pytest.mark.parametrize("breaks_after", range(0, 23, 3))
 def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
-    build: Any, embedder: Any, breaks_after: int
+    bench: IngestBench, embedder: Any, breaks_after: int
 ) -> None:
     rows: list[Mapping[str, Any]] = [row(number) for number in range(22)]
     with pytest.raises(KeyboardInterrupt):
-        build(answers(rows, breaks_after=breaks_after))
+        bench.add(answers(rows, breaks_after=breaks_after))
     source = answers(rows)
-    report = build(source)
+    report = bench.add(source)
     written_before = breaks_after // BATCH * BATCH
     (start,) = source.starts
     assert written_before - 1 <= start <= written_before  # the last row may be looked at again
     assert report.rows == 22
     assert report.written == 22 - written_before
-    assert ids(build) == sorted(f"mal-{number}" for number in range(22))
+    assert ids(bench) == sorted(f"mal-{number}" for number in range(22))
     assert set(embedder.documents.values()) == {1}
 
 
 @pytest.mark.parametrize("stop_at", [1, 2, 3])
-def test_answers_of_several_records_lose_none_when_they_are_interrupted(build_chapters: Any, stop_at: int) -> None:
+def test_answers_of_several_records_lose_none_when_they_are_interrupted(chapters: IngestBench, stop_at: int) -> None:
     rows: list[Mapping[str, Any]] = [{"title": name, "chapters": 3} for name in "ABCDEF"]
     with pytest.raises(KeyboardInterrupt):
-        build_chapters(answers(rows), progress=stopping_at(stop_at))
-    build_chapters(answers(rows))
-    assert ids(build_chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
+        chapters.add(answers(rows), progress=stopping_at(stop_at))
+    chapters.add(answers(rows))
+    assert ids(chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
 
 
-def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(build: Any) -> None:
+def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(bench: IngestBench) -> None:
     source = answers([row(number) for number in range(9)])
-    build(source)
-    report = build(source)
+    bench.add(source)
+    report = bench.add(source)
     assert source.starts == [0, 0]
     assert (report.rows, report.unchanged, report.written) == (9, 9, 0)
 
 
-def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(build: Any) -> None:
+def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(bench: IngestBench) -> None:
     rows: list[Mapping[str, Any]] = [{"title": ""}, *(row(number) for number in range(8)), {"title": " "}]
     with pytest.raises(KeyboardInterrupt):
-        build(answers(rows, breaks_after=7))
-    build(answers(rows))
-    assert [place for _, place, _ in build.ledger.rejects()] == ["line 1", "line 10"]
+        bench.add(answers(rows, breaks_after=7))
+    bench.add(answers(rows))
+    assert [place for _, place, _ in bench.ledger.rejects()] == ["line 1", "line 10"]

@@ -16,242 +16,8 @@ from stackroom.net.addresses import AddressGuard, AddressRules, resolve_name
 pytestmark = pytest.mark.row("Z8")
 
 PUBLIC = "93.184.215.14"
-INWARD_ADDRESSES = [
-    "0.0.0.0",
-    "0.1.2.3",
-    "10.0.0.1",
-    "10.255.255.255",
-    "100.64.0.1",
-    "100.100.100.200",
-    "100.127.255.255",
-    "127.0.0.1",
-    "127.255.255.254",
-    "168.63.129.16",
-    "169.254.0.1",
-    "169.254.169.254",
-    "169.254.170.2",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.1",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.0.1",
-    "192.168.255.255",
-    "198.18.0.1",
-    "198.19.255.255",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "239.255.255.255",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::2",
-    "::127.0.0.1",
-    "::a9fe:a9fe",
-    "::ffff:127.0.0.1",
-    "::ffff:10.0.0.1",
-    "::ffff:169.254.169.254",
-    "::ffff:93.184.215.14",
-    "::ffff:0:127.0.0.1",
-    "64:ff9b::127.0.0.1",
-    "64:ff9b::10.0.0.1",
-    "64:ff9b::169.254.169.254",
-    "64:ff9b:1::1",
-    "100::1",
-    "2001::1",
-    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
-    "2001:2::1",
-    "2001:10::1",
-    "2001:20::1",
-    "2001:db8::1",
-    "2002:7f00:1::1",
-    "2002:a00:1::1",
-    "2002:a9fe:a9fe::1",
-    "2002:5db8:d70e::1",
-    "2606:4700::5efe:127.0.0.1",
-    "2606:4700::200:5efe:10.0.0.1",
-    "3fff::1",
-    "5f00::1",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fdff:ffff::1",
-    "fe80::1",
-    "fec0::1",
-    "ff02::1",
-    "ff0e::1",
-]
-PUBLIC_ADDRESSES = [
-    PUBLIC,
-    "1.1.1.1",
-    "8.8.8.8",
-    "100.63.255.255",
-    "100.128.0.1",
-    "172.15.255.255",
-    "172.32.0.1",
-    "192.167.255.255",
-    "198.17.255.255",
-    "223.255.255.255",
-    "2606:4700:4700::1111",
-    "2a00:1450:4001::1",
-    "64:ff9b::8.8.8.8",
-]
-ODD_URLS = [
-    "",
-    "http",
-    "http:",
-    "http:/",
-    "http://",
-    "http:///",
-    "http:///etc/passwd",
-    "http:93.184.215.14/",
-    "http:\\\\93.184.215.14\\",
-    "//93.184.215.14/",
-    "93.184.215.14",
-    "example.org/a",
-    " http://example.org/",
-    "http://example.org/ ",
-    "http://example.org/a b",
-    "http://example.org/\r\nHost: localhost",
-    "http://example.org\t/",
-    "http://exam\nple.org/",
-    "http://example.org/\x00",
-    "http://example.org/%",
-    "http://example.org/%zz",
-    "http://example.org\\@127.0.0.1/",
-    "http://example.org/\\..\\a",
-    "http://user@example.org/",
-    "http://user:password@example.org/",
-    "http://@example.org/",
-    "http://:@example.org/",
-    "http://example.org@127.0.0.1/",
-    "http://127.0.0.1#@example.org/",
-    "http://127.0.0.1?@example.org/",
-    "http://example.org:80@127.0.0.1/",
-    "http://example.org:/",
-    "http://example.org:0/",
-    "http://example.org:080/",
-    "http://example.org:+80/",
-    "http://example.org:22/",
-    "http://example.org:25/",
-    "http://example.org:6379/",
-    "http://example.org:8080/",
-    "http://example.org:65536/",
-    "http://example.org:99999999/",
-    "http://example.org:80:80/",
-    "http://example.org./",
-    "http://.example.org/",
-    "http://example..org/",
-    "http://-example.org/",
-    "http://example-.org/",
-    "http://exa_mple.org/",
-    "http://exa%6dple.org/",
-    "http://%31%32%37.0.0.1/",
-    "http://example.org%2f@127.0.0.1/",
-    "http://*.example.org/",
-    "http://xn--.example.org/",
-    "http://xn--a.example.org/",
-    "http://ab--cd.example.org/",
-    f"http://xn--{'１２７'.encode('punycode').decode()}.example.org/",
-    f"http://xn--{'ⓛocal'.encode('punycode').decode()}.example.org/",
-    "http://xn--localhost-.org/",
-    f"http://{'a' * 64}.org/",
-    f"http://{'a.' * 130}org/",
-    f"http://example.org/{'a' * 2_000}",
-    "http://127.1/",
-    "http://127.0.1/",
-    "http://2130706433/",
-    "http://017700000001/",
-    "http://0x7f000001/",
-    "http://0x7f.0.0.1/",
-    "http://0X7F.1/",
-    "http://127.0.0.0x1/",
-    "http://0177.0.0.1/",
-    "http://127.0.0.01/",
-    "http://127.0.0.1./",
-    "http://127.0.0.1.1/",
-    "http://1.1.1.256/",
-    "http://1.1.1.1.1/",
-    "http://1.1.1/",
-    "http://4294967296/",
-    "http://0/",
-    "http://00000/",
-    "http://0x/",
-    "http://example.0x1/",
-    "http://example.123/",
-    "http://１２７.0.0.1/",
-    "http://127。0。0。1/",
-    "http://①②⑦.⓪.⓪.①/",
-    "http://loc\u200balhost/",
-    "http://ⓛocalhost/",
-    "http://localhoſt/",
-    "http://exämple.org/",
-    "http://example.org/ä",
-    "http://[::1/",
-    "http://::1/",
-    "http://[::1]]/",
-    "http://[]/",
-    "http://[1.1.1.1]/",
-    "http://[::ffff:127.0.0.1]/",
-    "http://[::127.0.0.1]/",
-    "http://[fe80::1%25eth0]/",
-    "http://[fe80::1%eth0]/",
-    "http://[2606:4700::1%25lo]/",
-    "http://[v1.a]/",
-    "http://[::ffff:7f00:1]/",
-    "http://[0:0:0:0:0:ffff:127.0.0.1]/",
-    "http://[64:ff9b::7f00:1]/",
-    "http://[2002:7f00:1::]/",
-    "http://[fd00:ec2::254]/latest/meta-data/",
-    "http://localhost/",
-    "http://LOCALHOST/",
-    "http://localhost:80/",
-    "http://localhost.localdomain/",
-    "http://a.localhost/",
-    "http://printer/",
-    "http://printer.local/",
-    "http://router.lan/",
-    "http://metadata/",
-    "http://instance-data/latest/",
-    "http://metadata.google.internal/computeMetadata/v1/",
-    "http://METADATA.GOOGLE.INTERNAL/",
-    "http://server.intranet/",
-    "http://box.home.arpa/",
-    "http://a.onion/",
-    "http://a.invalid/",
-    "file:///etc/passwd",
-    "file://localhost/etc/passwd",
-    "ftp://example.org/",
-    "gopher://example.org/",
-    "dict://example.org/",
-    "ldap://example.org/",
-    "tftp://example.org/",
-    "jar:http://example.org!/",
-    "netdoc:///etc/passwd",
-    "data:text/plain,a",
-    "javascript:alert(1)",
-    "unix:///run/docker.sock",
-    "ws://example.org/",
-    "httpx://example.org/",
-    "http+unix://a/",
-    "view-source:http://example.org/",
-]
-GOOD_URLS = {
-    "http://example.org": ("http", "example.org", 80, "/"),
-    "HTTP://EXAMPLE.org/A": ("http", "example.org", 80, "/A"),
-    "https://example.org/a/b.json": ("https", "example.org", 443, "/a/b.json"),
-    "https://example.org:443/": ("https", "example.org", 443, "/"),
-    "http://example.org:443/": ("http", "example.org", 443, "/"),
-    "https://example.org?a=b": ("https", "example.org", 443, "/?a=b"),
-    "https://example.org/a?b=c&d=[e]#f": ("https", "example.org", 443, "/a?b=c&d=[e]"),
-    "https://example.org/a@b:c/%41%c3%a4": ("https", "example.org", 443, "/a@b:c/%41%c3%a4"),
-    "https://xn--exmple-cua.org/": ("https", "xn--exmple-cua.org", 443, "/"),
-    "https://a-b.example.co.uk/": ("https", "a-b.example.co.uk", 443, "/"),
-    "https://1.1.1.1/": ("https", "1.1.1.1", 443, "/"),
-    "https://[2606:4700:4700::1111]/": ("https", "2606:4700:4700::1111", 443, "/"),
-}
+KNOWN: dict[str, Any] = json.loads(Path(__file__).with_name("addresses.json").read_text(encoding="utf-8"))
+"""IP addresses that are inward and public, and URLs that are odd and good, these with their parts."""
 
 
 def hostile_urls() -> list[Any]:
@@ -278,7 +44,7 @@ def test_every_hostile_address_is_refused(url):
     assert isinstance(refused.value, InputError)
 
 
-@pytest.mark.parametrize("url", ODD_URLS)
+@pytest.mark.parametrize("url", KNOWN["odd"])
 def test_an_odd_address_is_refused_whatever_its_name_resolves_to(url):
     with pytest.raises(InvalidUrlError):
         guard().require(url)
@@ -291,33 +57,33 @@ def test_a_backslash_is_named_where_there_is_one():
         guard().require_well_formed("http://93.184.215.14\\@10.0.0.1/")
 
 
-@pytest.mark.parametrize(("url", "parts"), GOOD_URLS.items())
+@pytest.mark.parametrize(("url", "parts"), KNOWN["good"].items())
 def test_a_plain_address_is_taken_apart(url, parts):
     place = guard().require(url)
 
-    assert (place.scheme, place.host, place.port, place.target) == parts
+    assert [place.scheme, place.host, place.port, place.target] == parts
 
 
-@pytest.mark.parametrize("address", INWARD_ADDRESSES)
+@pytest.mark.parametrize("address", KNOWN["inward"])
 def test_a_public_name_that_resolves_inward_is_refused(address):
     with pytest.raises(InvalidUrlError):
         guard(address).require("https://example.org/")
 
 
-@pytest.mark.parametrize("address", INWARD_ADDRESSES)
+@pytest.mark.parametrize("address", KNOWN["inward"])
 def test_one_inward_address_among_public_ones_is_enough_to_refuse(address):
     with pytest.raises(InvalidUrlError):
         guard(PUBLIC, address, "1.1.1.1").require("https://example.org/")
 
 
-@pytest.mark.parametrize("address", INWARD_ADDRESSES)
+@pytest.mark.parametrize("address", KNOWN["inward"])
 def test_an_inward_address_that_is_written_out_is_refused(address):
     host = f"[{address}]" if ":" in address else address
     with pytest.raises(InvalidUrlError):
         guard().require(f"http://{host}/")
 
 
-@pytest.mark.parametrize("address", PUBLIC_ADDRESSES)
+@pytest.mark.parametrize("address", KNOWN["public"])
 def test_a_public_address_is_pinned(address):
     assert guard(address).require("https://example.org/").addresses == (ipaddress.ip_address(address),)
 

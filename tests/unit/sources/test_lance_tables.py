@@ -30,38 +30,7 @@ from stackroom.sources.port import RowSource
 lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 pa = importlib.import_module("pyarrow")
 
-SPEC = """
-name = "games"
-title = "Games"
-summary = "Games and those who designed them."
-id = "id"
-kind = "kind"
-
-[kinds.game]
-title = "Game"
-
-[kinds.designer]
-title = "Designer"
-
-[fields.title]
-type = "text"
-role = "title"
-search = true
-
-[fields.story]
-type = "text"
-role = "body"
-search = true
-
-[fields.players]
-type = "int"
-
-[fields.mechanics]
-type = "text[]"
-
-[embed]
-template = "{title}"
-"""
+SPEC = Path(__file__).with_name("games.toml").read_text(encoding="utf-8")
 ROWS = (
     {"id": "g1", "kind": "game", "title": "Catan", "story": "Trade sheep.", "players": 4, "mechanics": ["dice"]},
     {"id": "g2", "kind": "game", "title": "Azul", "story": "Lay tiles."},

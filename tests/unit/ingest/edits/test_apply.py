@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,96 +22,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = compile_text(
-    """
-name = "library"
-title = "Library"
-summary = "For tests."
-editable = true
-
-[kinds.author]
-[kinds.book]
-[kinds.chapter]
-
-[relations.book_authors]
-kind = "book"
-field = "author_ids"
-to = "author"
-copies = "authors"
-
-[relations.chapter_book]
-kind = "chapter"
-field = "book_id"
-to = "book"
-copies = "book"
-
-[fields.title]
-type = "text"
-role = "title"
-required = true
-search = { boost = 0.25 }
-
-[fields.author_ids]
-type = "text[]"
-kinds = ["book"]
-filter = "any-of"
-
-[fields.authors]
-type = "text[]"
-kinds = ["book"]
-search = true
-facet = true
-
-[fields.book_id]
-type = "text"
-kinds = ["chapter"]
-required = true
-filter = "equals"
-
-[fields.book]
-type = "text"
-kinds = ["chapter"]
-search = true
-
-[fields.subjects]
-type = "tag[]"
-filter = "all-of"
-facet = true
-
-[fields.pages]
-type = "int"
-kinds = ["book"]
-filter = "range"
-at_least = 1
-at_most = 9_999
-
-[fields.price]
-type = "float"
-at_least = 0
-
-[fields.published]
-type = "date"
-
-[fields.form]
-type = "enum"
-values = ["novel", "essay"]
-kinds = ["book"]
-
-[fields.page]
-type = "url"
-
-[fields.scan]
-type = "text"
-names_file = true
-
-[fields.extra]
-type = "json"
-
-[embed]
-template = "{title}. {authors}. {book}"
-""",
-    origin="test",
-)
+SPEC = compile_text(Path(__file__).with_name("library.toml").read_text(encoding="utf-8"), origin="test")
 ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", call_id="c-bob")
 
 

@@ -1,6 +1,6 @@
 """A source that is read again, and what was edited by hand meanwhile."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,14 +9,11 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.ingest.edits.apply import Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.edits.hand_edits import reconciled
-from stackroom.ingest.ledger import Ledger
-from stackroom.ingest.mapping import build_mapping
-from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Target, ingest
+from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from stackroom.model.record import Record, RecordId, Tag
-from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import Author
+from support.ingesting import IngestBench, ListedRows
 from support.memory_shelf import MemoryShelf
-from support.rows import ListedRows
 
 pytestmark = pytest.mark.row("Z5")
 
@@ -41,39 +38,21 @@ BY_HAND = Author(principal="ada", call_id="c-1")
 Row = dict[str, Any]
 
 
-@dataclass
-class Bench:
+@dataclass(kw_only=True)
+class Bench(IngestBench):
     """A catalogue in memory that is built from rows, and edited."""
 
-    embedder: Any
     has_digests: bool = False
-    spec: Any = SPEC
-    ledger: Ledger = field(default_factory=Ledger)
-    shelf: MemoryShelf = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.shelf = MemoryShelf(self.spec, model=self.embedder.model)
 
     def build(self, *rows: Row, name: str = "songs.csv", request: IngestRequest = UNREQUESTED) -> IngestReport:
-        target = Target(
-            spec=self.spec,
-            mapping=build_mapping(self.spec),
-            writer=self.shelf,
-            ledger=self.ledger,
-            embedder=self.embedder,
-            request=request,
-        )
-        source = ListedRows(rows, name=name, has_digests=self.has_digests)
-        return ingest(source, target, progress=lambda _report: None)
+        return self.add(ListedRows(rows, name=name, has_digests=self.has_digests), request=request)
 
     def edit(self, action: str, record_id: str, **fields: Any) -> None:
         request = EditRequest(action=EditAction(action), id=record_id, fields=fields)
         Edits(shelf=self.shelf, embedder=self.embedder).apply(request, author=BY_HAND)
 
     def state(self) -> dict[str, dict[str, Any]]:
-        reader = self.shelf.reader()
-        records = reader.fetch(reader.scan(scope=WHOLE, limit=100), scope=WHOLE).values()
-        return {str(record.id): dict(record.fields) for record in records}
+        return {record_id: dict(record.fields) for record_id, record in self.records().items()}
 
 
 ONE = {"id": "one", "title": "One", "genres": ["folk"], "year": 1901}
@@ -83,7 +62,7 @@ TWO = {"id": "two", "title": "Two", "genres": ["waltz"], "year": 1902}
 @pytest.fixture(params=[False, True], ids=["without-digests", "with-digests"])
 def bench(request: pytest.FixtureRequest, embedder: Any) -> Bench:
     """A catalogue of two rows."""
-    made = Bench(embedder=embedder, has_digests=request.param)
+    made = Bench(spec=SPEC, embedder=embedder, has_digests=request.param)
     made.build(ONE, TWO)
     return made
 
@@ -99,7 +78,7 @@ def test_edits_and_deletions_stand_while_the_row_is_unchanged(bench: Bench) -> N
 
 
 def test_what_stands_by_hand_is_counted_where_the_rows_are_read(embedder: Any) -> None:
-    bench = Bench(embedder=embedder)
+    bench = Bench(spec=SPEC, embedder=embedder)
     assert bench.build(ONE, TWO).edited == 0
     bench.edit("update", "one", title="The First")
     assert bench.build(ONE, TWO).edited == 1
@@ -187,14 +166,14 @@ def test_a_hand_edit_is_kept_by_an_edit_of_the_source_and_can_still_be_undone(be
 
 
 def test_a_shelf_that_lost_its_records_is_filled_again_whatever_the_ledger_says(embedder: Any) -> None:
-    bench = Bench(embedder=embedder)
+    bench = Bench(spec=SPEC, embedder=embedder)
     bench.build(ONE, TWO)
     bench.shelf = MemoryShelf(SPEC, model=embedder.model)
     assert bench.build(ONE, TWO).written == 2
 
 
 def test_a_row_is_embedded_by_another_model_though_it_says_what_it_said(embedder: Any) -> None:
-    bench = Bench(embedder=embedder)
+    bench = Bench(spec=SPEC, embedder=embedder)
     bench.build(ONE, TWO)
     bench.edit("update", "two", title="The Second")
     bench.shelf._embeddings.clear()
@@ -205,7 +184,7 @@ def test_a_row_is_embedded_by_another_model_though_it_says_what_it_said(embedder
 
 def test_a_catalogue_that_cannot_be_edited_keeps_no_notes_of_it(embedder: Any) -> None:
     spec = compile_text(DECLARATION.replace("editable = true", ""), origin="test")
-    bench = Bench(embedder=embedder, spec=spec)
+    bench = Bench(spec=spec, embedder=embedder)
     bench.build(ONE, TWO)
     assert bench.ledger.last_source_records("songs.csv", [RecordId("one")]) == {}
 
