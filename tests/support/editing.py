@@ -39,16 +39,37 @@ def batch_of(changes: Sequence[Mapping[str, Any]]) -> EditBatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MusicBench:
-    """A music catalogue and its edits, each of a call of its own."""
+class EditBench:
+    """A catalogue in memory, and its edits."""
 
-    shelf: MemoryShelf = field(default_factory=lambda: MemoryShelf(MUSIC))
-    calls: list[str] = field(default_factory=list)
+    shelf: MemoryShelf
+    embedder: Any = None
 
     @property
     def edits(self) -> Edits:
         """The edits of the catalogue."""
-        return Edits(shelf=self.shelf)
+        return Edits(shelf=self.shelf, embedder=self.embedder)
+
+    def get(self, record_id: str) -> Mapping[str, Any]:
+        """Return the fields of a record."""
+        return self.state()[RecordId(record_id)].fields
+
+    def ids(self) -> list[str]:
+        """Return the ids of all records, sorted."""
+        return sorted(self.state())
+
+    def state(self) -> dict[RecordId, Record]:
+        """Return every record."""
+        reader = self.shelf.reader()
+        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MusicBench(EditBench):
+    """A music catalogue and its edits, each of a call of its own."""
+
+    shelf: MemoryShelf = field(default_factory=lambda: MemoryShelf(MUSIC))
+    calls: list[str] = field(default_factory=list)
 
     def apply(self, edit: Edit, *, by: str = "ed") -> list[str]:
         """Apply an edit, and return the ids of the records that changed."""
@@ -83,12 +104,3 @@ class MusicBench:
         assert type(refused.value) is kind
         assert self.state() == before
         return refused.value.message
-
-    def get(self, record_id: str) -> Mapping[str, Any]:
-        """Return the fields of a record."""
-        return self.state()[RecordId(record_id)].fields
-
-    def state(self) -> dict[RecordId, Record]:
-        """Return every record."""
-        reader = self.shelf.reader()
-        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}

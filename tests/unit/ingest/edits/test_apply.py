@@ -1,6 +1,6 @@
 """Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from stackroom.ingest.edits import draft
-from stackroom.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
+from stackroom.ingest.edits.apply import ATTEMPTS, Applied, embed_missing
 from stackroom.ingest.edits.draft import EditAction, EditPlan, EditRequest
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.packages import PACKAGES
 from stackroom.shelf.port import LOCAL, Author, Delete, Op, Put
 from stackroom.text.analyser import analyse_query
+from support.editing import EditBench
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -27,11 +28,8 @@ ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", cal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class Bench(EditBench):
     """A catalogue in memory, and short ways to edit it."""
-
-    shelf: MemoryShelf
-    edits: Edits
 
     def create(self, kind: str | None, record_id: str | None = None, *, author: Author = LOCAL, **fields: Any) -> str:
         request = EditRequest(action=EditAction.CREATE, kind=kind, id=record_id, fields=fields)
@@ -48,23 +46,9 @@ class Bench:
     def undo(self, what: str, *, author: Author = LOCAL, cascade: bool = False) -> Applied:
         return self.edits.apply(EditRequest(action=EditAction.UNDO, id=what, cascade=cascade), author=author)
 
-    def get(self, record_id: str) -> Mapping[str, Any]:
-        reader = self.shelf.reader()
-        key = reader.find([RecordId(record_id)], scope=WHOLE)[RecordId(record_id)]
-        return reader.fetch([key], scope=WHOLE)[key].fields
-
-    def ids(self) -> list[str]:
-        reader = self.shelf.reader()
-        return sorted(reader.ids(reader.scan(scope=WHOLE, limit=1_000)))
-
-    def state(self) -> dict[str, Record]:
-        reader = self.shelf.reader()
-        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}
-
 
 def new_bench(spec: CatalogueSpec, embedder: Any) -> Bench:
-    shelf = MemoryShelf(spec, model=embedder.model)
-    return Bench(shelf=shelf, edits=Edits(shelf=shelf, embedder=embedder))
+    return Bench(shelf=MemoryShelf(spec, model=embedder.model), embedder=embedder)
 
 
 @pytest.fixture
@@ -489,7 +473,7 @@ class Meddling:
 @pytest.fixture
 def meddled(filled: Bench, embedder: Any) -> Bench:
     """The filled catalogue, with an embedder that others are quicker than."""
-    return Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=Meddling(embedder)))
+    return Bench(shelf=filled.shelf, embedder=Meddling(embedder))
 
 
 def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench, filled: Bench) -> None:
@@ -497,7 +481,7 @@ def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench,
 
     def meddle() -> None:
         filled.update("woolf", price=next(prices), author=BOB)
-        meddled.edits.embedder.meddle = meddle  # type: ignore[union-attr]
+        meddled.embedder.meddle = meddle
 
     meddle()
     message = refusal(lambda: meddled.update("woolf", title="By Ada"), ConflictError)
@@ -507,13 +491,13 @@ def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench,
 
 
 def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(meddled: Bench, filled: Bench) -> None:
-    meddled.edits.embedder.meddle = lambda: filled.update("mann", title="Thomas Mann")  # type: ignore[union-attr]
+    meddled.embedder.meddle = lambda: filled.update("mann", title="Thomas Mann")
     meddled.update("waves", title="Waves")
     assert (meddled.get("waves")["title"], meddled.get("mann")["title"]) == ("Waves", "Thomas Mann")
 
 
 def test_a_creation_that_somebody_was_in_the_way_of_takes_the_next_id(meddled: Bench, filled: Bench) -> None:
-    meddled.edits.embedder.meddle = lambda: filled.create("author", title="Joyce")  # type: ignore[union-attr]
+    meddled.embedder.meddle = lambda: filled.create("author", title="Joyce")
     assert meddled.create("author", title="Joyce") == "author-joyce-2"
 
 
@@ -759,7 +743,7 @@ def test_what_got_its_vector_later_can_still_be_undone(filled: Bench, embedder: 
 
 def test_an_embedder_of_another_model_gives_no_vectors(filled: Bench, new_embedder: Any) -> None:
     other = new_embedder(type(filled.shelf.model)(name="other", dimension=64))  # type: ignore[misc]
-    bench = Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=other))
+    bench = Bench(shelf=filled.shelf, embedder=other)
     (note,) = bench.update("woolf", title="Virginia Woolf").notes
     assert "the embedder is other" in note
     assert not other.documents
@@ -767,14 +751,10 @@ def test_an_embedder_of_another_model_gives_no_vectors(filled: Bench, new_embedd
 
 
 def test_a_catalogue_without_vectors_is_edited_without_an_embedder(embedder: Any) -> None:
-    shelf = MemoryShelf(SPEC)
-    bench = Bench(shelf=shelf, edits=Edits(shelf=shelf, embedder=embedder))
+    bench = Bench(shelf=MemoryShelf(SPEC), embedder=embedder)
     bench.create("author", title="Woolf")
     assert not embedder.documents
-    assert (
-        Edits(shelf=shelf).apply(EditRequest(action=EditAction.UPDATE, id="author-woolf", fields={"title": "x"})).notes
-        == ()
-    )
+    assert Bench(shelf=bench.shelf).update("author-woolf", title="x").notes == ()
 
 
 def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
