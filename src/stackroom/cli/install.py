@@ -101,7 +101,7 @@ def install_command(
     if remove:
         _remove(request)
         return
-    entry = _build_entry(spec, _choose_server(spec, catalogues, url, token))
+    entry = spec.entry_of(_choose_server(spec, catalogues, url, token))
     if only_print:
         click.echo(f"# {request.path}", err=True)
         click.echo(spec.form.insert("", spec.place, entry), nl=False)
@@ -134,13 +134,6 @@ def _read_token(token: str | None) -> str:
         typed: str = click.prompt("token", hide_input=True, err=True)
         return typed.strip()
     return sys.stdin.readline().strip()
-
-
-def _build_entry(spec: ClientSpec, server: LocalServer | RemoteServer) -> Entry:
-    if isinstance(server, LocalServer):
-        return spec.local(server)
-    assert spec.remote is not None, "clients without one are shown steps"
-    return spec.remote(server)
 
 
 def _write(request: _Request, entry: Entry, *, yes: bool) -> None:

@@ -81,7 +81,7 @@ def _print_grade(name: str, graded: GradedCatalogue) -> None:
 
 def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
     rows = [
-        (half, *(f"{figure.mean:.4f} [{figure.low:.3f}, {figure.high:.3f}]" for figure in figures))
+        (half, *map(_cell, figures))
         for half, figures in (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
     ]
     click.echo()
@@ -94,8 +94,7 @@ def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
 
 
 def _cells(kind: KindGrade) -> Sequence[str]:
-    ndcg, recall, mrr = kind.ndcg_10, kind.recall_50, kind.mrr_10
-    return f"{ndcg.mean:.4f} [{ndcg.low:.3f}, {ndcg.high:.3f}]", f"{recall.mean:.4f}", f"{mrr.mean:.4f}"
+    return _cell(kind.ndcg_10), f"{kind.recall_50.mean:.4f}", f"{kind.mrr_10.mean:.4f}"
 
 
 def _plain(name: str, graded: GradedCatalogue, tuning: Tuning | None) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Options about tables: how their rows are read, and what becomes of their columns."""
 
-import functools
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import reduce, wraps
 from typing import Any
 
 import click
@@ -15,93 +15,71 @@ from stackroom.sources.location import ReadOptions
 TYPES = [kind.value for kind in FieldType if kind is not FieldType.ENUM]
 ROLES = [role.value for role in FieldRole]
 
+Command = Callable[..., None]
+
+
+def _read_types(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> dict[str, FieldType]:
+    return {column: FieldType(name) for column, name in _pairs("type", stated, TYPES)}
+
+
+def _read_roles(
+    _context: click.Context, _option: click.Parameter, stated: Sequence[str]
+) -> dict[str, FieldRole | None]:
+    pairs = _pairs("role", stated, [*ROLES, NONE])
+    return {column: None if name == NONE else FieldRole(name) for column, name in pairs}
+
+
+def _read_columns(_context: click.Context, _option: click.Parameter, stated: Sequence[str]) -> frozenset[str]:
+    return frozenset(stated)
+
+
+def _pairs(choice: str, options: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the column and the type or role of each option; refuse what is not known."""
+    pairs = []
+    for option in options:
+        column, mark, value = option.rpartition("=")
+        name = value.strip().lower()
+        if not mark or not column.strip() or not name:
+            raise InputError(
+                f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}; write the column, '=' and its {choice}"
+            )
+        if name not in known:
+            hint = did_you_mean(name, list(known))
+            raise InputError(f"{choice}: no {choice} '{value[:40]}'{hint}; there are {', '.join(known)}")
+        pairs.append((column.strip(), name))
+    return pairs
+
+
 CHOICE_OPTIONS = (
     click.option("--title", metavar="COLUMN", help='What names a record: a column, or a template: "{from} – {to}".'),
-    click.option("--id", "id_column", metavar="COLUMN", help="What identifies a row; none: ids are made of the rows."),
+    click.option("--id", metavar="COLUMN", help="What identifies a row; none: ids are made of the rows."),
     click.option("--body", metavar="COLUMN", help="The main text; none: there is none."),
     click.option(
-        "--type", "types", multiple=True, metavar="COLUMN=TYPE", help=f"The type of a column: {', '.join(TYPES)}."
+        "--type",
+        "types",
+        multiple=True,
+        metavar="COLUMN=TYPE",
+        callback=_read_types,
+        help=f"The type of a column: {', '.join(TYPES)}.",
     ),
     click.option(
-        "--role", "roles", multiple=True, metavar="COLUMN=ROLE", help=f"The role of a column: {', '.join(ROLES)}, none."
+        "--role",
+        "roles",
+        multiple=True,
+        metavar="COLUMN=ROLE",
+        callback=_read_roles,
+        help=f"The role of a column: {', '.join(ROLES)}, none.",
     ),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out."),
-    click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
+    click.option("--drop", multiple=True, metavar="COLUMN", callback=_read_columns, help="A column to leave out."),
+    click.option(
+        "--keep",
+        multiple=True,
+        metavar="COLUMN",
+        callback=_read_columns,
+        help="A column to keep that would be left out.",
+    ),
     click.option("--group", metavar="COLUMN", help="What the rows of one record have in common; they become one."),
 )
-
-
-def choice_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Choices`, as its argument `choices`."""
-
-    @functools.wraps(command)
-    def run(
-        *args: Any,
-        title: str | None,
-        id_column: str | None,
-        body: str | None,
-        types: tuple[str, ...],
-        roles: tuple[str, ...],
-        drop: tuple[str, ...],
-        keep: tuple[str, ...],
-        group: str | None,
-        **others: Any,
-    ) -> None:
-        choices = Choices(
-            title=title,
-            id=id_column,
-            body=body,
-            types=dict(_type_of(one) for one in types),
-            roles=dict(_role_of(role) for role in roles),
-            drop=frozenset(drop),
-            keep=frozenset(keep),
-            group=group,
-        )
-        command(*args, choices=choices, **others)
-
-    return functools.reduce(lambda made, option: option(made), reversed(CHOICE_OPTIONS), run)
-
-
-def read_type(stated: str) -> FieldType:
-    """Return the type of this name."""
-    return FieldType(_one_of("type", stated, TYPES))
-
-
-def read_role(stated: str) -> FieldRole | None:
-    """Return the role of this name; None for `none`."""
-    role = _one_of("role", stated, [*ROLES, NONE])
-    return None if role == NONE else FieldRole(role)
-
-
-def _one_of(choice: str, stated: str, known: Iterable[str]) -> str:
-    name = stated.strip().lower()
-    names = list(known)
-    if name not in names:
-        raise InputError(
-            f"{choice}: no {choice} '{stated[:40]}'{did_you_mean(name, names)}; there are {', '.join(names)}"
-        )
-    return name
-
-
-def _type_of(option: str) -> tuple[str, FieldType]:
-    column, kind = _pair("type", option)
-    return column, read_type(kind)
-
-
-def _role_of(option: str) -> tuple[str, FieldRole | None]:
-    column, role = _pair("role", option)
-    return column, read_role(role)
-
-
-def _pair(choice: str, option: str) -> tuple[str, str]:
-    column, mark, value = option.rpartition("=")
-    if not mark or not column.strip() or not value.strip():
-        raise InputError(
-            f"--{choice}: '{option[:80]}' is not COLUMN={choice.upper()}; write the column, '=' and its {choice}"
-        )
-    return column.strip(), value
-
-
 READ_OPTIONS = (
     click.option("--table", help="The table of a database; by default the main one of an SQLite file."),
     click.option("--query", help="A SELECT statement for the rows of an SQLite file."),
@@ -112,30 +90,23 @@ READ_OPTIONS = (
 )
 
 
-def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options to a command, which takes them as `options`."""
+def choice_options(command: Command) -> Command:
+    """Give a command the options of `Choices`, as its argument `choices`."""
+    return _with_options(command, CHOICE_OPTIONS, Choices, "choices")
+
+
+def read_options(command: Command) -> Command:
+    """Give a command the options of `ReadOptions`, as its argument `options`."""
+    return _with_options(command, READ_OPTIONS, ReadOptions, "options")
+
+
+def _with_options(command: Command, options: Sequence[Any], kind: type[Choices | ReadOptions], name: str) -> Command:
+    """Give a command options that are named as the fields of a dataclass, which it takes as one argument."""
+    names = [field.name for field in fields(kind)]
 
     @wraps(command)
-    def with_options(
-        *arguments: Any,
-        table: str | None,
-        query: str | None,
-        sheet: str | None,
-        skip: int | None,
-        header_rows: int | None,
-        records: str | None,
-        **others: Any,
-    ) -> Any:
-        options = ReadOptions(
-            table=table,
-            query=query,
-            sheet=sheet,
-            skip=skip,
-            header_rows=header_rows,
-            records=records,
-        )
-        return command(*arguments, options=options, **others)
+    def run(*arguments: Any, **given: Any) -> None:
+        stated = {option: given.pop(option) for option in names}
+        command(*arguments, **{name: kind(**stated)}, **given)
 
-    for option in reversed(READ_OPTIONS):
-        with_options = option(with_options)
-    return with_options
+    return reduce(lambda made, option: option(made), reversed(options), run)

@@ -27,7 +27,7 @@ from stackroom.errors import (
 )
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import CallContext, Gate, PendingCall
-from stackroom.model.principal import Identity, Principal
+from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.settings import ToolNames
 from stackroom.tools.instructions import GENERAL
 from stackroom.tools.resources.resource import ResourceContent
@@ -52,6 +52,19 @@ class Caller:
     """The principal with their credential, on transports that authenticate."""
     tool_names: ToolNames | None = None
     """The form of tool names that the address asks for."""
+
+    def asking(
+        self, operation: str, target: str, parameters: Mapping[str, Any], *, cost: Cost = Cost.READ
+    ) -> CallContext:
+        """Return an operation of theirs, as it is audited."""
+        return CallContext(
+            principal=self.principal,
+            via=self.via,
+            operation=operation,
+            target=target,
+            parameters=parameters,
+            cost=cost,
+        )
 
 
 def always(principal: Principal, via: str = "stdio") -> Callers:

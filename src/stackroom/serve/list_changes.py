@@ -44,21 +44,21 @@ class ListChanges:
         """Return the identity of each connection; safe to call from other threads."""
         return [one.identity for one in list(self._open) if one.identity is not None]
 
-    def subscribe(self, identity: Identity | None, tell: Tell) -> Callable[[], None]:
-        """Add a connection; return the function that removes it."""
+    @contextmanager
+    def subscribed(self, identity: Identity | None, tell: Tell) -> Iterator[None]:
+        """Tell a connection of changes while the block runs."""
         subscriber = _Subscriber(identity, tell)
         self._open.add(subscriber)
-        return lambda: self._open.discard(subscriber)
+        try:
+            yield
+        finally:
+            self._open.discard(subscriber)
 
     def subscribe_session(self, identity: Identity | None, context: Context) -> None:
         """Add the connection of a session that was initialized (up to 2025-11-25) until it closes."""
-        session = context.session
-
-        async def tell() -> None:
-            await session.send_tool_list_changed()
-
         # The SDK means cleanup to be pushed on this stack, and gives requests no other way to it.
-        session._connection.exit_stack.callback(self.subscribe(identity, tell))
+        subscribed = self.subscribed(identity, context.session.send_tool_list_changed)
+        context.session._connection.exit_stack.enter_context(subscribed)
 
     async def listen(
         self, identity: Identity | None, context: Context, params: types.SubscriptionsListenRequestParams
@@ -69,16 +69,8 @@ class ListChanges:
         async def tell() -> None:
             await bus.publish(ToolsListChanged())
 
-        with self._subscribed(identity, tell):
+        with self.subscribed(identity, tell):
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
-
-    @contextmanager
-    def _subscribed(self, identity: Identity | None, tell: Tell) -> Iterator[None]:
-        unsubscribe = self.subscribe(identity, tell)
-        try:
-            yield
-        finally:
-            unsubscribe()
 
     def tell_all(self) -> list[Tell]:
         """Return how to tell each connection, for a change that concerns every caller."""

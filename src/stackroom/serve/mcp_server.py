@@ -286,13 +286,7 @@ class Handlers:
     def _invalid_call(self, context: Context, problem: str) -> CallContext:
         caller, given = self._callers(context), context.params or {}
         target = next((given[name] for name in ("name", "uri") if isinstance(given.get(name), str)), "")
-        return CallContext(
-            principal=caller.principal,
-            via=caller.via,
-            operation=context.method,
-            target=target[:200],
-            parameters={"problem": problem},
-        )
+        return caller.asking(context.method, target[:200], {"problem": problem})
 
     def _subscribe(self, context: Context, capabilities: dict[str, Any]) -> None:
         """Tell the client later when its lists change, and now that this will happen."""
@@ -383,10 +377,7 @@ class Handlers:
         )
 
     async def _read_view(self, context: Context) -> types.ReadResourceResult:
-        caller = self._callers(context)
-        asked = CallContext(
-            principal=caller.principal, via=caller.via, operation="resources/read", target=VIEW_URI, parameters={}
-        )
+        asked = self._callers(context).asking("resources/read", VIEW_URI, {})
         with protocol_errors():
             document = await self._gate.perform(asked, lambda _gate: build_view())
         return types.ReadResourceResult(contents=[view_contents(document)], cache_scope="private")
@@ -402,9 +393,7 @@ class Handlers:
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """Return a prompt with its arguments filled in."""
         caller, name, given = self._callers(context), params.name, params.arguments or {}
-        asked = CallContext(
-            principal=caller.principal, via=caller.via, operation="prompts/get", target=name[:200], parameters=given
-        )
+        asked = caller.asking("prompts/get", name[:200], given)
 
         def render(gate: Gate) -> types.GetPromptResult:
             prompt = get_prompt(_tool_names(gate, caller.principal), name)

@@ -34,12 +34,11 @@ def test_only_those_whose_rights_changed_are_told_and_only_once() -> None:
 
         return tell
 
-    lists.subscribe(ADA, teller("ada"))
-    lists.subscribe(BOB, teller("bob"))
-    told_by(lists, {ADA: LESS})
-    told_by(lists, {ADA: LESS})
-    assert told == ["ada"]
-    assert set(lists.identities()) == {LESS, BOB}
+    with lists.subscribed(ADA, teller("ada")), lists.subscribed(BOB, teller("bob")):
+        told_by(lists, {ADA: LESS})
+        told_by(lists, {ADA: LESS})
+        assert told == ["ada"]
+        assert set(lists.identities()) == {LESS, BOB}
 
 
 def test_a_connection_that_has_ended_or_whose_credential_has_is_forgotten() -> None:
@@ -48,12 +47,11 @@ def test_a_connection_that_has_ended_or_whose_credential_has_is_forgotten() -> N
     async def tell() -> None:
         raise AssertionError("it was told")
 
-    unsubscribe = lists.subscribe(ADA, tell)
-    lists.subscribe(BOB, tell)
-    unsubscribe()
-    unsubscribe()
-    told_by(lists, {ADA: LESS, BOB: None})
-    assert lists.identities() == []
+    with lists.subscribed(BOB, tell):
+        with lists.subscribed(ADA, tell):
+            pass
+        told_by(lists, {ADA: LESS, BOB: None})
+        assert lists.identities() == []
 
 
 def test_a_connection_that_fails_while_it_is_told_disturbs_no_other() -> None:
@@ -65,9 +63,8 @@ def test_a_connection_that_fails_while_it_is_told_disturbs_no_other() -> None:
     async def tell() -> None:
         told.append("ada")
 
-    lists.subscribe(ADA, fail)
-    lists.subscribe(ADA, tell)
-    told_by(lists, {ADA: LESS})
+    with lists.subscribed(ADA, fail), lists.subscribed(ADA, tell):
+        told_by(lists, {ADA: LESS})
     assert told == ["ada"]
 
 
@@ -91,13 +88,12 @@ class Changing:
 
 def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(monkeypatch: pytest.MonkeyPatch) -> None:
     streams, lists, accounts = Streams(10), ListChanges(), Changing()
-    lists.subscribe(ADA, anyio.sleep_forever)
 
     async def watch() -> str:
         with anyio.fail_after(5):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(serve._watch_rights, accounts, streams, lists)
-                with streams.opened(BOB) as stream:
+                with lists.subscribed(ADA, anyio.sleep_forever), streams.opened(BOB) as stream:
                     await anyio.sleep_forever()
                 tasks.cancel_scope.cancel()
         return stream.reason

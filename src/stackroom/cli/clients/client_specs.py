@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,74 +12,49 @@ from stackroom.cli.clients.jsonc import JSONC
 from stackroom.cli.clients.round_trip import TOML, YAML
 from stackroom.cli.clients.server_entry import NAME, LocalServer, RemoteServer
 
-LocalEntry = Callable[[LocalServer], dict[str, Any]]
-RemoteEntry = Callable[[RemoteServer], dict[str, Any]]
 TIMEOUT_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSpec:
-    """A client with a configuration file."""
+    """A client with a configuration file, and the names that the parts of an entry have there."""
 
     title: str
     path: Callable[[], Path]
     """The file for every project of the user."""
     form: ConfigFormat = JSONC
     section: str = "mcpServers"
-    local: LocalEntry
-    remote: RemoteEntry | None
-    """The entry of a server with an address; None where the file takes commands only."""
     programs: tuple[str, ...] = ()
     """Programs on the search path that tell that the client is installed."""
     plain_names: bool = True
     """Whether it is shown tool names without dots; False where names with dots are known to work."""
+    has_types: bool = False
+    """Whether an entry says by which transport its server is reached."""
+    url: str | None = "url"
+    """The name of a server's address; None where the file takes commands only."""
+    headers: str = "headers"
+    command: str = "command"
+    env: str = "env"
+    http_type: str = "http"
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """What every entry has besides."""
 
     @property
     def place(self) -> EntryPlace:
         """The place of the entry in the file."""
         return EntryPlace(section=self.section, name=NAME)
 
+    def entry_of(self, server: LocalServer | RemoteServer) -> dict[str, Any]:
+        """Return the entry of a server; of one with an address only where the file takes addresses."""
+        if isinstance(server, LocalServer):
+            start = {self.command: server.command, "args": server.args, self.env: server.env}
+            return {**self._type("stdio"), **self.others, **start}
+        assert self.url is not None, "clients without one are shown steps"
+        headers = {self.headers: server.authorization} if server.token else {}
+        return {**self._type(self.http_type), **self.others, self.url: server.url, **headers}
 
-def _command(server: LocalServer) -> dict[str, Any]:
-    return {"command": server.command, "args": server.args, "env": server.env}
-
-
-def _typed_command(server: LocalServer) -> dict[str, Any]:
-    return {"type": "stdio", **_command(server)}
-
-
-def _address(server: RemoteServer) -> dict[str, Any]:
-    return {"url": server.url, **server.headers}
-
-
-def _typed_address(server: RemoteServer) -> dict[str, Any]:
-    return {"type": "http", **_address(server)}
-
-
-def _windsurf_address(server: RemoteServer) -> dict[str, Any]:
-    return {"serverUrl": server.url, **server.headers}
-
-
-def _gemini_address(server: RemoteServer) -> dict[str, Any]:
-    return {"httpUrl": server.url, **server.headers}
-
-
-def _codex_address(server: RemoteServer) -> dict[str, Any]:
-    return {"url": server.url, **({"http_headers": server.authorization} if server.token else {})}
-
-
-def _goose_command(server: LocalServer) -> dict[str, Any]:
-    start = {"cmd": server.command, "args": server.args, "envs": server.env, "env_keys": []}
-    return {**_goose_extension("stdio"), **start}
-
-
-def _goose_address(server: RemoteServer) -> dict[str, Any]:
-    return {**_goose_extension("streamable_http"), "uri": server.url, "envs": {}, "env_keys": [], **server.headers}
-
-
-def _goose_extension(kind: str) -> dict[str, Any]:
-    about = {"name": NAME, "description": "Search, browse and recommend from catalogues"}
-    return {"enabled": True, "type": kind, **about, "timeout": TIMEOUT_S}
+    def _type(self, transport: str) -> dict[str, str]:
+        return {"type": transport} if self.has_types else {}
 
 
 POINTER = ".lmstudio-home-pointer"
@@ -140,38 +115,29 @@ def _lm_studio() -> Path:
 
 
 CLIENTS: Mapping[str, ClientSpec] = {
-    "claude-desktop": ClientSpec(
-        title="Claude Desktop", path=_claude_desktop, local=_command, remote=None, programs=("claude-desktop",)
-    ),
+    "claude-desktop": ClientSpec(title="Claude Desktop", path=_claude_desktop, url=None, programs=("claude-desktop",)),
     "claude-code": ClientSpec(
         title="Claude Code",
         path=lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json",
-        local=_typed_command,
-        remote=_typed_address,
+        has_types=True,
         programs=("claude",),
         plain_names=False,
     ),
     "cursor": ClientSpec(
-        title="Cursor",
-        path=lambda: Path.home() / ".cursor/mcp.json",
-        local=_command,
-        remote=_address,
-        programs=("cursor", "cursor-agent"),
+        title="Cursor", path=lambda: Path.home() / ".cursor/mcp.json", programs=("cursor", "cursor-agent")
     ),
     "vscode": ClientSpec(
         title="VS Code",
         path=lambda: _app_data() / "Code/User/mcp.json",
         section="servers",
-        local=_typed_command,
-        remote=_typed_address,
+        has_types=True,
         programs=("code",),
         plain_names=False,
     ),
     "windsurf": ClientSpec(
         title="Windsurf (Devin Desktop)",
         path=lambda: Path.home() / ".codeium/windsurf/mcp_config.json",
-        local=_command,
-        remote=_windsurf_address,
+        url="serverUrl",
         programs=("windsurf",),
     ),
     "codex": ClientSpec(
@@ -179,34 +145,36 @@ CLIENTS: Mapping[str, ClientSpec] = {
         path=lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml",
         form=TOML,
         section="mcp_servers",
-        local=_command,
-        remote=_codex_address,
+        headers="http_headers",
         programs=("codex",),
         plain_names=False,
     ),
     "gemini-cli": ClientSpec(
         title="Gemini CLI",
         path=lambda: Path.home() / ".gemini/settings.json",
-        local=_command,
-        remote=_gemini_address,
+        url="httpUrl",
         programs=("gemini",),
     ),
-    "zed": ClientSpec(
-        title="Zed",
-        path=_zed,
-        section="context_servers",
-        local=_command,
-        remote=_address,
-        programs=("zed", "zeditor"),
-    ),
+    "zed": ClientSpec(title="Zed", path=_zed, section="context_servers", programs=("zed", "zeditor")),
     "goose": ClientSpec(
         title="Goose",
         path=_goose,
         form=YAML,
         section="extensions",
-        local=_goose_command,
-        remote=_goose_address,
+        has_types=True,
+        http_type="streamable_http",
+        command="cmd",
+        env="envs",
+        url="uri",
+        others={
+            "enabled": True,
+            "name": NAME,
+            "description": "Search, browse and recommend from catalogues",
+            "timeout": TIMEOUT_S,
+            "envs": {},
+            "env_keys": [],
+        },
         programs=("goose",),
     ),
-    "lm-studio": ClientSpec(title="LM Studio", path=_lm_studio, local=_command, remote=_address, programs=("lms",)),
+    "lm-studio": ClientSpec(title="LM Studio", path=_lm_studio, programs=("lms",)),
 }

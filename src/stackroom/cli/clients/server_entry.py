@@ -32,11 +32,6 @@ class RemoteServer:
     token: str = field(default="", repr=False)
 
     @property
-    def headers(self) -> dict[str, Any]:
-        """The headers member of an entry; nothing without a token."""
-        return {"headers": self.authorization} if self.token else {}
-
-    @property
     def authorization(self) -> dict[str, str]:
         """The header with the token."""
         return {"Authorization": f"Bearer {self.token}"}

@@ -25,9 +25,10 @@ from stackroom.errors import (
     UnauthenticatedError,
 )
 from stackroom.gate.gate import CallContext
-from stackroom.model.principal import ANONYMOUS, Cost, Identity, Principal
+from stackroom.model.principal import Cost, Identity, Principal
+from stackroom.serve.async_gate import Caller
 from stackroom.serve.http.bodies import SMALL_BODY
-from stackroom.serve.http.endpoints import ServerRequest, base_url
+from stackroom.serve.http.endpoints import STRANGER, ServerRequest, base_url
 from stackroom.serve.http.guard import COOKIE, find_secret
 from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
 from stackroom.serve.http.service import Service
@@ -133,14 +134,8 @@ class AccountEndpoints:
         """Begin a session; its token is also set as a cookie."""
         wanted: LoginParams = request.body
         refusal = self._find_refusal(wanted.name, request)
-        context = CallContext(
-            principal=ANONYMOUS,
-            via="rest",
-            operation="account/login",
-            target=wanted.name,
-            parameters={"name": wanted.name},
-            cost=Cost.READ if refusal else Cost.WRITE,  # a throttled guess must not cost a write to the disk
-        )
+        cost = Cost.READ if refusal else Cost.WRITE  # a throttled guess must not cost a write to the disk
+        context = STRANGER.asking("account/login", wanted.name, {"name": wanted.name}, cost=cost)
         session = await self._perform(context, lambda: self._enter(wanted, refusal))
         self._control.login_limiter.note_success(session.user.name, _address_of(request))
         return self._session_reply(request, session)
@@ -265,14 +260,7 @@ def _address_of(request: ServerRequest) -> str:
 
 
 def _context(principal: Principal, operation: str, *, cost: Cost = Cost.READ) -> CallContext:
-    return CallContext(
-        principal=principal,
-        via="rest",
-        operation=f"account/{operation}",
-        target=principal.name,
-        parameters={},
-        cost=cost,
-    )
+    return Caller(principal=principal, via="rest").asking(f"account/{operation}", principal.name, {}, cost=cost)
 
 
 def _me(

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from stackroom.serve.http.bodies import Bodies, WithBody
 from stackroom.serve.http.guard import Authenticated, Authenticator, Guard, KnownHosts, refuse_upgrade
-from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, WithToolNames, refuse_message
+from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, refuse_message
 from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply
 from stackroom.serve.http.streams import Streams
@@ -62,7 +62,7 @@ def _mcp_routes(
     sse = SSE(server, streams)
 
     def authenticated(app: ASGIApp, *, via: str) -> ASGIApp:
-        return Authenticated(WithToolNames(WithBody(app, bodies, refuse=refuse_message)), authenticator, via=via)
+        return Authenticated(WithBody(app, bodies, refuse=refuse_message), authenticator, via=via)
 
     return [
         Route("/mcp", authenticated(streamable, via="http"), methods=["GET", "POST", "DELETE"]),

@@ -17,11 +17,9 @@ from starlette.types import Scope
 
 from stackroom.control.accounts.limits import LoginLimiter
 from stackroom.errors import ExpectedError, InputError, RateLimitedError
-from stackroom.gate.gate import CallContext
 from stackroom.model.principal import ANONYMOUS, Identity
 from stackroom.serve.async_gate import CALLER, AsyncGate, Caller
 from stackroom.serve.frames import StrictJSONError, decode_json, has_half_pair
-from stackroom.serve.http.guard import IDENTITY
 from stackroom.serve.http.replies import UnsupportedMediaTypeError
 from stackroom.settings import Settings
 from stackroom.tools.endpoint import EndpointSpec
@@ -55,8 +53,8 @@ class ServerRequest:
     @property
     def identity(self) -> Identity:
         """The authenticated caller, with their credential."""
-        identity = self.http.scope[IDENTITY]
-        assert isinstance(identity, Identity)
+        identity = self.caller.identity
+        assert identity is not None, "every caller over HTTP has one"
         return identity
 
 
@@ -148,6 +146,7 @@ def _is_json(headers: Headers, body: bytes) -> bool:
 
 
 INVALID = (ExpectedError, UnsupportedMediaTypeError)
+STRANGER = Caller(principal=ANONYMOUS, via="rest")
 NOT_JSON = "the body must be JSON: Content-Type: application/json"
 
 
@@ -160,11 +159,12 @@ class InvalidRequests:
 
     async def refused(self, request: Request, operation: str, error: Exception, *, target: str = "") -> Exception:
         """Audit a request that is refused by an error, and return the error that it is answered with."""
-        caller = request.scope.get(CALLER)
+        caller: Caller | None = request.scope.get(CALLER)
         if caller is None and not self._is_within_limit(request):
             return error
         noted = error if isinstance(error, ExpectedError) else InputError(NOT_JSON)
-        answered = await self._gate.refuse_invalid(_context(caller, operation, target, noted), noted)
+        problem = {"problem": noted.message}  # no value of a body is in it
+        answered = await self._gate.refuse_invalid((caller or STRANGER).asking(operation, target, problem), noted)
         return answered if isinstance(answered, RateLimitedError) else error
 
     def _is_within_limit(self, request: Request) -> bool:
@@ -173,13 +173,3 @@ class InvalidRequests:
         except RateLimitedError:
             return False
         return True
-
-
-def _context(caller: Caller | None, operation: str, target: str, error: ExpectedError) -> CallContext:
-    return CallContext(
-        principal=caller.principal if caller else ANONYMOUS,
-        via=caller.via if caller else "rest",
-        operation=operation,
-        target=target,
-        parameters={"problem": error.message},  # no value of a body is in it
-    )

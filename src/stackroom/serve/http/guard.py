@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, ForbiddenError, StorageError, UnauthenticatedError
 from stackroom.model.principal import LOCAL_USER, Identity
-from stackroom.serve.async_gate import CALLER, Caller, RefusalThrottle
+from stackroom.serve.async_gate import CALLER, Caller, RefusalThrottle, asked_names
 from stackroom.serve.http.replies import JSONReply, error_reply, status_reply
 
 logger = logging.getLogger(__name__)
@@ -164,8 +164,6 @@ async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send:
 
 
 COOKIE = "stackroom_session"
-IDENTITY = "stackroom.identity"
-"""The key of the caller's identity in a request's scope."""
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,8000})")
@@ -242,13 +240,15 @@ class Authenticated:
             identity = await self._authenticator.identify(Headers(scope=scope))
             if not self._before_password:
                 require_password_chosen(identity)
+            names = asked_names(scope["query_string"]) if scope["query_string"] else None
         except ExpectedError as error:
             await error_reply(error)(scope, receive, send)
             return
         if identity is None:
             await self._authenticator.refusal(scope)(scope, receive, send)
             return
-        note_identity(scope, identity, via=self._via)
+        scope[CALLER] = Caller(principal=identity.principal, via=self._via, identity=identity, tool_names=names)
+        scope["user"] = _sdk_user(identity.principal.name)  # the SDK's sessions belong to users
         await self._app(scope, receive, send)
 
 
@@ -259,13 +259,6 @@ def require_password_chosen(identity: Identity | None) -> None:
             'choose a password first: POST /v1/me/password with {"password": "…"}, or open the page of this server; '
             "a one-time password allows nothing else"
         )
-
-
-def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:
-    """Write the caller into a request's scope, also for the SDK, whose sessions belong to users."""
-    scope[IDENTITY] = identity
-    scope[CALLER] = Caller(principal=identity.principal, via=via, identity=identity)
-    scope["user"] = _sdk_user(identity.principal.name)
 
 
 @lru_cache(maxsize=10_000)

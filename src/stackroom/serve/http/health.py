@@ -6,8 +6,7 @@ degraded, are shown only to authenticated callers who may see them, and paths of
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -17,7 +16,7 @@ from starlette.responses import Response
 
 from stackroom import __version__
 from stackroom.background.processes import list_children
-from stackroom.background.task import TaskState, TaskStatus
+from stackroom.background.task import TaskStatus
 from stackroom.background.threads import list_threads
 from stackroom.errors import ForbiddenError, StorageError
 from stackroom.gate.answer import CacheStatistics
@@ -89,23 +88,6 @@ class ReadyResult(EndpointResult):
     status: Status
 
 
-class TaskResult(EndpointResult):
-    """A task in the background of the server."""
-
-    name: str
-    description: str
-    state: TaskState
-    period_s: float | None = Field(description="the pause between two runs; null: it runs when it is woken")
-    next_at: datetime | None
-    last_at: datetime | None
-    last_s: float | None = Field(description="how long the last run took")
-    last_success_at: datetime | None
-    note: str = Field(description="what the last run that did not fail reported")
-    runs: int
-    failures: int = Field(description="how many runs failed since the last that did not")
-    last_error: str
-
-
 class ChildResult(EndpointResult):
     """A process that the server has started."""
 
@@ -116,7 +98,7 @@ class ChildResult(EndpointResult):
 class StatusResult(EndpointResult):
     """The tasks and processes in the background of the server."""
 
-    tasks: list[TaskResult]
+    tasks: list[TaskStatus]
     processes: list[ChildResult]
     threads: list[str] = Field(description="the names of its threads")
 
@@ -156,13 +138,7 @@ class HealthEndpoints:
                 DegradedPart(part=part.part, reason=part.detail or "") for part in parts if part.state == "degraded"
             ],
             parts=parts,
-            cache=CacheResult(
-                entries=cache.entries,
-                size=cache.size,
-                hits=cache.hits,
-                misses=cache.misses,
-                hit_rate=round(cache.hit_rate, 4),
-            ),
+            cache=CacheResult(**asdict(cache), hit_rate=round(cache.hit_rate, 4)),
             streams=len(service.streams),
             calls_in_flight=service.workers.in_flight,
         )
@@ -180,9 +156,7 @@ class HealthEndpoints:
 
     async def show_metrics(self, request: ServerRequest) -> Response:
         """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
-        principal = request.caller.principal
-        require_may_see_metrics(principal)
-        viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
+        viewer = self._require_viewer(request)
         problems, states = await self._find_problems(), await self._find_states()
         parts = {part.part: part.state == "ok" for part in viewer.shown_parts(states, problems)}
         readings, accept = self._read(await self._is_ready(), parts), request.http.headers.get("accept", "")
@@ -191,15 +165,21 @@ class HealthEndpoints:
 
     async def show_status(self, request: ServerRequest) -> Response:
         """List the tasks, threads and processes of the server; needs ViewAnalytics or ServerAdmin."""
-        principal = request.caller.principal
-        require_may_see_metrics(principal)
-        viewer = Viewer(principal=principal, hide_places=self._service.hide_places)
+        viewer = self._require_viewer(request)
         report = StatusResult(
             tasks=[viewer.shown_task(task) for task in self._service.health.tasks()],
             processes=[ChildResult(name=viewer.plain(name), pid=pid) for name, pid in list_children()],
             threads=list_threads(),
         )
         return _reply(report, is_well=True)
+
+    def _require_viewer(self, request: ServerRequest) -> "Viewer":
+        """Return the caller; refuse one who may not see counters of calls."""
+        principal = request.caller.principal
+        if principal.actions.isdisjoint(MAY_SEE_METRICS):
+            needed = " and ".join(MAY_SEE_METRICS)
+            raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")
+        return Viewer(principal=principal, hide_places=self._service.hide_places)
 
     def _read(self, ready: bool, parts: Mapping[str, bool]) -> Gauges:
         service = self._service
@@ -269,10 +249,14 @@ class Viewer:
                 shown.append(entry)
         return shown
 
-    def shown_task(self, task: TaskStatus) -> TaskResult:
+    def shown_task(self, task: TaskStatus) -> TaskStatus:
         """Return a task; its reports without places where the caller does not administer the server."""
-        texts = {name: self.plain(getattr(task, name)) for name in ("description", "note", "last_error")}
-        return TaskResult(**{**asdict(task), **texts})
+        return replace(
+            task,
+            description=self.plain(task.description),
+            note=self.plain(task.note),
+            last_error=self.plain(task.last_error),
+        )
 
     def plain(self, text: str) -> str:
         """Return a text as the caller may see it."""
@@ -304,10 +288,3 @@ def _status(phase: Lifecycle, problems: Mapping[str, str]) -> Status:
 
 def _reply(report: EndpointResult, *, is_well: bool) -> Response:
     return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
-
-
-def require_may_see_metrics(principal: Principal) -> None:
-    """Refuse a caller who may not see counters of calls."""
-    if principal.actions.isdisjoint(MAY_SEE_METRICS):
-        needed = " and ".join(MAY_SEE_METRICS)
-        raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -18,8 +17,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stackroom.errors import ExpectedError, InputError, TooLargeError
-from stackroom.serve.async_gate import CALLER, asked_names
+from stackroom.errors import ExpectedError, TooLargeError
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
 from stackroom.serve.http.bodies import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
@@ -37,25 +35,6 @@ def refuse_message(error: ExpectedError, headers: Mapping[str, str]) -> Response
         return error_reply(error, headers)
     body = BadFrameError(types.INVALID_REQUEST, error.message, data={"code": error.code}).body
     return Response(body, status_code=error.http_status, headers=headers, media_type="application/json")
-
-
-class WithToolNames:
-    """ASGI: notes which form of tool names the address asks for; for authenticated requests."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Note the form for the handlers, and pass the request on."""
-        query = scope["query_string"]
-        try:
-            names = asked_names(query) if query else None
-        except InputError as error:
-            await error_reply(error)(scope, receive, send)
-            return
-        if names is not None:
-            scope[CALLER] = replace(scope[CALLER], tool_names=names)
-        await self._app(scope, receive, send)
 
 
 class FrameChecked:

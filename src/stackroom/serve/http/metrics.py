@@ -30,15 +30,6 @@ class Gauges:
     """Part of the server → whether it works as it should."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The counters of calls with the same labels."""
-
-    calls: Counter
-    seconds: Histogram
-    result_bytes: Counter
-
-
 class Metrics:
     """Implements `gate.Observer`: counts calls."""
 
@@ -63,18 +54,14 @@ class Metrics:
         self._bytes = Counter(
             "stackroom_result_bytes", "How much calls gave back.", ["operation", "tool"], registry=self._registry
         )
-        self._series: dict[tuple[str, str, str, str], _Series] = {}
         self._tools: set[str] = set()
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - counters are never durable
         """Count a call."""
-        tool = self._tool(entry)
-        key = (entry.operation, tool, entry.outcome, entry.via)
-        series = self._series.get(key) or self._add_series(key)
-        series.calls.inc()
-        series.seconds.observe(entry.duration_ms / 1000)
-        if entry.result_bytes:
-            series.result_bytes.inc(entry.result_bytes)
+        operation, tool = entry.operation, self._tool(entry)
+        self._calls.labels(operation, tool, entry.outcome.value, entry.via).inc()
+        self._seconds.labels(operation, tool).observe(entry.duration_ms / 1000)
+        self._bytes.labels(operation, tool).inc(entry.result_bytes or 0)
 
     def render(self, readings: Gauges, *, accept: str = "") -> tuple[bytes, str]:
         """Return all metrics in an accepted format, and its media type."""
@@ -93,16 +80,6 @@ class Metrics:
             return UNKNOWN
         self._tools.add(entry.target)
         return entry.target
-
-    def _add_series(self, key: tuple[str, str, str, str]) -> _Series:
-        operation, tool, outcome, via = key
-        series = _Series(
-            calls=self._calls.labels(operation, tool, str(outcome), via),
-            seconds=self._seconds.labels(operation, tool),
-            result_bytes=self._bytes.labels(operation, tool),
-        )
-        self._series[key] = series
-        return series
 
 
 class _Reader(Collector):

@@ -12,10 +12,12 @@ from stackroom.serve.http.endpoints import ServerRequest, base_url
 from stackroom.serve.http.guard import METADATA_PATH
 from stackroom.serve.http.replies import PRIVATE, is_none, model_reply
 from stackroom.serve.http.service import Service
-from stackroom.settings import AuthSettings, Settings
+from stackroom.settings import AuthSettings
 from stackroom.tools.endpoint import EndpointResult, EndpointSpec
 
 RESOURCE_NAME = "Stackroom"
+ALSO_BY_ACCEPT = {**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
+"""Headers of an answer at a path where browsers get a page."""
 
 
 class McpAddresses(EndpointResult):
@@ -73,17 +75,23 @@ class PageEndpoints:
     async def show_server(self, request: ServerRequest) -> Response:
         """Describe this server and where its parts are; a page for browsers."""
         identity = await self._service.authenticator.identify(request.http.headers)
-        settings = self._service.settings
-        description = describe_server(
-            settings,
-            base_url(settings, request.http.scope),
-            identity=identity,
-            has_accounts=self._service.control is not None,
-            has_audio=await self._find_audio(identity),
+        settings, has_accounts = self._service.settings, self._service.control is not None
+        base = base_url(settings, request.http.scope)
+        description = ServerDescription(
+            name="stackroom",
+            version=__version__,
+            mcp=_mcp_addresses(base) if settings.mcp.enabled else None,
+            rest=f"{base}/v1/tools",
+            openapi=f"{base}/openapi.json",
+            health=f"{base}/health",
+            docs=f"{base}/",
+            authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
+            accounts=has_accounts,
+            chat=settings.web.page and settings.web.chat,
+            audio=await self._find_audio(identity),
+            user=identity.principal.name if identity else None,
         )
-        return model_reply(
-            description, headers={**PRIVATE, "Vary": f"Accept, {PRIVATE['Vary']}"}
-        )  # browsers get a page
+        return model_reply(description, headers=ALSO_BY_ACCEPT)
 
     async def _find_audio(self, identity: Identity | None) -> bool | None:
         """Tell whether a catalogue that the caller may see has audio; None where that is not known without waiting."""
@@ -102,26 +110,9 @@ class PageEndpoints:
         return model_reply(build_metadata(base_url(settings, request.http.scope), settings.auth), headers={})
 
 
-def describe_server(
-    settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool, has_audio: bool | None
-) -> ServerDescription:
-    """Return the server's name, version and addresses, and the caller's name."""
+def _mcp_addresses(base: str) -> McpAddresses:
     socket_base = base.replace("http", "ws", 1)
-    mcp = McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
-    return ServerDescription(
-        name="stackroom",
-        version=__version__,
-        mcp=mcp if settings.mcp.enabled else None,
-        rest=f"{base}/v1/tools",
-        openapi=f"{base}/openapi.json",
-        health=f"{base}/health",
-        docs=f"{base}/",
-        authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
-        accounts=has_accounts,
-        chat=settings.web.page and settings.web.chat,
-        audio=has_audio,
-        user=identity.principal.name if identity else None,
-    )
+    return McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
 
 
 def build_metadata(base: str, auth: AuthSettings) -> ResourceMetadata:

@@ -12,7 +12,6 @@ from pydantic import Field
 from starlette.responses import Response
 
 from stackroom.gate.explain import explain
-from stackroom.gate.gate import CallContext
 from stackroom.model.record import Flag
 from stackroom.serve.http.endpoints import INVALID, TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
@@ -162,13 +161,7 @@ class RestEndpoints:
     async def explain(self, request: ServerRequest) -> Response:
         """Say why a record has its place in the answer of a search tool, or why it is not in it."""
         asked: ExplainBody = request.body
-        context = CallContext(
-            principal=request.caller.principal,
-            via=request.caller.via,
-            operation="tools/explain",
-            target=asked.tool or asked.catalogue,
-            parameters=asked.model_dump(),
-        )
+        context = request.caller.asking("tools/explain", asked.tool or asked.catalogue, asked.model_dump())
         question = ExplainedCall(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
         told = await self._service.gate.run(
             context.principal, lambda gate: explain(gate, context, asked.catalogue, question), context

@@ -157,14 +157,8 @@ class GateEndpoint:
 
     def _context_of(self, request: ServerRequest) -> CallContext:
         endpoint, caller = self._endpoint, request.caller
-        return CallContext(
-            principal=caller.principal,
-            via=caller.via,
-            operation=endpoint.audited_as,
-            target=_find_target(endpoint, request),
-            parameters=_parameters_of(endpoint, request) if endpoint.notes_parameters else {},
-            cost=endpoint.cost,
-        )
+        parameters = _parameters_of(endpoint, request) if endpoint.notes_parameters else {}
+        return caller.asking(endpoint.audited_as, _find_target(endpoint, request), parameters, cost=endpoint.cost)
 
 
 class _ByMethod:

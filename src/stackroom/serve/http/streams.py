@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import OverloadedError
 from stackroom.model.principal import Identity
-from stackroom.serve.http.guard import IDENTITY
+from stackroom.serve.async_gate import CALLER
 from stackroom.serve.http.replies import JSONReply, error_reply
 
 NO_LONGER_VALID = "this credential is no longer valid; connect again"
@@ -104,7 +104,7 @@ class Streaming:
                 is_whole = True
             await send(message)
 
-        with self._streams.opened(scope[IDENTITY]):
+        with self._streams.opened(scope[CALLER].identity):
             await self._app(scope, receive, watched)
         if has_begun and not is_whole:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

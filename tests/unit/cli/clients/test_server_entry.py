@@ -66,9 +66,9 @@ def test_a_malformed_address_is_refused(url: str) -> None:
 
 def test_a_token_is_a_header_and_not_shown() -> None:
     server = remote_server("https://x.example", "stk_t_1")
-    assert server.headers == {"headers": {"Authorization": "Bearer stk_t_1"}}
+    assert server.authorization == {"Authorization": "Bearer stk_t_1"}
     assert "stk_t_1" not in repr(server)
-    assert holds_token({"url": "x", **server.headers})
+    assert holds_token({"url": "x", "headers": server.authorization})
     assert not holds_token({"url": "x"})
     with pytest.raises(InputError, match="--token: a token has no blanks"):
         remote_server("https://x.example", "a\nb")
