@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from chaos.albums import TRACKS, album_files
 from chaos.client import Caller
 from chaos.world import EDITED, World
 from stackroom.assembly.app import App
-from stackroom.control.audit.log import MOST_LISTED
 from stackroom.control.control import Control
+from support.control import audit_rows
 from support.processes import STACKROOM
 
 
@@ -60,7 +60,7 @@ def find_lost_users(keeper: Keeper, control: Control) -> list[str]:
 def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -> list[str]:
     """Return the changes by calls that have no row in the audit, and a chain that is broken."""
     control.audit.add_interrupted(before=datetime.now(UTC))
-    noted = set(_call_ids(control))
+    noted = {row.call_id for row in audit_rows(control.audit, limit=10_000_000)}
     app = App(world.settings)
     try:
         changes = app.open_catalogue(EDITED).shelf.history().list_changes(limit=1_000_000)
@@ -76,14 +76,6 @@ def find_audit_gaps(world: World, control: Control, editors: Iterable[Editor]) -
         *(f"the acknowledged call {call} is not in the change log" for call in sorted(lost)),
         *([f"the audit's chain: {problem}"] if problem else []),
     ]
-
-
-def _call_ids(control: Control) -> Iterator[str]:
-    """Yield the call id of every row of the audit."""
-    rows = control.audit.tail(limit=MOST_LISTED, after=1)
-    while rows:
-        yield from (row.call_id for row in rows)
-        rows = control.audit.tail(limit=MOST_LISTED, after=rows[-1].number)
 
 
 def run_doctor(world: World) -> list[str]:

@@ -1,6 +1,5 @@
 """Edits over every shelf: what they leave is what a build of the same records makes; of rivals one wins."""
 
-import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 
 from stackroom.catalogue.codec import digest_of
-from stackroom.errors import ConflictError, NotFoundError
-from stackroom.ingest.edits.apply import Applied, Edits, embed_missing
+from stackroom.errors import ConflictError
+from stackroom.ingest.edits.apply import Applied, Edits
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.model.record import RecordId
 from stackroom.model.scope import KIND_FIELD, WHOLE
@@ -25,36 +24,6 @@ pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 SPEC = PACKAGES.get("music").spec
 MODEL = ModelId(name="test-model", dimension=16)
 QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing like it"]
-
-OTHER_PROCESS = """
-import json, pathlib, sys
-from stackroom.packages import PACKAGES
-from stackroom.errors import ExpectedError
-from stackroom.ingest.edits.draft import EditAction, EditRequest
-from stackroom.ingest.edits.apply import Edits
-from stackroom.model.scope import WHOLE
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Author
-from stackroom.text.analyser import analyse_query
-
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get("music").spec)
-for number, line in enumerate(sys.stdin):
-    asked = json.loads(line)
-    try:
-        if "query" in asked:
-            view = shelf.reader()
-            found = view.lexical(analyse_query(asked["query"], synonyms={}), scope=WHOLE, limit=10)
-            answer = view.ids([hit.key for hit in found.best])
-        else:
-            token = asked.pop("token", None)
-            request = EditRequest(**{**asked, "action": EditAction(asked["action"])})
-            author = Author(principal="other", call_id=f"other-{number}")
-            applied = Edits(shelf=shelf).apply(request, author=author, token=token)
-            answer = [change.id for change in applied.plan.changes]
-    except ExpectedError as error:
-        answer = error.code + ": " + error.message
-    print(json.dumps(answer), flush=True)
-"""
 
 
 def vector_of(text: str) -> Vector:
@@ -137,27 +106,6 @@ def editor(music_shelf: Shelf) -> Editor:
     return editor
 
 
-def test_an_edit_is_one_change_with_its_author_and_can_be_read_again(editor: Editor) -> None:
-    editor.update("artist-bach", name="J. S. Bach")
-    changes = editor.shelf.history().list_changes(limit=10, call_id=editor.calls[-1])
-    assert {change.id for change in changes} == {"track-air", "album-airs", "album-suites", "artist-bach"}
-    assert {change.author.principal for change in changes} == {"ed"}
-
-
-def test_a_plan_is_refused_when_the_record_or_what_names_it_moved(editor: Editor) -> None:
-    rename = {"id": "artist-bach", "fields": {"name": "J. S. Bach"}}
-    plan = editor.plan("update", **rename)
-    rival = Editor(editor.shelf, "rival")
-    rival.update("track-air", position=3)
-    with pytest.raises(ConflictError, match=r"'track-air' was changed since by rival"):
-        editor.do("update", **rename, token=plan.token)
-    plan = editor.plan("update", **rename)
-    rival.create("album", name="New", artist_ids=["artist-bach"])
-    with pytest.raises(ConflictError, match=r"'album-new' was changed since by rival"):
-        editor.do("update", **rename, token=plan.token)
-    editor.do("update", **rename, token=editor.plan("update", **rename).token)
-
-
 def test_of_rivals_with_the_same_plan_exactly_one_wins_and_nothing_is_lost(editor: Editor) -> None:
     rename = {"id": "artist-bach", "fields": {"name": "J. S. Bach"}}
     token = editor.plan("update", **rename).token
@@ -211,17 +159,6 @@ def test_records_that_are_created_at_once_under_one_name_get_ids_of_their_own(ed
     assert sorted(made) == ["artist-telemann", "artist-telemann-2", "artist-telemann-3"]
 
 
-def test_records_without_vectors_get_them_later(editor: Editor) -> None:
-    edits = Edits(shelf=editor.shelf)
-    edits.apply(EditRequest(action=EditAction.CREATE, kind="artist", fields={"name": "Telemann"}))
-    reader = editor.shelf.reader()
-    keys = list(reader.find([RecordId("artist-telemann")], scope=WHOLE).values())
-    assert not reader.vectors(keys).any()
-    assert embed_missing(editor.shelf, Hashing()) == 1
-    assert editor.shelf.reader().vectors(keys)[0] == pytest.approx(vector_of("Telemann"))
-    assert embed_missing(editor.shelf, Hashing()) == 0
-
-
 def run_all(threads: list[threading.Thread]) -> None:
     for thread in threads:
         thread.start()
@@ -229,78 +166,13 @@ def run_all(threads: list[threading.Thread]) -> None:
         thread.join()
 
 
-# Two processes
-
-
-@pytest.fixture
-def on_disk(shelf_folder: Path) -> Any:
-    """An editor of a shelf in a folder, and the script that opens it in another process."""
-    shelf = EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL)
-    yield Editor(shelf), OTHER_PROCESS, shelf_folder
-    shelf.close()
-
-
-def ask(other: Any, **asked: Any) -> Any:
-    return other.ask(json.dumps(asked))
-
-
-def test_edits_of_either_process_are_seen_by_the_other_at_the_next_call(on_disk: Any, other_process: Any) -> None:
-    editor, script, folder = on_disk
-    clara = editor.create("artist", name="Clara Schumann")
-    with other_process(script, folder) as other:
-        assert ask(other, query="clara") == [clara]
-        album = ask(other, action="create", kind="album", fields={"name": "Lieder", "artist_ids": [clara]})
-        assert album == ["album-lieder"]
-        assert found(editor.shelf, "lieder") == album
-        editor.update(clara, name="Clara Wieck")
-        assert sorted(ask(other, query="wieck")) == ["album-lieder", clara]
-        assert ask(other, action="undo", id=editor.calls[-1]) == [clara, "album-lieder"]
-        assert found(editor.shelf, "wieck") == []
-        editor.do("undo", id=str(editor.shelf.reader().change_no))
-        assert sorted(ask(other, query="wieck")) == ["album-lieder", clara]
-
-
-def test_a_plan_of_one_process_is_refused_when_the_other_moved_something(on_disk: Any, other_process: Any) -> None:
-    editor, script, folder = on_disk
-    clara = editor.create("artist", name="Clara Schumann")
-    with other_process(script, folder) as other:
-        rename = {"id": clara, "fields": {"name": "Clara Wieck"}}
-        token = editor.plan("update", **rename).token
-        assert ask(other, action="update", id=clara, fields={"year": 1819}) == [clara]
-        with pytest.raises(ConflictError, match="was changed since by other"):
-            editor.do("update", **rename, token=token)
-        token = editor.plan("update", **rename).token
-        assert ask(other, action="update", **rename, token=token) == [clara]
-        assert ask(other, action="delete", id="nobody").startswith("not_found")
-        with pytest.raises(NotFoundError):
-            editor.do("delete", id="nobody")
+# Two shelves over one folder
 
 
 def found(shelf: Shelf, text: str) -> list[str]:
     view = shelf.reader()
     ranking = view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=10)
     return [str(one) for one in view.ids([hit.key for hit in ranking.best])]
-
-
-def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_another_process(
-    shelf_folder: Path, other_process: Any
-) -> None:
-    """While another process has the lock, reads are answered at once, and marked where they are behind."""
-    shelf = EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL)
-    Editor(shelf).create("artist", name="Clara Schumann")
-    holding = (
-        "import pathlib, sys\n"
-        "from stackroom.packages import PACKAGES\n"
-        "from stackroom.shelf.embedded.shelf import EmbeddedShelf\n"
-        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), PACKAGES.get('music').spec)\n"
-        "with shelf.exclusive():\n"
-        "    print('held', flush=True)\n"
-        "    sys.stdin.readline()\n"
-    )
-    with other_process(holding, shelf_folder) as other:
-        assert other.read() == "held"
-        assert found(shelf, "clara") == ["artist-clara-schumann"]
-    shelf.close()
 
 
 def test_what_was_acknowledged_is_seen_while_another_process_is_in_the_middle_of_the_next_edit(

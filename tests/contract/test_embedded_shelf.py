@@ -28,7 +28,7 @@ from stackroom.shelf.embedded import shelf as shelf_module
 from stackroom.shelf.embedded.index_files import BaseFolder
 from stackroom.shelf.embedded.segment import Segment
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.port import Author, Delete, Embedding, Put
+from stackroom.shelf.port import Delete, Embedding, Put
 from stackroom.text.analyser import TextQuery, analyse_query
 from support.processes import wait_until
 
@@ -184,16 +184,6 @@ def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(
         assert other.ask("robot") == [["r1"], 2, None]
 
 
-def test_an_open_process_indexes_by_itself_what_another_did_not_publish(
-    embedded_stock: Any, other_process: Any
-) -> None:
-    fill(embedded_stock, 2)
-    with other_process(READING_PROCESS, embedded_stock.shelf.folder) as other:
-        assert other.ask("samurai") == [[], 2, None]
-        embedded_stock.shelf.apply([Put(record=embedded_stock.record("new", body="a samurai"))])
-        assert other.ask("samurai") == [["new"], 3, None]
-
-
 def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lock(
     embedded_stock: Any, other_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,30 +266,6 @@ def test_every_view_taken_while_another_process_writes_is_of_one_moment(
     assert embedded_stock.shelf.reader().count(WHOLE) == 2 + 5
 
 
-def test_threads_that_read_while_one_writes_see_whole_changes(embedded_stock: Any) -> None:
-    fill(embedded_stock, 2)
-    problems: list[str] = []
-    ended = threading.Event()
-
-    def read() -> None:
-        while not ended.is_set():
-            view = embedded_stock.shelf.reader()
-            if view.count(WHOLE) % 2 or view.lexical(query("robot"), scope=WHOLE, limit=1).total != view.count(WHOLE):
-                problems.append(f"{view.count(WHOLE)} records at change {view.change_no}")
-
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for number in range(20):
-        pair = [embedded_stock.record(f"n{number}{side}", body="a robot story") for side in "ab"]
-        embedded_stock.put(*pair)
-    ended.set()
-    for thread in threads:
-        thread.join()
-    assert problems == []
-    assert embedded_stock.shelf.reader().count(WHOLE) == 42
-
-
 def test_a_first_reader_and_whoever_publishes_do_not_wait_for_each_other(
     embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,19 +286,6 @@ def test_a_first_reader_and_whoever_publishes_do_not_wait_for_each_other(
 
 
 # The store
-
-
-def test_every_change_names_its_author_and_what_was_before(embedded_stock: Any) -> None:
-    author = Author(principal="ada", call_id="call-1")
-    shelf = embedded_stock.shelf
-    shelf.apply([Put(record=embedded_stock.record("one", body="first"))], author=author)
-    shelf.apply([Put(record=embedded_stock.record("one", body="second")), Delete(RecordId("one"))], author=author)
-    rows = shelf.store._db().execute("SELECT op, before, principal, call_id FROM changes ORDER BY change_no").fetchall()
-    assert [row[0] for row in rows] == ["insert", "update", "delete"]
-    assert rows[0][1] is None
-    assert b"first" in rows[1][1]
-    assert b"second" in rows[2][1]
-    assert {row[2:] for row in rows} == {("ada", "call-1")}
 
 
 def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: Any) -> None:
@@ -382,14 +335,6 @@ def test_a_view_is_found_or_not_without_waiting_for_whoever_catches_up(embedded_
         thread.start()
         thread.join(timeout=120)
     assert found == [None, view]
-
-
-def test_a_shelf_that_was_closed_finds_no_view(embedded_stock: Any) -> None:
-    fill(embedded_stock)
-    embedded_stock.shelf.reader()
-    embedded_stock.shelf.find_reader()
-    embedded_stock.shelf.close()
-    assert embedded_stock.shelf.find_reader() is None
 
 
 def test_an_index_that_lacks_a_record_is_a_problem_until_it_is_rebuilt(embedded_stock: Any) -> None:

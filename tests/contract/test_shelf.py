@@ -787,16 +787,6 @@ def test_a_vector_that_comes_later_is_a_change_of_the_record_that_changes_nothin
     assert (newest.op, newest.before, newest.after) == (Op.UPDATE, record, record)
 
 
-def test_a_view_that_is_found_at_once_is_as_fresh_as_any(stock: Any) -> None:
-    for number in range(5):
-        last = stock.shelf.writer().apply([stock.embedded(stock.record(f"r{number}"))])
-        found = stock.shelf.find_reader()
-        assert found is None or (found.change_no, found.stale) == (last, None)
-        stock.shelf.reader()
-        found = stock.shelf.find_reader()
-        assert found is None or (found.change_no, found.count(WHOLE)) == (last, number + 1)
-
-
 # Health
 
 

@@ -16,6 +16,7 @@ from stackroom.model.principal import Outcome
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from support.control import audit_rows
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 
@@ -87,10 +88,10 @@ def test_a_change_that_was_made_has_its_row_after_a_kill(tmp_path: Path, change:
             assert [one.id for one in shelf.history().list_changes(limit=9)] == ["artist-satie", "artist-bach"]
         else:
             assert control.accounts.get_user("eve")
-        assert [row.call_id for row in control.audit.tail()] == [acknowledged], "the control: without it, no row"
+        assert [row.call_id for row in audit_rows(control.audit)] == [acknowledged], "the control: without it, no row"
         later = datetime.now(UTC) + timedelta(minutes=1)
         assert [control.audit.add_interrupted(before=later) for _ in range(2)] == [1, 0]
-        kept, rebuilt = control.audit.tail()
+        kept, rebuilt = audit_rows(control.audit)
         assert (kept.call_id, kept.outcome) == (acknowledged, Outcome.OK)
         assert (rebuilt.outcome, rebuilt.principal) == (Outcome.INTERRUPTED, "local")
         assert rebuilt.target == ("catalog.mutate" if change == "edit" else "users.mutate")

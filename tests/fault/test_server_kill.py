@@ -18,6 +18,7 @@ import pytest
 from stackroom.control.control import Control
 from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from stackroom.settings import Settings
+from support.control import audit_rows
 
 pytestmark = pytest.mark.row("Z13")
 
@@ -65,7 +66,7 @@ class Makers:
 
 def find_losses(control: Control, acknowledged: dict[str, str]) -> list[str]:
     """Return what of the acknowledged is not there, or not in the audit."""
-    noted = {row.target for row in control.audit.tail(limit=10_000, operation=OPERATION) if row.outcome is Outcome.OK}
+    noted = {row.target for row in audit_rows(control.audit, operation=OPERATION) if row.outcome is Outcome.OK}
     lost = [name for name, secret in acknowledged.items() if control.credentials.find(secret) is None]
     return [*lost, *(name for name in acknowledged if name not in noted)]
 
@@ -102,7 +103,7 @@ def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_ro
         acknowledged |= makers.acknowledged
         assert find_losses(control, acknowledged) == []
         assert control.audit.verify().first_problem is None
-    rows = control.audit.tail(limit=10_000, operation=OPERATION)
+    rows = audit_rows(control.audit, operation=OPERATION)
     assert {row.outcome for row in rows} == {Outcome.OK}
     assert len({row.target for row in rows}) == len(rows) >= len(acknowledged) > KILLS * 5
     # What the audit says was done was done: a row is written when there is something to tell.

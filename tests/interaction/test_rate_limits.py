@@ -15,6 +15,7 @@ from websockets.asyncio.client import connect as open_websocket
 
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.serve.async_gate import PAUSE_S
+from support.control import audit_rows
 
 CALLS_A_CONNECTION = 10
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
@@ -173,8 +174,8 @@ def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_
     assert all(wait is not None and 1 <= wait <= 60 for wait in waits["rate_limited"])
     assert waits.get("overloaded", {1}) == {1}
     outcomes = {Outcome.OK: codes[None], Outcome.LIMITED: codes["rate_limited"]}
-    soon(lambda: len(audit.tail(limit=5000, principal=greedy)) >= 500, timeout_s=120)
-    noted = Counter(row.outcome for row in audit.tail(limit=5000, principal=greedy))
+    soon(lambda: len(audit_rows(audit, principal=greedy)) >= 500, timeout_s=120)
+    noted = Counter(row.outcome for row in audit_rows(audit, principal=greedy))
     assert {outcome: noted[outcome] for outcome in outcomes} == outcomes
     assert noted.total() == 500
     assert audit.verify().first_problem is None

@@ -18,6 +18,7 @@ from websockets.asyncio.client import connect as open_websocket
 from websockets.exceptions import ConnectionClosed
 
 from stackroom.model.principal import Action, Outcome
+from support.control import audit_rows
 
 pytestmark = [pytest.mark.row("Z1"), pytest.mark.row("T6")]
 
@@ -235,7 +236,7 @@ def ended(start_fixture_server: Any, tmp_path_factory: pytest.TempPathFactory) -
     return Ended(
         **found,
         log=hosted.server.log,
-        rows=audit.tail(limit=1000, principal=user),
+        rows=audit_rows(audit, principal=user),
         chain_problem=audit.verify().first_problem,
     )
 

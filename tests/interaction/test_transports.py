@@ -11,6 +11,7 @@ from websockets.sync.client import ClientConnection
 from websockets.sync.client import connect as open_websocket
 
 from stackroom.model.principal import Action, Outcome
+from support.control import audit_rows
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tools/list", "", {}),
@@ -119,7 +120,7 @@ def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
 
     def rows() -> list[Any]:
         """Return the rows of this test; another process writes them, which may take a moment."""
-        found = [row for row in audit.tail(limit=100, principal=principal) if row.via == via]
+        found = [row for row in audit_rows(audit, principal=principal) if row.via == via]
         targets = [row.target for row in found]
         return found[targets.index(first) + 1 : targets.index(last)] if {first, last} <= set(targets) else []
 

@@ -11,6 +11,7 @@ from stackroom.control.accounts.accounts import Accounts, User
 from stackroom.control.accounts.catalogue_access import CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
 from stackroom.control.accounts.identity_cache import IdentityCache
+from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
 from stackroom.control.control import Control
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.model.principal import LOCAL_USER, Action, Principal, Quotas
@@ -129,3 +130,8 @@ def _people(database: ControlDatabase, clock: Clock) -> People:
         credentials=Credentials(database, now=clock.now),
         access=CatalogueAccess(database),
     )
+
+
+def audit_rows(log: AuditLog, *, limit: int = 10_000, **wanted: Any) -> list[AuditRow]:
+    """Return the last rows of the audit, the oldest first."""
+    return log.page(AuditFilter(**wanted), limit=limit).rows[::-1]

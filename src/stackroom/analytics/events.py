@@ -63,10 +63,21 @@ class Event:
 
 
 class EventLog:
-    """The events of one control database. Safe to use from several threads and processes."""
+    """The events of one control database. Safe to use from several threads and processes.
 
-    def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS) -> None:
+    Implements the gate's `Observer` for searches and other answers.
+    """
+
+    def __init__(
+        self,
+        database: ControlDatabase,
+        *,
+        most_kept: int = MOST_KEPT,
+        limits: BatchLimits = LIMITS,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
         self._database = database
+        self._now = now
         self._most_kept = most_kept
         self._untrimmed = 0
         """How many events were written since the last check whether there are too many."""
@@ -80,6 +91,24 @@ class EventLog:
     def note(self, event: Event) -> None:
         """Queue an event; where the queue is full it is dropped, and counted."""
         self._writer.offer(event)
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
+        """Queue the event of a call; it never waits, and never fails the call."""
+        event = event_of(entry)
+        if event is not None:
+            self.note(event)
+
+    def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
+        """Record that a user played a record's file, and for how long."""
+        at = self._now()
+        self.note(Event(at=at, kind=EventKind.PLAY, user=user, subject=record_id, catalogue=catalogue, seconds=seconds))
+
+    def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
+        """Record that something was downloaded for a user."""
+        at = self._now()
+        self.note(
+            Event(at=at, kind=EventKind.DOWNLOAD, user=user, subject=subject, catalogue=catalogue, bytes=size_bytes)
+        )
 
     def flush(self) -> None:
         """Return when every event noted so far is written; raise StorageError if it cannot be."""
@@ -103,43 +132,6 @@ class EventLog:
             if is_time_to_trim:
                 _trim(connection, most_kept=self._most_kept)
         self._untrimmed = 0 if is_time_to_trim else written
-
-
-class EventRecorder:
-    """Records events. Implements the gate's `Observer` for searches and other answers."""
-
-    def __init__(self, log: EventLog, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._log = log
-        self._now = now
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
-        """Queue the event of a call; it never waits, and never fails the call."""
-        event = event_of(entry)
-        if event is not None:
-            self._log.note(event)
-
-    def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
-        """Record that a user played a record's file, and for how long."""
-        self._note(EventKind.PLAY, user, record_id, catalogue=catalogue, seconds=seconds)
-
-    def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
-        """Record that something was downloaded for a user."""
-        self._note(EventKind.DOWNLOAD, user, subject, catalogue=catalogue, size_bytes=size_bytes)
-
-    def _note(
-        self,
-        kind: EventKind,
-        user: str,
-        subject: str,
-        *,
-        catalogue: str,
-        seconds: float = 0,
-        size_bytes: int = 0,
-    ) -> None:
-        at = self._now()
-        self._log.note(
-            Event(at=at, kind=kind, user=user, subject=subject, catalogue=catalogue, seconds=seconds, bytes=size_bytes)
-        )
 
 
 def event_of(entry: AuditEntry) -> Event | None:

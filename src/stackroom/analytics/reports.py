@@ -3,16 +3,14 @@
 Every report is a page of rows, in the same order for the same events, with the number of all rows.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Select,
     Subquery,
     case,
@@ -33,7 +31,8 @@ UNKNOWN = ""
 MOST_NAMES = 1_000
 FORMER = " (deleted)"
 """Follows the name of a user who was deleted before another of that name was created."""
-RowT = TypeVar("RowT")
+Page = tuple[list[dict[str, Any]], int]
+"""Rows, and how many there are in all."""
 
 
 class ReportPeriod(StrEnum):
@@ -61,51 +60,6 @@ class EventSpan:
     limit: int = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListeningRow:
-    """Listening of a user, or in a period."""
-
-    label: str
-    plays: int
-    seconds: int
-    tracks: int
-    listeners: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bandwidth:
-    """Bytes sent to a user or in a period, and bytes downloaded."""
-
-    label: str
-    requests: int
-    """How many requests had an answer."""
-    served_bytes: int
-    downloaded_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Popular:
-    """A record, and how often its file was played."""
-
-    catalogue: str
-    id: str
-    plays: int
-    seconds: int
-    listeners: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """A query, and how often it was searched for."""
-
-    query: str
-    searches: int
-    users: int
-    results: int | None
-    """The largest number of records found."""
-    last_at: datetime
-
-
 class EventReports:
     """Reports over the events of one control database."""
 
@@ -113,28 +67,28 @@ class EventReports:
         self._database = database
         self._log = log
 
-    def listening(self, span: EventSpan, *, by: ReportPeriod | None = None) -> tuple[list[ListeningRow], int]:
-        """Return the listening of each user, most first, or of each period, latest first."""
+    def listening(self, span: EventSpan, *, by: ReportPeriod | None = None) -> Page:
+        """Return the plays of each user, the longest listening first, or of each period, the latest first."""
         chosen = self._labelled(span, by, [EventKind.PLAY])
         seconds = func.sum(chosen.c.seconds)
         wanted = select(
-            chosen.c.label,
+            chosen.c.label.label(_label_name(by)),
             func.count().label("plays"),
             seconds.label("seconds"),
             func.count(distinct(chosen.c.catalogue + "/" + chosen.c.subject)).label("tracks"),
             func.count(distinct(chosen.c.user_name)).label("listeners"),
         ).group_by(chosen.c.label)
         order = (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label)
-        return self._page(wanted, order, span, lambda row: ListeningRow(**row))
+        return self._page(wanted, order, span)
 
-    def bandwidth(self, span: EventSpan, *, by: ReportPeriod | None = None) -> tuple[list[Bandwidth], int]:
-        """Return the bytes sent to each user, most first, or in each period, latest first."""
+    def bandwidth(self, span: EventSpan, *, by: ReportPeriod | None = None) -> Page:
+        """Return the bytes sent to each user, most first, or in each period, latest first; and those downloaded."""
         chosen = self._labelled(span, by, list(EventKind))
         is_download = chosen.c.kind == EventKind.DOWNLOAD
         served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
         wanted = (
             select(
-                chosen.c.label,
+                chosen.c.label.label(_label_name(by)),
                 func.sum(case((is_download, 0), else_=1)).label("requests"),
                 served.label("served_bytes"),
                 func.sum(case((is_download, chosen.c.bytes), else_=0)).label("downloaded_bytes"),
@@ -143,9 +97,9 @@ class EventReports:
             .group_by(chosen.c.label)
         )
         order = (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label)
-        return self._page(wanted, order, span, lambda row: Bandwidth(**row))
+        return self._page(wanted, order, span)
 
-    def popular(self, span: EventSpan) -> tuple[list[Popular], int]:
+    def popular(self, span: EventSpan) -> Page:
         """Return the played records, most often played first."""
         seconds = func.sum(events.c.seconds)
         wanted = (
@@ -160,7 +114,7 @@ class EventReports:
             .group_by(events.c.catalogue, events.c.subject)
         )
         order = (func.count().desc(), seconds.desc(), events.c.catalogue, events.c.subject)
-        return self._page(wanted, order, span, lambda row: Popular(**row))
+        return self._page(wanted, order, span)
 
     def find_user_names(self, name: str) -> list[str]:
         """Return the names that events and users have; only this one where it is among them."""
@@ -171,15 +125,15 @@ class EventReports:
                     return [name]
             return list(connection.execute(select(users.c.name).order_by(users.c.name).limit(MOST_NAMES)).scalars())
 
-    def searched(self, span: EventSpan, *, without_results: bool = False) -> tuple[list[Searched], int]:
-        """Return the queries, most frequent first, or only those without results."""
+    def searched(self, span: EventSpan, *, without_results: bool = False) -> Page:
+        """Return the queries, most frequent first, or only those without results; `results` is the most of each."""
         wanted = (
             select(
                 events.c.subject.label("query"),
                 func.count().label("searches"),
                 func.count(distinct(events.c.user_name)).label("users"),
                 func.max(events.c.results).label("results"),
-                func.max(events.c.at).label("last_at"),
+                func.max(events.c.at).label("last"),
             )
             .where(*_conditions(span, [EventKind.SEARCH], names_subjects=True))
             .group_by(events.c.subject)
@@ -187,9 +141,8 @@ class EventReports:
         if without_results:
             wanted = wanted.where(events.c.results == 0)
         order = (func.count().desc(), events.c.subject)
-        return self._page(
-            wanted, order, span, lambda row: Searched(**{**row, "last_at": from_microseconds(row["last_at"])})
-        )
+        rows, total = self._page(wanted, order, span)
+        return [{**row, "last": from_microseconds(row["last"]).isoformat(timespec="seconds")} for row in rows], total
 
     def _labelled(self, span: EventSpan, by: ReportPeriod | None, kinds: list[EventKind]) -> Subquery:
         """Return the events with the key of their group: the user, or the first day of the period."""
@@ -208,18 +161,16 @@ class EventReports:
         }
         return func.date(second, "unixepoch", *moves[period])
 
-    def _page(
-        self, wanted: Select[Any], order: tuple[Any, ...], span: EventSpan, make: Callable[[dict[str, Any]], RowT]
-    ) -> tuple[list[RowT], int]:
+    def _page(self, wanted: Select[Any], order: tuple[Any, ...], span: EventSpan) -> Page:
         self._log.flush()
         with self._database.read() as connection:
-            total = _count(connection, wanted)
+            total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
             page = connection.execute(wanted.order_by(*order).offset(span.offset).limit(span.limit))
-            return [make(_plain(row._asdict())) for row in page], total
+            return [_plain(row._asdict()) for row in page], int(total)
 
 
-def _count(connection: Connection, wanted: Select[Any]) -> int:
-    return int(connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one())
+def _label_name(by: ReportPeriod | None) -> str:
+    return "user" if by is None else "period"
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

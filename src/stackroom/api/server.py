@@ -13,7 +13,7 @@ from typing import Protocol
 
 from sqlalchemy import MetaData
 
-from stackroom.analytics.events import EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.background.task import FileLease, Task, TaskContext, TaskStopped
 from stackroom.background.threads import start_thread
 from stackroom.control.database.engine import ControlDatabase
@@ -71,7 +71,7 @@ class ServerContext:
     """Whether everything that would need the network is refused."""
     read_settings: ReadSettings
     database: ControlDatabase
-    events: EventRecorder
+    events: EventLog
     """Records plays and downloads for analytics."""
     get_principal: Callable[[str], Principal]
     """Returns a user with their present rights; raises NotFoundError or, for a disabled user, ForbiddenError."""
@@ -128,7 +128,7 @@ __all__ = [
     "Author",
     "Clock",
     "ControlDatabase",
-    "EventRecorder",
+    "EventLog",
     "FetchCancelledError",
     "FetchLimits",
     "FetchedText",

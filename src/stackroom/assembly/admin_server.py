@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
@@ -43,15 +43,14 @@ class AdminServer:
 
     def __init__(self, app: App, control: Control, runtime: RuntimeStatus) -> None:
         settings = app.settings
-        self._events = EventLog(control.database)
-        self.recorder = EventRecorder(self._events)
+        self.events = EventLog(control.database)
         """Records events for analytics; one of the gate's observers."""
-        app.own_records.keep_in(OwnStorage(database=control.database, record_play=self.recorder.record_play))
+        app.own_records.keep_in(OwnStorage(database=control.database, record_play=self.events.record_play))
         self._ring = LogRing(redact=redacted)
         self._sql = SqlTool(app.list_served)
         self._state_lock = threading.Lock()
         self._is_stopped = False
-        self.parts = parts = build_server_parts(app, control, self.recorder)
+        self.parts = parts = build_server_parts(app, control, self.events)
         app.background.add(*parts.tasks)
         self.board = board = JobBoard(
             control.database,
@@ -69,12 +68,12 @@ class AdminServer:
             problems=self.health.problems,
             credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
             audit=control.audit,
-            counters=lambda: {**runtime.counters(), "events_dropped": self._events.dropped},
+            counters=lambda: {**runtime.counters(), "events_dropped": self.events.dropped},
         )
         self.tools = ServerTools(
             tools=[
                 *users_tools(control),
-                *analytics_tools(EventReports(control.database, self._events), app.list_served),
+                *analytics_tools(EventReports(control.database, self.events), app.list_served),
                 *parts.tools,
                 *server_tools(state),
                 *jobs_tools(board),
@@ -100,6 +99,6 @@ class AdminServer:
         with self._state_lock:
             self._is_stopped = True
         self._scheduler.stop()
-        self._events.close()
+        self.events.close()
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()

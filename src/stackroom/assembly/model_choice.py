@@ -100,7 +100,7 @@ def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, prog
     with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
         report.to_embed = shelf.store.count()
         for texts in _iter_texts(shelf, spec):
-            missing = shelf.missing_vectors(texts, embedder.model)
+            missing = shelf.missing_embeddings(texts, embedder.model)
             wanted = {digest: text for digest, text in texts.items() if text and digest in missing}
             shelf.keep_vectors(embedder.model, dict(iter_vectors(wanted, embedder, batch_size=AT_ONCE)))
             report.embedded += len(wanted)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
-from stackroom.analytics.events import EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def build_server_parts(
-    app: App, control: Control, events: EventRecorder, *, now: Callable[[], datetime] = utc_now
+    app: App, control: Control, events: EventLog, *, now: Callable[[], datetime] = utc_now
 ) -> ServerParts:
     """Build the parts of every installed package that has some, and create their tables where they are missing.
 
@@ -67,7 +67,7 @@ def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint
 
 
 def build_context(
-    app: App, control: Control, events: EventRecorder, package: CataloguePackage, now: Callable[[], datetime] = utc_now
+    app: App, control: Control, events: EventLog, package: CataloguePackage, now: Callable[[], datetime] = utc_now
 ) -> ServerContext:
     """Build what a package is given of this server."""
 

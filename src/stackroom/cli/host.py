@@ -40,7 +40,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
     if control:
         _print_first_admin(control)
         admin = AdminServer(app, control, _runtime_status(workers, streams))
-        observers = [control.audit, admin.recorder, *observers]
+        observers = [control.audit, admin.events, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = new_pool("loader", 1)
     uploads = Uploads(app)

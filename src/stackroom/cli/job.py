@@ -4,7 +4,7 @@ from functools import partial
 
 import click
 
-from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
 from stackroom.assembly.server_parts import build_server_parts
 from stackroom.cli.opening import open_app
@@ -26,7 +26,7 @@ SHOWN_LENGTH = 60
 def _open_board(control: Control) -> JobBoard:
     """Return the jobs of the library."""
     app = open_app()
-    parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
+    parts = build_server_parts(app, control, EventLog(control.database))
     jobs = [*list_builtin_jobs(MaintainedLibrary(app=app, control=control, parts=parts)), *parts.jobs]
     return JobBoard(control.database, jobs, list_more=partial(list_refresh_jobs, app))
 

@@ -304,14 +304,6 @@ class Gate:
         """Return the tools, resources, media and catalogues that the principal may see."""
         return self._toolboxes.of(principal.visibility)
 
-    def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
-        """Raise InputError for a catalogue that the principal does not see, naming those that they do."""
-        known = [catalogue.name for catalogue in self._toolboxes.of(principal.visibility).catalogues]
-        for name in names:
-            if name not in known:
-                hint, there = did_you_mean(name, known), ", ".join(known) or "none"
-                raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
-
     def perform(
         self,
         context: CallContext,

@@ -56,14 +56,6 @@ class _Failing:
     retry_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Damaged:
-    """A catalogue in which a check found damage."""
-
-    reason: str
-    since: datetime
-
-
 class CatalogueConditions:
     """The conditions of the catalogues of one library. Thread-safe."""
 
@@ -78,14 +70,15 @@ class CatalogueConditions:
         self._now = now
         self._jitter = jitter
         self._failing: dict[str, _Failing] = {}
-        self._damaged: dict[str, _Damaged] = {}
+        self._damaged: dict[str, Condition] = {}
         self._guard = threading.Lock()
 
     def report(self, name: str, reason: str) -> None:
         """Note damage that a check found, until `clear`; the reason replaces an earlier one."""
         with self._guard:
             known = self._damaged.get(name)
-            self._damaged[name] = _Damaged(reason=reason, since=known.since if known else self._now())
+            since = known.since if known else self._now()
+            self._damaged[name] = Condition(catalogue=name, cause=ConditionKind.DAMAGED, reason=reason, since=since)
         if known is None or known.reason != reason:
             logger.warning("catalogue '%s' is damaged: %s", name, reason)
 
@@ -157,11 +150,7 @@ class CatalogueConditions:
         """Return every condition, those that cannot be read first, sorted by name."""
         with self._guard:
             failing = [self._unreadable(name, known) for name, known in sorted(self._failing.items())]
-            damaged = [
-                Condition(catalogue=name, cause=ConditionKind.DAMAGED, reason=known.reason, since=known.since)
-                for name, known in sorted(self._damaged.items())
-            ]
-        return [*failing, *damaged]
+            return [*failing, *(known for _name, known in sorted(self._damaged.items()))]
 
     def _unreadable(self, name: str, known: _Failing) -> Condition:
         retry_in_s = max(0.0, known.retry_at - self._monotonic())

@@ -66,23 +66,11 @@ def test_the_tables_are_what_they_are_declared_to_be(database: ControlDatabase) 
     assert made == declared
 
 
-def test_a_database_that_is_up_to_date_is_left_alone(database: ControlDatabase, place: Any) -> None:
-    before = database.version()
-    assert place.open().version() == before
-    with database.read() as connection:
-        assert list(connection.execute(text("SELECT version FROM schema_version")).scalars()) == [SCHEMA_VERSION]
-
-
 def test_processes_that_start_at_once_make_one_database(place: Any) -> None:
     assert place.run_together(OPENS, 3) == ["1", "1", "1"]
     with place.open().read() as connection:
         assert connection.execute(text("SELECT count(*) FROM roles")).scalar_one() == 4
         assert connection.execute(text("SELECT count(*) FROM audit_head")).scalar_one() == 1
-
-
-def test_threads_that_open_it_at_once_make_one_database(place: Any, at_once: Callable[..., list[Any]]) -> None:
-    opened = at_once([place.open] * 8)
-    assert [database.version() for database in opened] == [1] * 8
 
 
 def test_a_creation_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import inspect
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.errors import ConflictError, ExpectedError, NotFoundError, RateLimitedError, UnavailableError
+from stackroom.errors import ConflictError, ExpectedError, RateLimitedError, UnavailableError
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import (
     Download,
@@ -16,7 +15,6 @@ from stackroom_catalogues.music.downloads.queue import (
     DownloadState,
     QueueRules,
 )
-from stackroom_catalogues.music.tables import METADATA
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -54,17 +52,6 @@ def put(queue: DownloadQueue, album: str = "Water Music") -> Download:
 def states(queue: DownloadQueue) -> dict[int, str]:
     pages = [queue.list_downloads(state, limit=100)[0] for state in DownloadState]
     return {download.id: str(download.state) for page in pages for download in page}
-
-
-def test_the_queue_makes_what_the_tables_say(database):
-    database.create_missing(METADATA)
-    with database.read() as connection:
-        found = inspect(connection)
-        for table in METADATA.sorted_tables:
-            columns = {column["name"]: column["nullable"] for column in found.get_columns(table.name)}
-            assert columns == {column.name: column.nullable for column in table.columns}
-            indexes = {index["name"] for index in found.get_indexes(table.name) if not index.get("unique")}
-            assert indexes == {index.name for index in table.indexes}
 
 
 def test_what_is_asked_for_is_queued_with_everything_that_was_said(queue, place):
@@ -159,14 +146,6 @@ def test_a_download_goes_from_claim_to_done(queue):
     assert queue.take_next() is None
 
 
-def test_what_is_done_counts_the_attempt_that_worked(queue, place):
-    put(queue)
-    queue.put_off(taken(queue), FAILURE, wait_s=30)
-    place.clock.advance(30)
-
-    assert queue.finish(taken(queue)).attempts == 2
-
-
 def test_a_download_that_costs_too_many_workers_is_given_up(queue, place):
     download = put(queue)
     for _ in range(3):
@@ -193,14 +172,6 @@ def test_what_failed_is_put_off_and_given_up_in_the_end(queue, place):
 
     assert (failed.id, failed.state, failed.attempts) == (download.id, DownloadState.FAILED, 3)
     assert queue.take_next() is None
-
-
-def test_what_is_released_is_as_it_was(queue):
-    put(queue)
-    running = taken(queue)
-    queue.release(running)
-
-    assert taken(queue).attempts == 0
 
 
 def test_what_failed_can_be_retried_from_the_start(queue):
@@ -307,36 +278,6 @@ def test_a_cancel_and_an_install_at_once_never_both_win(queue, other, at_once):
         assert isinstance(installed, DownloadCancelledError) != isinstance(cancelled, ConflictError)
         if installed is None:
             queue.finish(running)
-
-
-@pytest.mark.parametrize("act", ["retry", "cancel"])
-def test_what_is_somebody_elses_is_not_found(queue, act):
-    download = put(queue)
-    queue.fail(taken(queue), FAILURE)
-
-    with pytest.raises(NotFoundError) as refused:
-        getattr(queue, act)(download.id, user="bob")
-    with pytest.raises(NotFoundError) as unknown:
-        getattr(queue, act)(download.id + 1, user="bob")
-    assert refused.value.message == unknown.value.message.replace(str(download.id + 1), str(download.id))
-    getattr(queue, act)(download.id, user=None)
-
-
-def test_the_queue_is_counted(queue, place):
-    assert queue.stats().oldest_queued_at is None
-    first_at = place.clock.now()
-    put(queue, "a")
-    place.clock.advance(10)
-    put(queue, "b")
-    queue.request("bob", request("c"))
-    running = taken(queue)
-    queue.begin_install(running, total_bytes=30)
-    queue.finish(running)
-
-    stats = queue.stats()
-
-    assert stats.by_state == {**dict.fromkeys(DownloadState, 0), DownloadState.QUEUED: 2, DownloadState.DONE: 1}
-    assert (stats.received_bytes, stats.users, stats.oldest_queued_at) == (30, 2, first_at + timedelta(seconds=10))
 
 
 def test_what_is_long_over_is_forgotten_and_nothing_else(queue, place):

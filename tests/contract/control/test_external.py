@@ -8,10 +8,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jwt
 import pytest
@@ -25,6 +23,7 @@ from stackroom.control.control import Control
 from stackroom.errors import InputError
 from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import AuthSettings, ControlSettings, Settings, load_settings
+from support.loopback import LoopbackServer
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z2")
@@ -69,58 +68,39 @@ def by_hand(header: Any, payload: Any, sign: Callable[[bytes], bytes] = lambda _
     return b".".join([*parts, signature]).decode()
 
 
-@dataclass
-class KeyServer:
+class KeyServer(LoopbackServer):
     """Publishes keys on loopback. `mood` says how."""
 
-    keys: list[Any] = field(default_factory=lambda: [published(RSA_KEY, "one")])
-    mood: str = "well"
-    requests: int = 0
-    url: str = ""
-    released: threading.Event = field(default_factory=threading.Event)
+    BODIES: ClassVar[dict[str, bytes]] = {
+        "garbage": b"<html>",
+        "other form": b'{"keys": 7}',
+        "list": b"[]",
+        "deep": b"[" * 100_000,
+    }
 
-    def body(self) -> bytes:
-        moods = {"garbage": b"<html>", "other form": b'{"keys": 7}', "list": b"[]", "deep": b"[" * 100_000}
-        return moods.get(self.mood, json.dumps({"keys": self.keys}).encode())
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[Any] = [published(RSA_KEY, "one")]
+        self.mood = "well"
+        self.requests = 0
+
+    @property
+    def keys_url(self) -> str:
+        return f"{self.url}/keys.json"
+
+    def answer(self, path: str, body: Any) -> tuple[int, bytes]:
+        self.requests += 1
+        if self.mood == "hang":
+            self.hang()
+        keys = json.dumps({"keys": self.keys}).encode()
+        return 500 if self.mood == "500" else 200, self.BODIES.get(self.mood, keys)
 
 
 @pytest.fixture
 def key_server() -> Iterator[KeyServer]:
-    state = KeyServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.requests += 1
-            if state.mood == "hang":
-                state.released.wait(30)
-                return
-            body = state.body()
-            self.send_response(500 if state.mood == "500" else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            for at in range(len(body)) if state.mood == "trickle" else ():
-                if state.released.wait(0.05):
-                    return
-                self.wfile.write(body[at : at + 1])
-            if state.mood != "trickle":
-                self.wfile.write(body)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass
-
-    server = Server(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/keys.json"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield state
-    state.released.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    server = KeyServer()
+    yield server
+    server.die()
 
 
 @pytest.fixture
@@ -128,7 +108,7 @@ def new_issuer(people: Any, key_server: KeyServer, tmp_path: Path) -> Iterator[C
     opened: list[ExternalIssuer] = []
 
     def make(**changes: Any) -> ExternalIssuer:
-        values = {"issuer": ISSUER, "audience": AUDIENCE, "jwks_url": key_server.url, **changes}
+        values = {"issuer": ISSUER, "audience": AUDIENCE, "jwks_url": key_server.keys_url, **changes}
         flags = {("auth", key): value for key, value in values.items()}
         settings = load_settings({"STACKROOM_HOME": str(tmp_path / "home")}, flags=flags)
         opened.append(ExternalIssuer(settings.auth, people.database))
@@ -164,15 +144,6 @@ def test_a_user_who_is_seen_first_has_the_usual_role(people: Any, new_issuer: Ca
     found = new_issuer(default_role="editor").verify(signed())
     assert found is not None
     assert found[0].roles == ("user",)
-
-
-def test_a_usual_role_that_does_not_exist_is_logged(
-    new_issuer: Callable[..., ExternalIssuer], caplog: pytest.LogCaptureFixture
-) -> None:
-    found = new_issuer(default_role="nothing").verify(signed())
-    assert found is not None
-    assert found[0].roles == ()
-    assert "there is no role 'nothing'" in caplog.text
 
 
 def test_a_user_is_made_once_however_many_tokens_come_at_once(
@@ -328,12 +299,11 @@ def test_an_address_that_gives_no_keys_lets_nobody_in(
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
 
 
-@pytest.mark.parametrize("mood", ["hang", "trickle"])
 def test_an_address_that_is_slow_holds_nobody_for_long(
-    issuer: ExternalIssuer, key_server: KeyServer, mood: str, monkeypatch: pytest.MonkeyPatch
+    issuer: ExternalIssuer, key_server: KeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(external_issuer, "FETCH_TIMEOUT_S", 0.2)
-    key_server.mood = mood
+    key_server.mood = "hang"
     assert issuer.verify(signed()) is None
     assert issuer.verify(signed()) is None
 
@@ -344,7 +314,7 @@ def test_an_address_where_nobody_listens_lets_nobody_in(new_issuer: Callable[...
 
 @pytest.fixture
 def keys(place: Any, key_server: KeyServer) -> Iterator[PublishedKeys]:
-    keys = PublishedKeys(key_server.url, monotonic=place.clock.monotonic)
+    keys = PublishedKeys(key_server.keys_url, monotonic=place.clock.monotonic)
     yield keys
     keys.close()
 
@@ -398,7 +368,7 @@ def test_whoever_comes_while_keys_are_fetched_uses_those_that_are_there(
     thread.start()
     wait_until(lambda: key_server.requests == 2)
     assert keys.find("one") is not None
-    key_server.released.set()
+    key_server.come_to_itself()
     thread.join()
 
 
@@ -416,7 +386,7 @@ def test_settings_that_cannot_work_are_refused(new_issuer: Callable[..., Externa
 
 @pytest.fixture
 def control(place: Any, key_server: KeyServer, tmp_path: Path) -> Iterator[Control]:
-    auth = AuthSettings(issuer=ISSUER, audience=AUDIENCE, jwks_url=key_server.url, default_role="editor")
+    auth = AuthSettings(issuer=ISSUER, audience=AUDIENCE, jwks_url=key_server.keys_url, default_role="editor")
     control = Control.open(Settings(home=tmp_path, control=ControlSettings(url=place.url), auth=auth))
     yield control
     control.close()
@@ -479,6 +449,6 @@ def test_what_is_logged_of_the_keys_address_has_no_secret(
     new_issuer: Callable[..., ExternalIssuer], key_server: KeyServer, mood: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     key_server.mood = mood
-    assert new_issuer(jwks_url=f"{key_server.url}?api_key=hunter22").verify(signed()) is None
+    assert new_issuer(jwks_url=f"{key_server.keys_url}?api_key=hunter22").verify(signed()) is None
     assert "127.0.0.1" in caplog.text
     assert "hunter22" not in caplog.text

@@ -60,14 +60,6 @@ def test_what_is_nobodys_is_never_anybodys(directory: Any) -> None:
         assert directory.recall(secret) is None
 
 
-def test_memory_alone_answers_a_recall(people: Any, directory: Any, execute: Callable[..., list[Any]]) -> None:
-    secret = people.session("ada")
-    identity = directory.identify(secret)
-    execute("ALTER TABLE credentials RENAME TO gone")
-    assert directory.recall(secret) is identity
-    execute("ALTER TABLE gone RENAME TO credentials")
-
-
 def test_a_session_that_is_over_is_not_recalled(people: Any, directory: Any) -> None:
     secret, _ = people.credentials.issue_session(people.user("ada"), lasts=timedelta(seconds=0.5))
     identity = directory.identify(secret)
@@ -80,25 +72,30 @@ def test_a_session_that_is_over_is_not_recalled(people: Any, directory: Any) -> 
     assert still_hold(directory, [identity]) == [False]
 
 
-@pytest.mark.parametrize("revocation", REVOKE)
-def test_what_this_process_revokes_is_gone_at_the_next_call(people: Any, directory: Any, revocation: str) -> None:
+@pytest.mark.parametrize("change", [*REVOKE, *CHANGE])
+@pytest.mark.parametrize("by", ["this process", "another process"])
+def test_a_change_of_rights_holds_at_once_or_where_another_process_made_it_at_the_next_look(
+    people: Any, elsewhere: Any, directory: Any, place: Any, change: str, by: str
+) -> None:
     secret = people.session("ada")
     identity = directory.identify(secret)
-    assert directory.recall(secret) is identity
-    REVOKE[revocation](people, secret)
+    assert directory.refresh() is False
+    assert still_hold(directory, [identity]) == [True]
+    is_seen_at_once = by == "this process" or place.is_sqlite
+    where = people if by == "this process" else elsewhere
+    if change in REVOKE:
+        REVOKE[change](where, secret)
+    else:
+        CHANGE[change](where)
+    assert directory.recall(secret) is (None if is_seen_at_once else identity)
+    assert [directory.refresh(), directory.refresh()] == [True, False]
     assert directory.recall(secret) is None
     assert still_hold(directory, [identity]) == [False]
-    assert directory.identify(secret) is None
-
-
-@pytest.mark.parametrize("change", CHANGE)
-def test_rights_that_this_process_changes_hold_at_the_next_call(people: Any, directory: Any, change: str) -> None:
-    secret = people.session("ada")
-    identity = directory.identify(secret)
-    CHANGE[change](people)
-    assert directory.recall(secret) is None
-    assert still_hold(directory, [identity]) == [False]
-    assert directory.identify(secret).principal == people.principal("ada") != identity.principal
+    now = directory.identify(secret)
+    if change in REVOKE:
+        assert now is None
+    else:
+        assert now.principal == people.principal("ada") != identity.principal
 
 
 def test_a_change_that_was_refused_takes_nothing_from_anybody(people: Any, directory: Any) -> None:
@@ -160,35 +157,6 @@ def test_an_old_token_is_not_that_of_a_new_user_of_the_same_name(people: Any, di
     assert directory.identify(old) is None
     assert still_hold(directory, [identity]) == [False]
     assert directory.identify(people.token("ada")).principal.actions == set(Action)
-
-
-@pytest.mark.parametrize("revocation", REVOKE)
-def test_what_another_process_revokes_is_forgotten_at_once_or_at_the_next_look(
-    people: Any, elsewhere: Any, directory: Any, place: Any, revocation: str
-) -> None:
-    secret = people.session("ada")
-    identity = directory.identify(secret)
-    assert directory.refresh() is False
-    assert still_hold(directory, [identity]) == [True]
-    REVOKE[revocation](elsewhere, secret)
-    assert directory.recall(secret) is (None if place.is_sqlite else identity)
-    assert directory.refresh() is True
-    assert directory.refresh() is False
-    assert directory.recall(secret) is None
-    assert directory.identify(secret) is None
-    assert still_hold(directory, [identity]) == [False]
-
-
-@pytest.mark.parametrize("change", CHANGE)
-def test_somebody_whose_rights_change_elsewhere_is_not_who_they_were(
-    people: Any, elsewhere: Any, directory: Any, change: str
-) -> None:
-    secret = people.session("ada")
-    identity = directory.identify(secret)
-    CHANGE[change](elsewhere)
-    assert directory.refresh()
-    assert still_hold(directory, [identity]) == [False]
-    assert directory.identify(secret).principal == people.principal("ada") != identity.principal
 
 
 def test_a_change_that_somebody_else_was_identified_after_is_told_all_the_same(

@@ -14,6 +14,7 @@ from stackroom.errors import StorageError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Cost, Outcome
 from stackroom.tools.toolbox import Toolbox
+from support.control import audit_rows
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 
@@ -61,10 +62,10 @@ def test_a_call_that_changes_something_has_its_row_whenever_its_process_ends(
 ) -> None:
     with pytest.raises(Died):
         perform(DyingLog(log), nothing)
-    assert log.tail() == [], "the control: nothing else would add it"
+    assert audit_rows(log) == [], "the control: nothing else would add it"
     assert log.add_interrupted(before=datetime.now(UTC) - LATER) == 0, "the call may still be running"
     assert [log.add_interrupted(before=datetime.now(UTC) + LATER) for _ in range(2)] == [1, 0]
-    (row,) = log.tail()
+    (row,) = audit_rows(log)
     assert (row.call_id, row.principal, row.via, row.operation) == ("begun", "local", "rest", "player/like")
     assert (row.target, row.outcome, row.parameters) == ("track-1", Outcome.INTERRUPTED, {"n": 1})
     assert log.verify().first_problem is None
@@ -78,7 +79,7 @@ def test_a_row_is_added_once_by_servers_that_start_at_once(
             perform(DyingLog(log), nothing, call_id=f"lost {number}")
     logs, before = [AuditLog(place.open()) for _ in range(4)], datetime.now(UTC) + LATER
     assert sum(at_once([lambda log=log: log.add_interrupted(before=before) for log in logs])) == 5
-    assert [row.call_id for row in log.tail()] == [f"lost {number}" for number in range(5)]
+    assert [row.call_id for row in audit_rows(log)] == [f"lost {number}" for number in range(5)]
     assert log.verify().first_problem is None
 
 
@@ -96,7 +97,7 @@ def test_a_call_that_ends_leaves_no_note(
     with nullcontext() if error is None else pytest.raises(StorageError):
         perform(log, change)
     assert (noted, notes_of(database)) == ([["begun"]], [])
-    assert [row.outcome for row in log.tail()] == [outcome]
+    assert [row.outcome for row in audit_rows(log)] == [outcome]
     assert log.add_interrupted(before=datetime.now(UTC) + LATER) == 0
 
 

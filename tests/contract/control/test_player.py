@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.errors import ConflictError, InputError, NotFoundError
-from stackroom.model.principal import LOCAL_USER
+from stackroom.errors import ConflictError, NotFoundError
 from stackroom_catalogues.music.player import store as player_module
 from stackroom_catalogues.music.player.store import LONGEST_NAME, MOST_TRACKS, Player
 
@@ -94,19 +93,6 @@ def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, peop
     assert player.list_playlists("ada") == ([other], 1)
 
 
-def test_lists_come_in_pages_that_say_how_much_there_is(player: Player, people: Any) -> None:
-    made = [player.create_playlist("ada", name, [name]) for name in ("a", "b", "c")]
-    for name in ("a", "b", "c"):
-        player.like("ada", name, "track")
-        people.clock.advance(1)
-    player.create_playlist("bob", "his", [])
-    assert player.list_playlists("ada", limit=2) == (made[:2], 3)
-    assert player.list_playlists("ada", offset=2, limit=2) == (made[2:], 3)
-    assert player.list_playlists("ada", offset=9) == ([], 3)
-    likes, total = player.list_likes("ada", offset=1, limit=1)
-    assert ([one.record_id for one in likes], total) == (["b"], 3)
-
-
 def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
     made = player.create_playlist("ada", "hers", ["a"])
     ways: list[Callable[[str], object]] = [
@@ -122,27 +108,6 @@ def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
         assert hers.value.message.replace(made.id, "") == none.value.message.replace("0" * len(made.id), "")
     assert player.list_playlists("bob") == ([], 0)
     assert player.get_playlist("ada", made.id) == made
-
-
-@pytest.mark.parametrize(
-    ("name", "tracks", "problem"),
-    [
-        ("", [], "'name'"),
-        ("  \t", [], "'name'"),
-        ("x" * (LONGEST_NAME + 1), [], "'name'"),
-        ("a\0b", [], "'name'"),
-        ("long", ["a"] * (MOST_TRACKS + 1), "'tracks'"),
-    ],
-)
-def test_bad_input_names_the_field_and_changes_nothing(
-    player: Player, name: str, tracks: list[str], problem: str
-) -> None:
-    made = player.create_playlist("ada", "good", ["a"])
-    with pytest.raises(InputError, match=problem):
-        player.create_playlist("ada", name, tracks)
-    with pytest.raises(InputError, match=problem):
-        player.put_playlist("ada", made.id, name, tracks)
-    assert player.list_playlists("ada") == ([made], 1)
 
 
 def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
@@ -165,23 +130,6 @@ def test_who_does_not_exist_has_nothing_and_can_keep_nothing(player: Player) -> 
     ):
         with pytest.raises(NotFoundError):
             way()
-
-
-def test_what_belongs_to_a_user_goes_with_them(player: Player, people: Any, execute: Callable[..., list[Any]]) -> None:
-    player.like("ada", "a", "track")
-    player.create_playlist("ada", "hers", ["a", "b"])
-    player.like("bob", "a", "track")
-    kept = player.create_playlist("bob", "his", ["b"])
-    people.accounts.delete_user(LOCAL_USER, "ada")
-    people.add("ada")
-    assert (player.list_likes("ada"), player.list_playlists("ada")) == (([], 0), ([], 0))
-    assert (liked(player, "bob"), player.list_playlists("bob")) == (["a"], ([kept], 1))
-    assert execute("SELECT count(*) FROM playlist_tracks")[0][0] == 1
-
-
-def test_the_same_like_from_many_threads_at_once_is_one(player: Player, at_once: Callable[..., list[Any]]) -> None:
-    assert at_once([lambda: player.like("ada", "a", "track")] * 6) == [None] * 6
-    assert liked(player, "ada") == ["a"]
 
 
 def test_a_limit_holds_for_many_threads_at_once(

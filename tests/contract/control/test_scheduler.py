@@ -302,21 +302,6 @@ def test_stopping_does_not_wait_for_a_body_that_reaches_no_checkpoint(
     assert scheduler.board.find_runner() is None
 
 
-def test_a_scheduler_that_was_never_started_stops(scheduler: Scheduler) -> None:
-    scheduler.stop()
-
-
-def test_many_jobs_by_two_schedulers_never_overlap(real: Callable[[], Scheduler], work: Work) -> None:
-    first, second = real(), real()
-    for number in range(20):
-        board = (first if number % 2 else second).board
-        board.trigger("quick", by="ada")
-        wait_until(lambda board=board: last_state(board, "quick") is RunState.DONE)
-    assert len(work.ran) == 20
-    assert work.most_at_once == 1
-    assert (first._lease.is_held, second._lease.is_held).count(True) == 1
-
-
 def test_one_job_is_run_here_and_now_with_its_progress_shown(place: Any, work: Work) -> None:
     board = JobBoard(place.open(), work.jobs())
     shown: list[str] = []

@@ -10,12 +10,10 @@ import pytest
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.runs import RunCause, RunState
-from stackroom.jobs.scheduler import Scheduler
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z9")
 
-PATIENCE_S = 120.0
 SERVES = """
 import os, sys, time
 from stackroom.background.background import Background
@@ -91,21 +89,6 @@ def pid_of(board: JobBoard) -> int | None:
     return None if runner is None else int(runner.place.rpartition(" ")[2])
 
 
-def test_of_two_processes_exactly_one_runs_the_jobs(
-    board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
-) -> None:
-    serve(), serve()
-    wait_until(lambda: pid_of(board))
-    where = set()
-    for _ in range(10):
-        run = board.trigger("passes", by="ada")
-        wait_until(lambda: state(board, "passes") is RunState.DONE)
-        found = board.find_output(str(run.id))
-        assert found is not None
-        where.add(found.text)
-    assert where == {f"in {pid_of(board)}\n"}
-
-
 def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
     board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
 ) -> None:
@@ -133,17 +116,6 @@ def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
     wait_until(lambda: state(board, "resumes") is RunState.CANCELLED)
 
 
-def test_a_process_that_is_told_to_end_gives_the_lease_back(
-    board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
-) -> None:
-    process = serve()
-    board.trigger("lasts", by="ada")
-    wait_until(lambda: state(board, "lasts") is RunState.RUNNING)
-    assert process.communicate("end\n", timeout=PATIENCE_S)[0] == "left\nstopped\n"
-    assert state(board, "lasts") is RunState.INTERRUPTED
-    assert board.find_runner() is None
-
-
 def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_its_run_when_it_goes_on(
     board: JobBoard, serve: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
@@ -165,16 +137,3 @@ def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_
     assert pid_of(board) not in {None, paused.pid}
     processes[pid_of(board) or 0].kill()
     wait_until(lambda: pid_of(board) == paused.pid)  # it is as good as ever
-
-
-def test_after_a_kill_a_job_can_be_run_from_the_command_line_at_once(
-    board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
-) -> None:
-    process = serve()
-    board.trigger("lasts", by="ada")
-    wait_until(lambda: state(board, "lasts") is RunState.RUNNING)
-    process.kill()
-    process.wait()
-    run = Scheduler(board).run_now("passes", by="local", show=lambda *_: None)
-    assert run.state is RunState.DONE
-    assert state(board, "lasts") is RunState.INTERRUPTED

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from stackroom.analytics.events import Event, EventKind, EventLog, EventRecorder
+from stackroom.analytics.events import Event, EventKind, EventLog
 from stackroom.assembly import builtin_jobs
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
@@ -114,7 +114,7 @@ def control(app: App) -> Iterator[Control]:
 
 @pytest.fixture
 def maintained(app: App, control: Control) -> MaintainedLibrary:
-    parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
+    parts = build_server_parts(app, control, EventLog(control.database))
     return MaintainedLibrary(app=app, control=control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
 
 

@@ -140,7 +140,7 @@ def test_a_packages_tools_and_jobs_are_among_those_of_the_server(server: AdminSe
 def test_a_packages_tables_are_created_and_its_job_writes_to_them(
     app: App, control: Control, server: AdminServer
 ) -> None:
-    (job,) = build_server_parts(app, control, server.recorder).jobs
+    (job,) = build_server_parts(app, control, server.events).jobs
     tables = sys.modules["lent_games.server"]
     job.body(JobContext())
     with control.database.read() as connection:
@@ -180,7 +180,7 @@ def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(
 ) -> None:
     source = tmp_path / "games.jsonl"
     source.write_text('{"id": "catan", "title": "Catan"}\n')
-    context = build_context(app, control, server.recorder, app.packages.get("games"))
+    context = build_context(app, control, server.events, app.packages.get("games"))
     assert context.list_catalogues() == []
     context.refresh("games", str(source), IngestRequest())
     source.write_text('{"id": "catan", "title": "Catan"}\n{"id": "azul", "title": "Azul"}\n')
@@ -191,7 +191,7 @@ def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(
 
 
 def test_a_package_gets_users_with_their_present_rights(app: App, control: Control, server: AdminServer) -> None:
-    context = build_context(app, control, server.recorder, app.packages.get("games"))
+    context = build_context(app, control, server.events, app.packages.get("games"))
     control.accounts.create_user(LOCAL_USER, "ann", password="correct horse battery", roles=["user"], grants=())
     assert context.get_principal("ann").name == "ann"
     control.accounts.set_disabled(LOCAL_USER, "ann", disabled=True)
@@ -210,7 +210,7 @@ def test_a_package_whose_tools_fail_leaves_its_catalogue_the_generic_tools(
 ) -> None:
     (tmp_path / "games.csv").write_text("title\nGo\n")
     package = app.packages.get("games")
-    context = build_context(app, control, server.recorder, package)
+    context = build_context(app, control, server.events, package)
     context.refresh("games", str(tmp_path / "games.csv"), IngestRequest())
     app.packages._loaded["games"] = replace(package, tools=failing)
     gate = app.build_gate(["games"])
@@ -223,5 +223,5 @@ def test_a_package_whose_server_parts_fail_is_left_out(
     app: App, control: Control, server: AdminServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     app.packages._loaded["games"] = replace(app.packages.get("games"), server=f"{__name__}:no_such_function")
-    assert build_server_parts(app, control, server.recorder).tools == []
+    assert build_server_parts(app, control, server.events).tools == []
     assert "its parts of the server are left out" in caplog.text

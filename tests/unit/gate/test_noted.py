@@ -30,6 +30,7 @@ from stackroom.settings import Settings
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
+from support.control import audit_rows
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 EDITOR = replace(READER, name="editor", actions=frozenset(Action))
@@ -294,6 +295,17 @@ def test_an_answer_from_the_cache_is_noted_like_one_that_was_made(notes: Notes) 
     assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.OK)
 
 
+@pytest.mark.row("Z7")
+@pytest.mark.parametrize(("declared", "count"), [({}, None), ({"count_of": lambda result: len(result.found)}, 3)])
+def test_a_note_has_the_count_that_the_tool_declares_for_fresh_and_cached_answers(
+    notes: Notes, declared: dict[str, Any], count: int | None
+) -> None:
+    gate = Gate(Toolbox([tool("search", cacheable=True, **declared)]), observers=[notes], cache=AnswerCache(10))
+    for _ in range(2):
+        gate.call(READER, "search", {"query": "sea"})
+    assert [entry.result_count for entry in notes.entries] == [count, count]
+
+
 @pytest.mark.row("Z13")
 def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
     control: Control, tmp_path: Path
@@ -312,7 +324,7 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
             gate.call(READER, name, arguments)
     with pytest.raises(NotFoundError):
         gate.read(READER, f"notes://{secrets[1]}")
-    rows = control.audit.tail(limit=100)
+    rows = audit_rows(control.audit)
     assert [row.outcome for row in rows] == [
         Outcome.OK,
         Outcome.ERROR,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
@@ -71,7 +71,7 @@ def app(tmp_path: Path, music: Path) -> Iterator[App]:
 def music_server(app: App, music: Path) -> Iterator[MusicServer]:
     with closing(Control.open(app.settings)) as control, closing(EventLog(control.database)) as log:
         control.database.create_missing(METADATA)
-        context = build_context(app, control, EventRecorder(log), PACKAGES.get("music"))
+        context = build_context(app, control, log, PACKAGES.get("music"))
         section = context.read_settings("downloads", DownloadsSettings)
         settings = download_settings(context, section)
         albums = AlbumCatalogue(context, settings.folder)

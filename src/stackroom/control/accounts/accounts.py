@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, union, update
+from sqlalchemy import Connection, Row, Table, func, select, union, update
 
-from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret
+from stackroom.control.accounts.credentials import end_credential, end_sessions, hash_secret, require_changeable
 from stackroom.control.accounts.passwords import hash_password, require_good_password, verify_password
 from stackroom.control.accounts.rules import (
     EVERYTHING,
@@ -22,7 +22,6 @@ from stackroom.control.accounts.rules import (
     reach_of_user,
     require_manager,
     require_may_change,
-    require_may_change_role,
     require_may_enter,
     require_may_give,
     require_may_set_quotas,
@@ -45,7 +44,7 @@ from stackroom.control.accounts.users import (
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import role_actions, roles, user_grants, user_roles, users, utc_now
 from stackroom.errors import ConflictError, InputError, NotFoundError
-from stackroom.model.principal import Action, Principal, Quotas
+from stackroom.model.principal import Action, Cost, Principal, Quotas
 
 __all__ = ["MOST_A_MINUTE", "Accounts", "Role", "User"]
 
@@ -60,53 +59,25 @@ MOST_LISTED = 1000
 MOST_A_MINUTE = 1_000_000
 
 
-def insert_role(connection: Connection, role: Role) -> None:
-    """Insert a role that does not exist yet."""
-    connection.execute(roles.insert(), {"name": role.name, **_quota_columns(role.quotas)})
-    _put_actions(connection, role.name, role.actions)
-
-
-def replace_role(connection: Connection, role: Role) -> None:
-    """Replace the permissions and quotas of a role."""
-    connection.execute(update(roles).where(roles.c.name == role.name).values(_quota_columns(role.quotas)))
-    connection.execute(role_actions.delete().where(role_actions.c.role == role.name))
-    _put_actions(connection, role.name, role.actions)
-
-
-def delete_unused_role(connection: Connection, role: Role) -> None:
-    """Delete a role; raise ConflictError if users have it."""
-    having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
-    holders = connection.execute(having).scalar_one()
-    if holders:
-        raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
-    connection.execute(roles.delete().where(roles.c.name == role.name))
-
-
-def load_holders(connection: Connection, role: Role) -> list[User]:
-    """Return the users who have a role."""
-    having = select(user_roles.c.user_id).where(user_roles.c.role == role.name)
-    return load_users(connection, connection.execute(select(users).where(users.c.id.in_(having))).all())
-
-
 def require_quotas(quotas: Quotas | None) -> None:
     """Refuse quotas that are out of range."""
     if quotas is None:
         return
-    for number in (quotas.read, quotas.write, quotas.sql):
-        if not 0 <= number <= MOST_A_MINUTE:
-            raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
+    if not all(0 <= quotas.of(cost) <= MOST_A_MINUTE for cost in Cost):
+        raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
 
 
-def _put_actions(connection: Connection, name: str, actions: Iterable[Action]) -> None:
-    rows = [{"role": name, "action": str(action)} for action in sorted(actions)]
+def _put_role(connection: Connection, role: Role) -> None:
+    """Replace the permissions and quotas of a role."""
+    quotas = {f"{cost}_quota": role.quotas.of(cost) if role.quotas else None for cost in Cost}
+    connection.execute(update(roles).where(roles.c.name == role.name).values(quotas))
+    connection.execute(role_actions.delete().where(role_actions.c.role == role.name))
+    _insert(connection, role_actions, [{"role": role.name, "action": str(action)} for action in sorted(role.actions)])
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
-        connection.execute(role_actions.insert(), rows)
-
-
-def _quota_columns(quotas: Quotas | None) -> dict[str, int | None]:
-    if quotas is None:
-        return {"read_quota": None, "write_quota": None, "sql_quota": None}
-    return {"read_quota": quotas.read, "write_quota": quotas.write, "sql_quota": quotas.sql}
+        connection.execute(table.insert(), rows)
 
 
 class Accounts:
@@ -172,28 +143,20 @@ class Accounts:
 
     def delete_user(self, actor: Principal, name: str) -> None:
         """Delete a user with their sessions and tokens."""
-        require_manager(actor)
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
-            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
-                connection.execute(users.delete().where(users.c.id == user.id))
+        with self._changing(actor, name) as (connection, user):
+            connection.execute(users.delete().where(users.c.id == user.id))
 
     def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
         """Disable a user, which ends their sessions, or enable them again."""
-        require_manager(actor)
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
-            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
-                connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
+        with self._changing(actor, name) as (connection, user):
+            connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
             if disabled:
                 end_sessions(connection, user.id, at=self._now())
             return get_user(connection, user.name)
 
     def end_sessions(self, actor: Principal, name: str, *, credential_id: str | None = None) -> User:
         """End every session of a user, or one session or token of theirs."""
-        require_manager(actor)
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
+        with self._changing(actor, name) as (connection, user):
             if credential_id is None:
                 end_sessions(connection, user.id, at=self._now())
             elif not end_credential(connection, user.id, credential_id, at=self._now()):
@@ -204,34 +167,27 @@ class Accounts:
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
         """Replace the roles of a user."""
-        require_manager(actor)
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
+        with self._changing(actor, name) as (connection, user):
             given = get_roles(connection, roles)
             require_may_give(actor, reach_of_roles(given, load_restrictions(connection)))
-            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
-                put_roles(connection, user.id, [role.name for role in given])
+            put_roles(connection, user.id, [role.name for role in given])
             return get_user(connection, user.name)
 
     def grant(self, actor: Principal, name: str, action: Action) -> User:
         """Grant a user a permission besides those of their roles; idempotent."""
         require_manager(actor)
         require_may_give(actor, Reach(actions=frozenset({action})))
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
+        with self._changing(actor, name) as (connection, user):
             _put_grants(connection, user.id, user.granted | {action})
             return get_user(connection, user.name)
 
     def revoke(self, actor: Principal, name: str, action: Action) -> User:
         """Revoke a granted permission; refuse if a role of the user allows it anyway."""
-        require_manager(actor)
-        with self._database.change() as connection:
-            user = _changeable(connection, actor, name)
+        with self._changing(actor, name) as (connection, user):
             _require_no_role_with(connection, user, action)
             if action not in user.granted:
                 raise NotFoundError(f"user '{user.name}' does not have {action}; there is nothing to revoke")
-            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
-                _put_grants(connection, user.id, user.granted - {action})
+            _put_grants(connection, user.id, user.granted - {action})
             return get_user(connection, user.name)
 
     def set_password(self, actor: Principal, name: str, password: str) -> None:
@@ -289,7 +245,8 @@ class Accounts:
         with self._database.change() as connection:
             if role.name in {one.name for one in load_roles(connection)}:
                 raise ConflictError(f"there is a role '{role.name}' already; choose another name")
-            insert_role(connection, role)
+            connection.execute(roles.insert(), {"name": role.name})
+            _put_role(connection, role)
             return get_roles(connection, [role.name])[0]
 
     def change_role(self, actor: Principal, name: str, change: Callable[[Role], Role]) -> Role:
@@ -301,10 +258,11 @@ class Accounts:
             _require_may_make(actor, changed)
             if role.name == ADMIN_ROLE and changed.actions != role.actions:
                 raise ConflictError(f"role '{ADMIN_ROLE}' has every permission and stays so; its quotas can be changed")
-            for user in load_holders(connection, role):
-                _require_changeable(connection, actor, user)
+            holding = select(users).join(user_roles).where(user_roles.c.role == role.name)
+            for user in load_users(connection, connection.execute(holding).all()):
+                require_changeable(connection, actor, user)
             with _admin_left(connection, f"role '{role.name}' makes the last administrator"):
-                replace_role(connection, changed)
+                _put_role(connection, changed)
             return get_roles(connection, [role.name])[0]
 
     def delete_role(self, actor: Principal, name: str) -> None:
@@ -314,7 +272,21 @@ class Accounts:
             role = _changeable_role(connection, actor, name)
             if role.name in BUILTIN_ROLES:
                 raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
-            delete_unused_role(connection, role)
+            having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
+            holders = connection.execute(having).scalar_one()
+            if holders:
+                raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
+            connection.execute(roles.delete().where(roles.c.name == role.name))
+
+    @contextmanager
+    def _changing(self, actor: Principal, name: str) -> Iterator[tuple[Connection, User]]:
+        """Open a change of a user whom the actor may change; it is refused where no administrator is left after it."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = get_user(connection, name)
+            require_changeable(connection, actor, user)
+            with _admin_left(connection, f"user '{user.name}' is the last administrator"):
+                yield connection, user
 
     def _find_row(self, name: str) -> Row[Any] | None:
         if not is_storable(name):
@@ -347,41 +319,20 @@ def insert_user(
     external: bool = False,
 ) -> int:
     """Insert a user without permissions, and return their id."""
-    row = {
-        "name": name,
-        "password_hash": password_hash,
-        "one_time_hash": one_time_hash,
-        "disabled": False,
-        "external": external,
-        "created_at": created_at,
-    }
+    hashes = {"password_hash": password_hash, "one_time_hash": one_time_hash}
+    row = {"name": name, "disabled": False, "external": external, "created_at": created_at, **hashes}
     return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
 
 
 def put_roles(connection: Connection, user_id: int, names: Iterable[str]) -> None:
     """Replace the roles of a user."""
     connection.execute(user_roles.delete().where(user_roles.c.user_id == user_id))
-    rows = [{"user_id": user_id, "role": name} for name in names]
-    if rows:
-        connection.execute(user_roles.insert(), rows)
+    _insert(connection, user_roles, [{"user_id": user_id, "role": name} for name in names])
 
 
 def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
     connection.execute(user_grants.delete().where(user_grants.c.user_id == user_id))
-    rows = [{"user_id": user_id, "action": str(action)} for action in sorted(actions)]
-    if rows:
-        connection.execute(user_grants.insert(), rows)
-
-
-def _changeable(connection: Connection, actor: Principal, name: str) -> User:
-    """Return the user; raise ForbiddenError if the actor may not change them."""
-    user = get_user(connection, name)
-    _require_changeable(connection, actor, user)
-    return user
-
-
-def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
-    require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
+    _insert(connection, user_grants, [{"user_id": user_id, "action": str(action)} for action in sorted(actions)])
 
 
 def _enterable(connection: Connection, actor: Principal, name: str) -> User:
@@ -396,7 +347,7 @@ def _enterable(connection: Connection, actor: Principal, name: str) -> User:
 def _changeable_role(connection: Connection, actor: Principal, name: str) -> Role:
     """Return the role; raise ForbiddenError if the actor may not change it."""
     (role,) = get_roles(connection, [name])
-    require_may_change_role(actor, role, reach_of_roles([role], load_restrictions(connection)))
+    require_may_change(actor, role, reach_of_roles([role], load_restrictions(connection)))
     return role
 
 

@@ -5,7 +5,6 @@ catalogues, and is valid until it expires or is revoked.
 """
 
 import hashlib
-import hmac
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -153,14 +152,9 @@ class Credentials:
 
     def list_live(self, *, used_since: datetime | None = None) -> list[Credential]:
         """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
-        now, is_session = self._now(), credentials.c.kind == "session"
+        is_session = credentials.c.kind == "session"
         is_used = true() if used_since is None else or_(is_session, credentials.c.last_used_at >= used_since)
-        is_live = and_(
-            credentials.c.revoked_at.is_(None),
-            or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
-            is_used,
-            users.c.disabled.is_(False),
-        )
+        is_live = and_(_is_valid(self._now()), is_used, users.c.disabled.is_(False))
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
         with self._database.read() as connection:
             return [
@@ -180,7 +174,7 @@ class Credentials:
             if row is None or (row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions):
                 raise unknown
             if row.user != actor.name:
-                _require_changeable(connection, actor, get_user(connection, row.user))
+                require_changeable(connection, actor, get_user(connection, row.user))
             elif credential_id != shown:
                 ended = _credential(row)
                 user = get_user(connection, row.user)
@@ -230,19 +224,15 @@ def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tup
     """Return the credential of a secret with its user, if it is valid at that time; else None."""
     if not is_issued_here(secret):
         return None
-    digest = hash_secret(secret)
-    row = connection.execute(_selected(credentials.c.secret_hash == digest)).one_or_none()
-    if row is None or not hmac.compare_digest(row.secret_hash, digest):
-        return None
-    return _with_users(connection, [row], now=now).get(row.id)
+    found = _find_valid(connection, credentials.c.secret_hash == hash_secret(secret), now=now)
+    return next(iter(found.values()), None)
 
 
 def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) -> dict[str, tuple[Credential, User]]:
     """Return those of the credentials with these ids that are valid at that time."""
     found: dict[str, tuple[Credential, User]] = {}
     for start in range(0, len(ids), MOST_AT_ONCE):
-        rows = connection.execute(_selected(credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]))).all()
-        found |= _with_users(connection, rows, now=now)
+        found |= _find_valid(connection, credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]), now=now)
     return found
 
 
@@ -259,17 +249,22 @@ def end_credential(connection: Connection, user_id: int, credential_id: str, *, 
     return connection.execute(_ending(at).where(is_theirs)).rowcount == 1
 
 
-def _with_users(
-    connection: Connection, rows: Sequence[Row[Any]], *, now: datetime
+def _find_valid(
+    connection: Connection, condition: ColumnElement[bool], *, now: datetime
 ) -> dict[str, tuple[Credential, User]]:
-    valid = [row for row in rows if row.revoked_at is None and (row.expires_at is None or row.expires_at > now)]
-    owners = connection.execute(select(users).where(users.c.id.in_({row.user_id for row in valid}))).all()
+    rows = connection.execute(_selected(and_(condition, _is_valid(now)))).all()
+    owners = connection.execute(select(users).where(users.c.id.in_({row.user_id for row in rows}))).all()
     known = {user.id: user for user in load_users(connection, owners) if not user.disabled}
-    return {row.id: (_credential(row), known[row.user_id]) for row in valid if row.user_id in known}
+    return {row.id: (_credential(row), known[row.user_id]) for row in rows if row.user_id in known}
 
 
 def _selected(condition: ColumnElement[bool]) -> Any:
     return select(credentials, users.c.name.label("user")).join(users).where(condition)
+
+
+def _is_valid(now: datetime) -> ColumnElement[bool]:
+    is_running = or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now)
+    return and_(credentials.c.revoked_at.is_(None), is_running)
 
 
 def _ending(at: datetime) -> Update:
@@ -303,20 +298,8 @@ def _issue(
     catalogues: frozenset[str] | None = None,
 ) -> IssuedCredential:
     secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
-    credential = Credential(
-        id=secrets.token_hex(ID_BYTES),
-        kind=kind,
-        user=user.name,
-        name=name,
-        scopes=scopes,
-        catalogues=catalogues,
-        created_at=created_at,
-        expires_at=expires_at,
-        last_used_at=None,
-        revoked=False,
-    )
     row = {
-        "id": credential.id,
+        "id": secrets.token_hex(ID_BYTES),
         "kind": kind,
         "user_id": user.id,
         "name": name,
@@ -327,7 +310,7 @@ def _issue(
         "expires_at": expires_at,
     }
     connection.execute(credentials.insert(), row)
-    return IssuedCredential(secret, credential)
+    return IssuedCredential(secret, _credential(connection.execute(_selected(credentials.c.id == row["id"])).one()))
 
 
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
@@ -336,11 +319,12 @@ def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
         raise ForbiddenError(f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}")
     user = get_user(connection, user_name)
     if user.name != actor.name:
-        _require_changeable(connection, actor, user)
+        require_changeable(connection, actor, user)
     return user
 
 
-def _require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+def require_changeable(connection: Connection, actor: Principal, user: User) -> None:
+    """Refuse to change a user who has more than the actor."""
     require_may_change(actor, user, reach_of_user(user, load_restrictions(connection)))
 
 
@@ -364,12 +348,8 @@ def _confined(catalogues: Iterable[str] | None) -> frozenset[str] | None:
 
 
 def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:
-    is_valid = and_(
-        credentials.c.revoked_at.is_(None),
-        or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
-    )
     is_token = and_(credentials.c.user_id == user.id, credentials.c.kind == "token")
-    names = set(connection.execute(select(credentials.c.name).where(is_token, is_valid)).scalars())
+    names = set(connection.execute(select(credentials.c.name).where(is_token, _is_valid(now))).scalars())
     if name in names:
         raise ConflictError(f"user '{user.name}' has a token called '{name}': revoke it, or choose another name")
     if len(names) >= MOST_TOKENS:

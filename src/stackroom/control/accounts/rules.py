@@ -53,28 +53,16 @@ def require_may_give(actor: Principal, given: Reach) -> None:
         raise ForbiddenError("you cannot give a role that opens catalogues which you do not see: ask a user who does")
 
 
-def require_may_change(actor: Principal, user: User, theirs: Reach) -> None:
-    """Refuse to change a user who has more permissions than the actor, or sees more catalogues."""
+def require_may_change(actor: Principal, changed: User | Role, theirs: Reach) -> None:
+    """Refuse to change a user or a role that has more permissions than the actor, or opens more catalogues."""
     require_manager(actor)
+    named = f"{'user' if isinstance(changed, User) else 'role'} '{changed.name}'"
     lacking = _named(theirs.actions - actor.actions)
     if lacking:
-        raise ForbiddenError(
-            f"user '{user.name}' has permissions that you do not have ({lacking}): ask a user who has them"
-        )
+        raise ForbiddenError(f"{named} has permissions that you do not have ({lacking}): ask a user who has them")
     if _hidden(actor, theirs):
-        raise ForbiddenError(f"user '{user.name}' sees catalogues that you do not see: ask a user who does")
-
-
-def require_may_change_role(actor: Principal, role: Role, gives: Reach) -> None:
-    """Refuse to change or delete a role that gives more than the actor has."""
-    require_manager(actor)
-    lacking = _named(gives.actions - actor.actions)
-    if lacking:
-        raise ForbiddenError(
-            f"role '{role.name}' has permissions that you do not have ({lacking}): ask a user who has them"
-        )
-    if _hidden(actor, gives):
-        raise ForbiddenError(f"role '{role.name}' opens catalogues that you do not see: ask a user who does")
+        verb = "sees" if isinstance(changed, User) else "opens"
+        raise ForbiddenError(f"{named} {verb} catalogues that you do not see: ask a user who does")
 
 
 def require_may_set_quotas(actor: Principal, quotas: Quotas | None) -> None:

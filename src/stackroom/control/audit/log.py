@@ -10,6 +10,7 @@ which `_extend_chain` is called.
 import json
 import logging
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,18 +28,15 @@ from stackroom.control.audit.reading import (
     AuditPage,
     AuditReport,
     AuditRow,
-    ChainCheck,
     Head,
-    PartReport,
+    begin_check,
     find_anchor,
     find_head,
     follow_rows,
     hash_of,
-    list_rows,
     parse_head,
     read_page,
-    verify_all,
-    verify_part,
+    verify_rows,
 )
 from stackroom.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from stackroom.control.database.engine import ControlDatabase
@@ -52,14 +50,13 @@ from stackroom.control.database.tables import (
     to_microseconds,
     utc_now,
 )
-from stackroom.errors import InputError, StorageError
+from stackroom.errors import StorageError
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 
-__all__ = ["AuditFilter", "AuditLog", "AuditPage", "AuditReport", "AuditRow", "PartReport"]
+__all__ = ["AuditFilter", "AuditLog", "AuditPage", "AuditReport", "AuditRow"]
 
 LOG = logging.getLogger(__name__)
 LIMITS = BatchLimits(group_rows=200, group_s=0.2)
-MOST_LISTED = 10_000
 PRUNED_AT_ONCE = 5_000
 REBUILT_AT_ONCE = 500
 MOST_PARAMETERS = 65_536
@@ -118,43 +115,23 @@ class AuditLog:
         """Return why calls wait to be written; None where none do."""
         return self._writer.find_problem()
 
-    def tail(
-        self,
-        *,
-        limit: int = 100,
-        after: int = 0,
-        principal: str | None = None,
-        operation: str | None = None,
-        target: str | None = None,
-        outcome: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> list[AuditRow]:
-        """Return the last rows; with `after`, the first ones past that number. Always the oldest first."""
-        if not 1 <= limit <= MOST_LISTED or after < 0:
-            raise InputError(f"'limit' must be 1 to {MOST_LISTED:,} and 'after' at least 0")
-        wanted = AuditFilter(
-            principal=principal, operation=operation, target=target, outcome=outcome, since=since, until=until
-        )
-        with self._reading() as connection:
-            return list_rows(connection, wanted, limit=limit, after=after)
-
     def page(self, wanted: AuditFilter, *, offset: int = 0, limit: int = 20) -> AuditPage:
         """Return a page of the rows that are wanted, newest first."""
         with self._reading() as connection:
             return read_page(connection, wanted, offset=offset, limit=limit)
 
-    def verify(self, *, expect: str | None = None) -> AuditReport:
-        """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain."""
-        noted = None if expect is None else parse_head(expect)
-        with self._reading() as connection:
-            return verify_all(connection, expect=noted)
+    def verify(
+        self, *, expect: str | None = None, after: str | None = None, most_s: float = float("inf")
+    ) -> AuditReport:
+        """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain.
 
-    def verify_part(self, *, after: str | None = None, most_s: float) -> PartReport:
-        """Check rows for so long at most; with `after` (`NUMBER:HASH`), those after that row of the chain."""
+        With `after` (`NUMBER:HASH`), only the rows after that one are checked; and for so long at most.
+        """
+        expected = None if expect is None else parse_head(expect)
         start = None if after is None else parse_head(after, name="head")
+        ends_at = time.monotonic() + most_s
         with self._reading() as connection:
-            return verify_part(connection, after=start, most_s=most_s)
+            return verify_rows(connection, expect=expected, after=start, go_on=lambda: time.monotonic() < ends_at)
 
     def prune(self, before: datetime) -> int:
         """Remove the oldest rows, up to the first that is not older than this, and return how many.
@@ -187,7 +164,7 @@ class AuditLog:
         with self._database.begin() as connection:
             head = _lock_head(connection)
             anchor = find_anchor(connection)
-            check = ChainCheck(expect=None, anchor=anchor)
+            check = begin_check(connection, anchor)
             follow_rows(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
             if check.problem is not None:
                 raise StorageError(

@@ -9,7 +9,6 @@ row of the chain records it: rows that were removed without such a row are detec
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,29 +28,12 @@ from stackroom.control.database.tables import (
 from stackroom.errors import InputError
 from stackroom.model.principal import AuditEntry, Outcome
 
-HASHED_COLUMNS = (
-    "number",
-    "at",
-    "call_id",
-    "principal",
-    "via",
-    "operation",
-    "target",
-    "parameters",
-    "outcome",
-    "error_code",
-    "duration_us",
-    "result_bytes",
-    "result_digest",
-)
-"""Every column but the hash itself, in the order in which they are hashed."""
-OPERATION, TARGET = HASHED_COLUMNS.index("operation"), HASHED_COLUMNS.index("target")
+HASHED_COLUMNS = tuple(column.name for column in audit.c if column is not audit.c.hash)
+"""In the order in which they are hashed."""
 MOST_DIGITS = 18
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 PRUNING = "audit/prune"
 """The operation of a row that records a pruning; its target is the head of the last row that was pruned."""
-
-__all__ = ["FIRST_HASH", "HASHED_COLUMNS", "PRUNING", "AuditReport", "ChainCheck", "Head", "hash_of", "parse_head"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +49,19 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """The result of checking the audit."""
+    """The result of checking the audit, or a part of it."""
 
     rows: int
+    """How many rows are as they were written."""
     first_problem: str | None
     """The first row that is not as it was written, and why; None if all are."""
-    head: str
-    """`NUMBER:HASH` of the last row; kept elsewhere, it later proves that nothing before it was rewritten."""
-    pruned: int = 0
+    last: str
+    """`NUMBER:HASH` of the last row that was checked; the next part begins after it."""
+    head: str | None
+    """That of the last row that was written; kept elsewhere, it later proves that nothing before it was rewritten."""
+    is_complete: bool
+    """Whether every row up to the head was checked."""
+    pruned: int
     """How many older rows were pruned; they are not counted in `rows`."""
 
 
@@ -97,21 +84,17 @@ BEGINNING = Head(0, FIRST_HASH)
 
 
 class ChainCheck:
-    """Follows the chain from its first row, or from the row after its anchor, as rows are given to it."""
+    """Follows the chain from the row after a head, as rows are given to it."""
 
-    def __init__(self, *, expect: Head | None, anchor: Head = BEGINNING, is_part: bool = False) -> None:
-        """`is_part`: the rows up to `anchor` were checked before, or are known to be pruned."""
-        self.problem: str | None = None
-        self.last = anchor
-        self.is_part = is_part
-        self._anchor = anchor
-        self._is_anchor_noted = is_part or anchor == BEGINNING
-        self._expect = expect
+    def __init__(self, start: Head = BEGINNING, *, problem: str | None = None) -> None:
+        self.problem = problem
+        self.last = start
+        self._start = start
 
     @property
     def rows(self) -> int:
         """How many rows are as they were written."""
-        return self.last.number - self._anchor.number
+        return self.last.number - self._start.number
 
     def follow(self, rows: Iterable[Sequence[Any]]) -> None:
         """Check further rows, each the values of `HASHED_COLUMNS` and then the hash; stop at the first problem."""
@@ -120,35 +103,19 @@ class ChainCheck:
             if self.problem is not None:
                 return
             self.last = Head(values[0], digest)
-            if values[OPERATION] == PRUNING and values[TARGET] == str(self._anchor):
-                self._is_anchor_noted = True
 
-    def end(self, head: Head | None) -> str | None:
-        """Compare the last row with the head and with the expected one, and return the first problem, or None."""
-        return self.problem or self._problem_with_end(head) or self._problem_with_beginning()
-
-    def _problem_with_end(self, head: Head | None) -> str | None:
+    def find_problem_at_end(self, head: Head | None) -> str | None:
+        """Return the first problem, or how the last row differs from the head; None if all is as it was written."""
         last = self.last.number
+        if self.problem is not None:
+            return self.problem
         if head is None:
             return "the head of the audit is missing"
-        written = max(head.number, 0 if self._expect is None else self._expect.number)
-        if last < written:
-            return f"row {last + 1} is missing: {written} rows were written"
+        if last < head.number:
+            return f"row {last + 1} is missing: {head.number} rows were written"
         if last > head.number:
             return f"row {head.number + 1} was not written by Stackroom, which wrote {head.number}"
-        if self.last.hash != head.hash:
-            return f"row {last} is not the one that was written last"
-        return None
-
-    def _problem_with_beginning(self) -> str | None:
-        pruned = self._anchor.number
-        if not self._is_anchor_noted:
-            return f"rows up to {pruned} are missing, and no row says that they were pruned"
-        if self._expect is None or self._expect.number > pruned or self._expect == self._anchor:
-            return None
-        if self._expect.number == pruned:
-            return f"row {pruned} does not have the expected hash: rows up to it were rewritten"
-        return f"row {self._expect.number}, which is expected, was pruned with all rows up to {pruned}"
+        return None if self.last == head else f"row {last} is not the one that was written last"
 
     def _problem_with(self, values: Sequence[Any], digest: str) -> str | None:
         number, wanted = values[0], self.last.number + 1
@@ -157,12 +124,10 @@ class ChainCheck:
             return f"row {wanted} is missing" if is_late else f"row {number} was not written by Stackroom"
         if hash_of(self.last.hash, values) != digest:
             return f"row {number} is not as it was written, or the row before it is not"
-        if self._expect is not None and self._expect.number == number and self._expect.hash != digest:
-            return f"row {number} does not have the expected hash: rows up to it were rewritten"
         return None
 
 
-COLUMNS = tuple(audit.c[name] for name in (*HASHED_COLUMNS, "hash"))
+COLUMNS = tuple(audit.c)
 CHECKED_AT_ONCE = 1000
 MOST_COUNTED = 100_000
 """Up to how many rows are counted; a page of more rows says that there are at least so many."""
@@ -202,21 +167,6 @@ class AuditPage:
     """The highest number that was looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartReport:
-    """The result of checking a part of the chain."""
-
-    rows: int
-    first_problem: str | None
-    last: Head
-    """The last row that was checked; the next part begins after it."""
-    head: Head | None
-    """The last row that was written."""
-    is_complete: bool
-    """Whether every row up to the head was checked."""
-    pruned: int
-
-
 def conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     """Return the conditions of a filter."""
     found: list[ColumnElement[bool]] = []
@@ -239,13 +189,6 @@ def conditions_of(wanted: AuditFilter) -> list[ColumnElement[bool]]:
     return found
 
 
-def list_rows(connection: Connection, wanted: AuditFilter, *, limit: int, after: int) -> list[AuditRow]:
-    """Return the last rows; with `after`, the first ones past that number. Always the oldest first."""
-    order = audit.c.number if after else audit.c.number.desc()
-    query = select(*COLUMNS).where(audit.c.number > after, *conditions_of(wanted)).order_by(order).limit(limit)
-    return sorted((audit_row(row) for row in connection.execute(query)), key=lambda row: row.number)
-
-
 def read_page(connection: Connection, wanted: AuditFilter, *, offset: int, limit: int) -> AuditPage:
     """Return a page of rows, newest first."""
     conditions = conditions_of(wanted)
@@ -259,52 +202,53 @@ def read_page(connection: Connection, wanted: AuditFilter, *, offset: int, limit
     )
 
 
-def verify_all(connection: Connection, *, expect: Head | None) -> AuditReport:
-    """Check every row; with `expect`, also that that row is still in the chain."""
+def verify_rows(
+    connection: Connection, *, expect: Head | None, after: Head | None, go_on: Callable[[], bool]
+) -> AuditReport:
+    """Check rows from the beginning, or after a row, while `go_on` says so; `expect` has to be in the chain too."""
     head, anchor = find_head(connection), find_anchor(connection)
-    check = ChainCheck(expect=expect, anchor=anchor)
-    follow_rows(connection, check)
-    problem = check.end(head)
-    return AuditReport(rows=check.rows, first_problem=problem, head=str(head or check.last), pruned=anchor.number)
-
-
-def verify_part(
-    connection: Connection, *, after: Head | None, most_s: float, clock: Callable[[], float] = time.monotonic
-) -> PartReport:
-    """Check rows for so long at most, from the beginning or after a row that must still have its hash."""
-    head, anchor = find_head(connection), find_anchor(connection)
-    check = ChainCheck(expect=None, anchor=after or anchor, is_part=True)
-    check.problem = _problem_with_start(connection, after, anchor)
-    ends_at = clock() + most_s
-    is_complete = follow_rows(connection, check, go_on=lambda: clock() < ends_at)
-    return PartReport(
+    check = begin_check(connection, anchor)
+    if after is not None:
+        check = ChainCheck(after, problem=_problem_with_noted(connection, after, anchor))
+    is_complete = follow_rows(connection, check, go_on=go_on)
+    problem = check.find_problem_at_end(head) if is_complete else check.problem
+    if problem is None and expect is not None:
+        problem = _problem_with_noted(connection, expect, anchor)
+    return AuditReport(
         rows=check.rows,
-        first_problem=check.end(head) if is_complete else check.problem,
-        last=check.last,
-        head=head,
+        first_problem=problem,
+        last=str(check.last),
+        head=None if head is None else str(head),
         is_complete=is_complete,
         pruned=anchor.number,
     )
 
 
+def begin_check(connection: Connection, anchor: Head) -> ChainCheck:
+    """Return a check of all rows, those after the anchor; a row before it, or no note of its pruning, is a problem."""
+    before = connection.execute(select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)).first()
+    if before is not None:
+        return ChainCheck(anchor, problem=f"row {before.number} was not written by Stackroom")
+    noting = select(audit.c.number).where(audit.c.target == str(anchor), audit.c.operation == PRUNING).limit(1)
+    if anchor == BEGINNING or connection.execute(noting).first() is not None:
+        return ChainCheck(anchor)
+    return ChainCheck(anchor, problem=f"rows up to {anchor.number} are missing, and no row says that they were pruned")
+
+
 def follow_rows(
-    connection: Connection,
-    check: ChainCheck,
-    *,
-    last: int | None = None,
-    go_on: Callable[[], bool] = lambda: True,
+    connection: Connection, check: ChainCheck, *, last: int | None = None, go_on: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Feed the check all rows, or a part's, up to `last`, a page at a time; tell whether it saw them all."""
+    """Feed the check the rows that follow, up to `last`, a page at a time; tell whether it saw them all."""
     wanted = select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)
     if last is not None:
         wanted = wanted.where(audit.c.number <= last)
-    first = wanted.where(audit.c.number > check.last.number) if check.is_part else wanted
-    page = connection.execute(first).all()
-    while page and check.problem is None:
+    while check.problem is None:
+        page = connection.execute(wanted.where(audit.c.number > check.last.number)).all()
         check.follow(page)
-        if not go_on() and check.problem is None and len(page) == CHECKED_AT_ONCE:
-            return False
-        page = connection.execute(wanted.where(audit.c.number > page[-1].number)).all()
+        if check.problem is None and len(page) < CHECKED_AT_ONCE:
+            return True
+        if not go_on():
+            return check.problem is not None
     return True
 
 
@@ -341,27 +285,17 @@ def audit_row(row: Any) -> AuditRow:
     )
 
 
-def _problem_with_start(connection: Connection, after: Head | None, anchor: Head) -> str | None:
-    """Return why a part cannot begin after this row, or at the beginning of the chain; None where it can."""
-    if after is None or after == anchor:
-        return _problem_with_anchor(connection, anchor)
-    digest = connection.execute(select(audit.c.hash).where(audit.c.number == after.number)).scalar_one_or_none()
-    if digest == after.hash:
+def _problem_with_noted(connection: Connection, noted: Head, anchor: Head) -> str | None:
+    """Return why a head that was noted is not that of a row of the chain, or of the last that was pruned."""
+    wanted = select(audit.c.hash).where(audit.c.number == noted.number)
+    is_anchor = noted.number == anchor.number
+    digest = anchor.hash if is_anchor else connection.execute(wanted).scalar_one_or_none()
+    if digest == noted.hash:
         return None
-    if digest is None:
-        was = "was pruned" if after.number <= anchor.number else "is missing"
-        return f"row {after.number}, which is expected, {was}"
-    return f"row {after.number} does not have the expected hash: rows up to it were rewritten"
-
-
-def _problem_with_anchor(connection: Connection, anchor: Head) -> str | None:
-    before = connection.execute(select(audit.c.number).where(audit.c.number <= anchor.number).limit(1)).first()
-    if before is not None:
-        return f"row {before.number} was not written by Stackroom"
-    noting = select(audit.c.number).where(audit.c.target == str(anchor), audit.c.operation == PRUNING).limit(1)
-    if anchor == BEGINNING or connection.execute(noting).first() is not None:
-        return None
-    return f"rows up to {anchor.number} are missing, and no row says that they were pruned"
+    if digest is not None:
+        return f"row {noted.number} does not have the expected hash: rows up to it were rewritten"
+    was = f"was pruned with all rows up to {anchor.number}" if noted.number < anchor.number else "is missing"
+    return f"row {noted.number}, which is expected, {was}"
 
 
 def _outcome(name: str) -> str:

@@ -15,27 +15,28 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import BusyError, ExpectedError, StorageError
-from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.model.vectors import ModelId, Vector
+from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.index_check import REBUILD, check_index
-from stackroom.shelf.embedded.index_files import BaseFolder, quarantine, size_of
+from stackroom.shelf.embedded.index_files import quarantine, size_of
 from stackroom.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
-from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError, with_late_vectors
+from stackroom.shelf.embedded.segment import DamagedIndexError, UnwritableIndexError
 from stackroom.shelf.embedded.shelf_index import BEHIND, ShelfIndex
 from stackroom.shelf.embedded.store import Store, Switch
 from stackroom.shelf.embedded.store_check import check_store, mend_store, seal_store
 from stackroom.shelf.embedded.stored_vectors import INDEXED_VECTORS, STORED_VECTORS
 from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.shelf.embedded.view import EmbeddedView
-from stackroom.shelf.lock import CatalogueLock, EmbeddingElsewhereError
+from stackroom.shelf.embedded.writer import EMBEDDING_LOCK_FILE, WRITER_LOCK_TIMEOUT_S, StoreWriter, publish_late
+from stackroom.shelf.lock import CatalogueLock
 from stackroom.shelf.port import (
     INDEX_PART,
     LOCAL,
@@ -44,7 +45,6 @@ from stackroom.shelf.port import (
     Change,
     Checkpoint,
     Problem,
-    Put,
     ShelfDescription,
     ShelfReader,
     accept_any,
@@ -66,83 +66,10 @@ SWAP_ATTEMPTS = 3
 UNWRITABLE_PAUSE_S = 1.0
 READER_WAIT_S = 0.25
 """How long a reader without any snapshot waits for a writer before it is refused as busy."""
-EMBEDDING_LOCK_FILE = "vectors.lock"
 
 StepT = TypeVar("StepT")
 
 logger = logging.getLogger(__name__)
-
-
-SwapIn = Callable[[Path, str, str], bool]
-"""Makes a written segment of this name the base, if that of the second name still is it; tells whether it did."""
-
-
-WRITER_LOCK_TIMEOUT_S = 10.0
-
-
-class StoreWriter:
-    """Reads and writes a store for whoever changes it; writes are under the lock of the catalogue."""
-
-    def __init__(self, store: Store, lock: CatalogueLock, embedding: CatalogueLock) -> None:
-        self.store = store
-        self._lock = lock
-        self._embedding = embedding
-
-    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Return the digests without a stored vector."""
-        return {digest for digest in digests if not self.store.has_embedding(digest)}
-
-    def missing_vectors(self, digests: Iterable[bytes], model: ModelId) -> set[bytes]:
-        """Return the digests without a stored vector of a model, which need not be the present one."""
-        return {digest for digest in digests if not self.store.has_embedding(digest, model)}
-
-    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
-        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            self.store.keep_vectors(model, vectors)
-
-    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
-        return self.store.unchanged(puts)
-
-    def count_unembedded(self) -> int:
-        """Return how many different texts have no vector yet."""
-        return self.store.count_unembedded()
-
-    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records without a vector that follow a key, in key order; some may have no text."""
-        return self.store.list_unembedded(after=after, limit=limit)
-
-    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
-        """Store vectors of texts durably, and return how many of these records still have that text."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            return self.store.add_vectors(digests, vectors)
-
-    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
-        """Hold the right to add vectors, which keeps no reader or writer waiting."""
-        return self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
-
-    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return the present record of each id, None for a deleted one."""
-        return self.store.current_or_deleted(ids)
-
-
-def publish_late(store: Store, bases: BaseFolder, swap_in: SwapIn) -> bool:
-    """Write the base again with the vectors of now; False where another process has replaced it meanwhile."""
-    vector_no, model, name = store.counter(STORED_VECTORS), store.model(), bases.name()
-    if name is None or model is None:
-        return False
-    try:
-        base = bases.open(name)
-    except DamagedIndexError:
-        return False
-    if base.vector_no < vector_no:
-        base = with_late_vectors(base, store.iter_vectors(), model=model, vector_no=vector_no)
-        fresh = bases.write_late(base, like=name)
-        if fresh is None or not swap_in(fresh, base.name, name):
-            return False
-    store.note_indexed(base.vector_no)
-    return True
 
 
 class EmbeddedShelf(StoreWriter):
@@ -431,7 +358,7 @@ class EmbeddedShelf(StoreWriter):
             is_readable = False
             yield problem
         try:
-            self._check_files(checkpoint)
+            self._check_files(checkpoint, wait_s=READER_WAIT_S)
             if is_readable and thorough:
                 yield from check_index(self.reader(), checkpoint)
         except DamagedIndexError as error:
@@ -439,14 +366,14 @@ class EmbeddedShelf(StoreWriter):
         except StorageError as error:
             yield Problem.from_error(RECORDS_PART, error)
 
-    def _check_files(self, checkpoint: Checkpoint) -> None:
+    def _check_files(self, checkpoint: Checkpoint, *, wait_s: float) -> None:
         """Raise DamagedIndexError where a file of the index does not have its checksum."""
         try:
             self._index.require_sound(pace=checkpoint)
         except DamagedIndexError:
             if self.store.is_read_only:
                 raise
-            with suppress(BusyError), self._lock.held(READER_WAIT_S):
+            with suppress(BusyError), self._lock.held(wait_s):
                 self._index.require_sound()  # another process may have been replacing it
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
@@ -454,9 +381,13 @@ class EmbeddedShelf(StoreWriter):
         if self.store.is_read_only:
             return []
         done = []
-        if (reason := self._find_damage(checkpoint)) is not None:  # first, so that nothing reads what is damaged
-            self._rebuild_damaged(reason)
-            done.append(f"the index was rebuilt from the records: {reason}")
+        try:  # first, so that nothing reads what is damaged
+            self._check_files(checkpoint, wait_s=WRITER_LOCK_TIMEOUT_S)
+        except DamagedIndexError as error:
+            self._rebuild_damaged(error.message)
+            done.append(f"the index was rebuilt from the records: {error.message}")
+        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
+            self._index.add_missing_sums()
         try:
             self.reader()  # rebuilds an index that cannot be opened
         except StorageError:
@@ -466,39 +397,28 @@ class EmbeddedShelf(StoreWriter):
             self.rebuilt = ""
         return [*done, *mend_store(self.store, lambda: self._lock.held(WRITER_LOCK_TIMEOUT_S), checkpoint)]
 
-    def _find_damage(self, checkpoint: Checkpoint) -> str | None:
-        """Return why the index has to be built anew; give one that is sound the checksums that it lacks."""
-        try:
-            self._index.require_sound(pace=checkpoint)
-        except DamagedIndexError:
-            with suppress(BusyError), self._lock.held(WRITER_LOCK_TIMEOUT_S):
-                try:
-                    self._index.require_sound()  # another process may have been replacing it
-                except DamagedIndexError as error:
-                    return error.message
-        with suppress(BusyError), self._lock.held(READER_LOCK_TIMEOUT_S):
-            self._index.add_missing_sums()
-        return None
-
     def _rebuild_damaged(self, reason: str) -> None:
         """Build the index anew beside the view in use, whose answers say so meanwhile."""
         with self._guard:
             if self._view is not None:
                 self._view = dataclasses.replace(self._view, stale=f"its index is being rebuilt: {reason}")
-        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+        with self._beside() as other:
             other._put_aside(reason)
             other.publish()
-        with self._guard:
-            self._forget()
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
-        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+        with self._beside() as other:
             other._replace_index(accept)
-            records = other.store.count()
+            return other.store.count()
+
+    @contextmanager
+    def _beside(self) -> Iterator["EmbeddedShelf"]:
+        """Open the shelf once more, under the lock; this one opens its index anew after that."""
+        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+            yield other
         with self._guard:
             self._forget()
-        return records
 
     def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
         """Build a new index, and put the former one back where it is not accepted. The lock is held."""

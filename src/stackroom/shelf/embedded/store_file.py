@@ -16,7 +16,6 @@ import apsw
 
 from stackroom.checksums import Seal
 from stackroom.errors import StorageError
-from stackroom.model.record import Key, RecordId
 from stackroom.shelf.port import Checkpoint
 from stackroom.shelf.sqlite_files import FrozenFile, checkpoints, is_read_only, stamp_of
 
@@ -155,8 +154,8 @@ class StoreFile:
         """Open a connection apart from those of the threads; the caller closes it."""
         return self._connect()
 
-    def _select(self, query: str, values: Sequence[Key] | Sequence[RecordId], *first: int) -> Iterator[Any]:
-        """Yield the rows of a query with a list of keys or ids, whose values are bound, in batches."""
+    def _select(self, query: str, values: Sequence[int | str | bytes], *first: int | str) -> Iterator[Any]:
+        """Yield the rows of a query with a list of keys, ids or digests, whose values are bound, in batches."""
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
             yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))

@@ -13,7 +13,6 @@ from stackroom.model.record import Key, RecordId
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.shelf.embedded.store_file import (
     INSERT_VECTOR,
-    MAX_BOUND_VALUES,
     PUT_BACK,
     TOUCH_EMBEDDED,
     StoreFile,
@@ -93,26 +92,21 @@ class StoredVectors(StoreFile):
 
     def embeddings_of(self, keys: Sequence[Key], model: ModelId) -> dict[Key, Embedding]:
         """Return the vectors of records by a model, with the digests of their texts; those that have their checksum."""
-        found: dict[Key, Embedding] = {}
         query = """SELECT key, records.digest, vector, embeddings.sum FROM records
                    JOIN embeddings ON embeddings.digest = records.digest AND model = ? WHERE key IN ({})"""
-        for start in range(0, len(keys), MAX_BOUND_VALUES - 1):
-            some = keys[start : start + MAX_BOUND_VALUES - 1]
-            for key, digest, *row in self._rows(query.format(",".join("?" * len(some))), (model.name, *some)):
-                vector = sound_vector(model.name, digest, *row)
-                found |= {} if vector is None else {Key(key): Embedding(digest=digest, vector=vector)}
+        found: dict[Key, Embedding] = {}
+        for key, digest, *row in self._select(query, keys, model.name):
+            vector = sound_vector(model.name, digest, *row)
+            if vector is not None:
+                found[Key(key)] = Embedding(digest=digest, vector=vector)
         return found
 
     def vectors_of(self, digests: Sequence[bytes], model: ModelId) -> dict[bytes, Vector]:
         """Return the stored vectors of texts by a model, those that have their checksum."""
-        found: dict[bytes, Vector] = {}
         query = "SELECT digest, vector, sum FROM embeddings WHERE model = ? AND digest IN ({})"
-        for start in range(0, len(digests), MAX_BOUND_VALUES - 1):
-            some = digests[start : start + MAX_BOUND_VALUES - 1]
-            for digest, *row in self._rows(query.format(",".join("?" * len(some))), (model.name, *some)):
-                vector = sound_vector(model.name, digest, *row)
-                found |= {} if vector is None else {digest: vector}
-        return found
+        rows = self._select(query, digests, model.name)
+        found = {digest: sound_vector(model.name, digest, *row) for digest, *row in rows}
+        return {digest: vector for digest, vector in found.items() if vector is not None}
 
     def has_embedding(self, digest: bytes, model: ModelId | None = None) -> bool:
         """Tell whether the vector of this text is stored, by this store's model where none is given."""

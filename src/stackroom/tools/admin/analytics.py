@@ -1,22 +1,13 @@
 """`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from stackroom.analytics.reports import (
-    Bandwidth,
-    EventReports,
-    EventSpan,
-    ListeningRow,
-    Popular,
-    ReportPeriod,
-    Searched,
-)
+from stackroom.analytics.reports import EventReports, EventSpan, Page, ReportPeriod
 from stackroom.control.accounts.users import fold_name
 from stackroom.control.database.tables import storable, utc_now
 from stackroom.errors import InputError, NotFoundError, did_you_mean
@@ -81,23 +72,19 @@ class Analytics:
             has_more=params.offset + len(rows) < total,
         )
 
-    def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> tuple[list[dict[str, Any]], int]:
+    def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> Page:
         if params.period is not None and params.query_type not in BY_PERIOD:
             raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
         match params.query_type:
             case Report.LISTENING:
-                listened, total = self._reports.listening(span, by=params.period)
-                return [_labelled(one, params.period) for one in listened], total
+                return self._reports.listening(span, by=params.period)
             case Report.BANDWIDTH:
-                sent, total = self._reports.bandwidth(span, by=params.period)
-                return [_labelled(one, params.period) for one in sent], total
+                return self._reports.bandwidth(span, by=params.period)
             case Report.POPULAR:
                 played, total = self._reports.popular(span)
                 return self._with_titles(principal, played), total
             case Report.TOP_QUERIES | Report.NO_RESULTS:
-                without_results = params.query_type is Report.NO_RESULTS
-                searched, total = self._reports.searched(span, without_results=without_results)
-                return [_searched(one) for one in searched], total
+                return self._reports.searched(span, without_results=params.query_type is Report.NO_RESULTS)
 
     def _require_user(self, name: str | None) -> None:
         """Refuse a user who does not exist and never did anything."""
@@ -110,18 +97,18 @@ class Analytics:
                 f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}; omit it for all"
             )
 
-    def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
+    def _with_titles(self, principal: Principal, played: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rows of played records with their addresses and titles."""
         visible = visible_catalogues(self._catalogues(), principal)
         scope = Scope(visibility=principal.visibility)
         rows = []
-        for one in played:
+        for row in played:
             # The catalogue of a play may be unknown: then it is the first that has the record.
-            among = [catalogue for catalogue in visible if one.catalogue in ("", catalogue.name)]
-            found = _find_titled(among, RecordId(one.id), scope)
-            catalogue, title = found or (one.catalogue, None)
-            address = address_of(catalogue, RecordId(one.id)) if catalogue else one.id
-            counts = {"plays": one.plays, "seconds": one.seconds, "listeners": one.listeners}
-            rows.append({"id": address, "title": title, **counts})
+            among = [catalogue for catalogue in visible if row["catalogue"] in ("", catalogue.name)]
+            record_id = RecordId(row["id"])
+            catalogue, title = _find_titled(among, record_id, scope) or (row["catalogue"], None)
+            counts = {name: row[name] for name in ("plays", "seconds", "listeners")}
+            rows.append({"id": address_of(catalogue, record_id) if catalogue else record_id, "title": title, **counts})
         return rows
 
 
@@ -160,17 +147,6 @@ def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:
         offset=params.offset,
         limit=params.limit,
     )
-
-
-def _labelled(row: ListeningRow | Bandwidth, period: ReportPeriod | None) -> dict[str, Any]:
-    """Return a row with its key: the user, or the first day of the period."""
-    values = asdict(row)
-    return {"user" if period is None else "period": values.pop("label"), **values}
-
-
-def _searched(row: Searched) -> dict[str, Any]:
-    last_at = row.last_at.isoformat(timespec="seconds")
-    return {"query": row.query, "searches": row.searches, "users": row.users, "results": row.results, "last": last_at}
 
 
 def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:

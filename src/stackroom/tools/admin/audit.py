@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -72,15 +72,6 @@ class VerifiedAudit(GenericResult):
     pruned: int
 
 
-class AuditPage(NamedTuple):
-    """A page of rows with its facts."""
-
-    values: dict[str, Any]
-    rows: list[dict[str, Any]]
-    total: int
-    notes: list[str]
-
-
 def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
     """Return the filter of these parameters; a tool with a slash, such as account/login, is an operation."""
     since = None if params.since is None else parse_moment("since", params.since, is_end=False, now=now)
@@ -115,21 +106,20 @@ def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now:
     return AuditResult(rows=rows, total=page.total, has_more=has_more, up_to=page.up_to, notes=notes)
 
 
-def check_calls(audit: AuditLog, *, after: str | None) -> AuditPage:
-    """Verify the chain for two seconds at most: how many rows, the head, or the first row that is not whole."""
-    part = audit.verify_part(after=after, most_s=CHECKED_S)
+def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Verify the chain for two seconds at most; return how far it is whole, and what to do about the rest."""
+    report = audit.verify(after=after, most_s=CHECKED_S)
     values: dict[str, Any] = {
-        "whole": part.first_problem is None,
-        "first_problem": part.first_problem,
-        "verified": part.rows,
-        "complete": part.is_complete,
-        "last": str(part.last),
-        "head": str(part.head) if part.head else None,
-        "pruned": part.pruned,
+        "whole": report.first_problem is None,
+        "first_problem": report.first_problem,
+        "verified": report.rows,
+        "complete": report.is_complete,
+        "last": report.last,
+        "head": report.head,
+        "pruned": report.pruned,
     }
-    is_more = not part.is_complete and part.first_problem is None
-    notes = [f"there are more rows: go on with head {part.last}"] if is_more else []
-    return AuditPage(values, [], 0, notes)
+    is_more = not report.is_complete and report.first_problem is None
+    return values, [f"there are more rows: go on with head {report.last}"] if is_more else []
 
 
 def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
@@ -139,7 +129,7 @@ def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
         whole=report.first_problem is None,
         rows=report.rows,
         first_problem=report.first_problem,
-        head=report.head,
+        head=report.head or report.last,
         pruned=report.pruned,
     )
 

@@ -23,7 +23,7 @@ from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
 from stackroom.model.scope import Scope
 from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
 from stackroom.settings import Settings, read_package_sections
-from stackroom.tools.admin.audit import LONGEST_TEXT, AuditPage, ListAudit, check_calls, list_calls
+from stackroom.tools.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
 from stackroom.tools.admin.row_text import RowsResult, more_text
 from stackroom.tools.budget import OffsetParams, fields_text, value_text
 from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
@@ -183,18 +183,19 @@ class ServerTool:
                 "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
             )
         if params.query_type is ServerQuery.AUDIT_CHECK:
-            listed = check_calls(audit, after=params.head)
-        else:
-            asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
-            page = list_calls(audit, principal, asked, now=self._state.now())
-            listed = AuditPage({"up_to": page.up_to}, page.rows, page.total, page.notes)
+            values, notes = check_calls(audit, after=params.head)
+            return ServerResult(
+                query_type=params.query_type, values=values, rows=[], total=0, has_more=False, notes=notes
+            )
+        asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
+        page = list_calls(audit, principal, asked, now=self._state.now())
         return ServerResult(
             query_type=params.query_type,
-            values=listed.values,
-            rows=listed.rows,
-            total=listed.total,
-            has_more=params.offset + len(listed.rows) < listed.total,
-            notes=listed.notes,
+            values={"up_to": page.up_to},
+            rows=page.rows,
+            total=page.total,
+            has_more=page.has_more,
+            notes=page.notes,
         )
 
     def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:

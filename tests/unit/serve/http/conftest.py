@@ -12,7 +12,7 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from stackroom.analytics.events import EventLog, EventRecorder
+from stackroom.analytics.events import EventLog
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
@@ -131,10 +131,10 @@ def _songs(folder: Path) -> MediaSpec:
     )
 
 
-def _events(control: Control, opened: ExitStack) -> EventRecorder:
+def _events(control: Control, opened: ExitStack) -> EventLog:
     log = EventLog(control.database)
     opened.callback(log.close)
-    return EventRecorder(log)
+    return log
 
 
 def _document(service: Service, gate: Gate) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Site:
     notes: Noted
     problems: dict[str, str]
     health: GivenHealth
-    recorder: EventRecorder | None
+    recorder: EventLog | None
     routes: list[Route]
 
     @property

@@ -534,7 +534,7 @@ def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, 
     assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
-    log = music.recorder._log
+    log = music.recorder
     rows, _ = EventReports(music.control.database, log).popular(EventSpan())
     assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
 

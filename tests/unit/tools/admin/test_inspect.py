@@ -15,9 +15,9 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.auditing import redacted
 from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
 from stackroom.grading.metrics import build_figure
-from stackroom.model.principal import LOCAL_USER, Action
+from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
-from stackroom.model.scope import WHOLE, Visibility
+from stackroom.model.scope import Visibility
 from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put
@@ -128,31 +128,6 @@ def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
     assert [row["ok"] for row in found[1:]] == [True, True]
 
 
-def test_a_damaged_file_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
-    store = on_disk.shelf.store
-    store._db().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    content = bytearray(store.path.read_bytes())
-    page = 4096
-    for at in range(4 * page, len(content) - page, page):
-        content[at + 8 : at + 200] = bytes(192)
-    store.path.write_bytes(content)
-    found = [one for one in rows(on_disk, behind_gate, query_type="integrity") if one["check"] == "records"]
-    assert not any(row["ok"] for row in found)
-    assert "records.sqlite is damaged: " in found[0]["detail"]
-    assert "put it back from a back-up" in found[0]["detail"]
-
-
-def test_records_that_the_text_index_does_not_have_are_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
-    view = on_disk.shelf.reader()
-    view.text.update([view.scan(scope=WHOLE, limit=1)[0]], [], change_no=view.change_no)
-    on_disk.shelf._view = None
-    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
-    assert not found["index"]["ok"]
-    rows_of_index = [row for row in rows(on_disk, behind_gate, query_type="integrity") if row["check"] == "index"]
-    assert any("the text index has 49 records" in row["detail"] for row in rows_of_index)
-    assert all("run: stackroom job run rebuild_indexes" in row["detail"] for row in rows_of_index)
-
-
 def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
     monkeypatch.setattr("stackroom.shelf.sqlite_files.STEPS_BETWEEN_CHECKPOINTS", 1)
     times = iter([0.0, *range(10, 10_000)])
@@ -226,8 +201,3 @@ def test_what_somebody_does_not_see_is_not_inspected(served: Any) -> None:
     assert [row["catalogue"] for row in answer["rows"]] == ["other"]
     arguments = {"query_type": "why", "id": "songs/Seasons", "query": "x"}
     assert served.call("debug.inspect", principal=CONFINED, **arguments).error_code == "not_found"
-
-
-def test_it_needs_the_servers_admin() -> None:
-    (tool,) = inspect_tools(Inspector(list))
-    assert tool.action is Action.SERVER_ADMIN

@@ -194,8 +194,3 @@ def test_only_the_servers_admin_reads_the_configuration(served: Any) -> None:
         served.gate.read(READER, "config://server")
     with pytest.raises(UnknownResourceError):
         served.gate.read(LOCAL_USER, "config://server/etc/passwd")
-
-
-@pytest.mark.row("Z9")
-def test_only_the_servers_admin_sees_the_tool(served: Any) -> None:
-    assert served.gate.list_tools(READER) == []
