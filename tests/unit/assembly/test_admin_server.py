@@ -117,7 +117,7 @@ def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, mo
 def test_the_events_that_were_dropped_are_told(server: AdminServer) -> None:
     server.stop()
     for _ in range(7):
-        server.recorder.record_play("ada", "track", 1.0)
+        server.events.record_play("ada", "track", 1.0)
     (query,) = (tool for tool in server.tools.tools if tool.name == "server.query")
     answer = query.run(LOCAL_USER, query.params(query_type="info"))
     assert answer.values["events_dropped"] == 7

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from stackroom.analytics.reports import EventReports, EventSpan, Popular
+from stackroom.analytics.reports import EventReports, EventSpan
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
@@ -534,9 +534,8 @@ def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, 
     assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
-    log = music.recorder
-    rows, _ = EventReports(music.control.database, log).popular(EventSpan())
-    assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
+    rows, _ = EventReports(music.control.database, music.recorder).popular(EventSpan())
+    assert rows == [{"catalogue": "music", "id": "song", "plays": 1, "seconds": 12, "listeners": 1}]
 
 
 def test_who_is_deleted_leaves_nothing_to_whoever_has_the_name_next(music: Any, ada: dict[str, str]) -> None:
