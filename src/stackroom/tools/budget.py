@@ -61,7 +61,6 @@ EVERY = "*"
 """In a path, every field."""
 CURSOR = re.compile(r"[1-9]\d{0,6}")
 
-ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
 
 
@@ -223,11 +222,6 @@ def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
         return result
     note = f"there is nothing after cursor '{params.cursor}'; start again without it"
     return result.model_copy(update={"notes": [*result.notes, note]})
-
-
-def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:
-    """Return an item with these texts and lists cut to a number of characters."""
-    return item.model_copy(update={name: _shortened(getattr(item, name), chars) for name in names})
 
 
 def shorten_value(value: Any, chars: int) -> Any:

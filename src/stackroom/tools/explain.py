@@ -93,7 +93,8 @@ class ExplainResult(GenericResult):
 def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainResult:
     """Return why a record has its place in what a tool shows, or why it is not in it."""
     found = _keyed(path, record)
-    failed = [condition for condition in path.scope.all_conditions() if not meets(record, condition, found.spec)]
+    conditions = path.scope.all_conditions()
+    failed = [condition for condition in conditions if not meets(record, condition, found.spec)]
     scope = _without(path.scope, failed)
     ranked = path.rank(scope)
     shown = path.show(ranked)
@@ -314,7 +315,10 @@ def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
 
 
 def _search_tool(catalogue: OpenCatalogue, tools: Iterable[ToolSpec], name: str) -> ToolSpec:
-    """Return a tool that searches, by its name or its plain name; the generic search also where it is not served."""
+    """Return a tool that searches, by its name or its plain name.
+
+    The generic search is there also where it is not served.
+    """
     able = {tool.name: tool for tool in tools if tool.searches}
     if GENERIC_SEARCH not in able:
         able |= {tool.name: tool for tool in generic_tools([catalogue]) if tool.searches}

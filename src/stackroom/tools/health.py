@@ -76,7 +76,9 @@ def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) ->
         faulty.add(problem.part)
         yield PartHealth(problem.part, False, str(problem))
     if RECORDS_PART not in faulty:
-        yield from (PartHealth(part, True, note) for part, note in _notes(catalogue, faulty) if part not in faulty)
+        for part, note in _notes(catalogue, faulty):
+            if part not in faulty:
+                yield PartHealth(part, True, note)
 
 
 def _notes(catalogue: OpenCatalogue, faulty: Collection[str]) -> Iterator[tuple[str, str]]:

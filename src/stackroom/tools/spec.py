@@ -47,8 +47,6 @@ BARE_OBJECT = WithJsonSchema({"type": "object"})
 BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
 """Schemas without detail, to keep the tool list small."""
 
-LAST = ("explain", "max_tokens", "cursor")
-"""The arguments that a schema lists last: those of every tool, inherited before its own."""
 LARGEST = 10**9
 """The greatest id or offset that every database can hold."""
 
@@ -214,7 +212,6 @@ class ToolSpec:
         schema = compact_schema(self.params.model_json_schema())
         for name, more in self.properties.items():
             schema["properties"][name] = {**_description(schema["properties"][name]), **more}
-        schema["properties"] |= {name: schema["properties"].pop(name) for name in LAST if name in schema["properties"]}
         whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
         return brief_input(whole) if self.is_brief else whole
 

@@ -20,6 +20,7 @@ from stackroom.errors import InputError
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Starts = NDArray[np.datetime64]
 
 MOST_VALUES = 30
 """A number with no more different values than this has a bucket for each of them."""
@@ -32,6 +33,7 @@ SKEWED = 3
 FINEST = 2.0**53
 """A range that is narrower than its numbers over this cannot be told from its neighbours."""
 EPOCH = date(1970, 1, 1).toordinal()
+ORDINALS = date.min.toordinal(), date.max.toordinal()
 
 
 class Period(StrEnum):
@@ -114,7 +116,9 @@ def plain_number(number: float) -> int | float:
 
 def shown_number(number: float, field: FieldSpec) -> int | float | str:
     """Return a number of a field as people write it: a day number is a date."""
-    return date.fromordinal(int(number)).isoformat() if field.type is FieldType.DATE else plain_number(number)
+    if field.type is FieldType.DATE:
+        return date.fromordinal(int(number)).isoformat()
+    return plain_number(number)
 
 
 def _each(numbers: Numbers) -> Buckets:
@@ -205,12 +209,24 @@ def _written(number: Decimal) -> str:
 def _by_calendar(numbers: Numbers, period: Period) -> Buckets:
     days = (numbers.astype(np.int64) - EPOCH).astype("datetime64[D]")
     starts, indexes = np.unique(days.astype(f"datetime64[{MONTHS[period]}M]"), return_inverse=True)
-    written = starts.astype("datetime64[M]" if period is Period.MONTH else "datetime64[Y]").astype(str).tolist()
-    labels = [f"{int(year)}s" for year in written] if period is Period.DECADE else written
-    firsts, ends = (some.astype("datetime64[D]").astype(np.int64) + EPOCH for some in (starts, starts + 1))
-    known = date.min.toordinal(), date.max.toordinal()
-    bounds = zip(np.clip(firsts, *known).tolist(), np.clip(ends - 1, *known).tolist(), strict=True)
-    return Buckets(indexes=indexes, labels=labels, bounds=[(float(first), float(last)) for first, last in bounds])
+    firsts, lasts = _ordinals(starts), _ordinals(starts + 1) - 1
+    return Buckets(
+        indexes=indexes,
+        labels=_period_labels(starts, period),
+        bounds=list(zip(firsts.clip(*ORDINALS).tolist(), lasts.clip(*ORDINALS).tolist(), strict=True)),
+    )
+
+
+def _ordinals(starts: Starts) -> Numbers:
+    """Return the day numbers of the first days of periods."""
+    return starts.astype("datetime64[D]").astype(np.float64) + EPOCH
+
+
+def _period_labels(starts: Starts, period: Period) -> list[str]:
+    if period is Period.MONTH:
+        return [str(month) for month in starts.astype("datetime64[M]")]
+    years = [str(year) for year in starts.astype("datetime64[Y]")]
+    return [f"{int(year)}s" for year in years] if period is Period.DECADE else years
 
 
 DIGITS, MEAN_DIGITS = 14, 6

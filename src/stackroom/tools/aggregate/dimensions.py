@@ -208,10 +208,8 @@ def group_rows(partitions: Sequence[Partition], column: ScopedNumbers) -> list[G
     sorted_codes, ranks = np.divmod(packed, size)
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
     each = np.split(column.order[ranks], starts[1:])
-    return [
-        Group(parts=_parts(code, partitions), rows=some)
-        for code, some in zip(sorted_codes[starts].tolist(), each, strict=False)  # without a row there is no code
-    ]
+    found = zip(sorted_codes[starts].tolist(), each, strict=False)  # without a row there is no code
+    return [Group(parts=_parts(code, partitions), rows=some) for code, some in found]
 
 
 def _parts(code: int, partitions: Sequence[Partition]) -> tuple[int, ...]:

@@ -121,8 +121,11 @@ def result_of_own(kind: str, change: OwnChange | None, call_id: str) -> MutateRe
     """Return the answer of a change of something that belongs to the caller; None: it was so already."""
     if change is None:
         return _answer([], notes=[UNCHANGED])
-    names = dict.fromkeys([*change.before, *change.after])
-    fields = [ChangedField(field=name, before=change.before.get(name), after=change.after.get(name)) for name in names]
+    before, after = change.before, change.after
+    fields = [
+        ChangedField(field=name, before=before.get(name), after=after.get(name))
+        for name in dict.fromkeys([*before, *after])
+    ]
     changed = ChangedRecord(id=change.id, kind=kind, op=change.op, fields=fields)
     return _answer([changed], call_id=call_id, notes=change.notes)
 

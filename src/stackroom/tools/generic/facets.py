@@ -46,7 +46,11 @@ def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
     counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
     ends = [*starts[1:], None]
     bars = [
-        Bar(first=shown_number(start, field), last=shown_number(_end(end, greatest, field), field), count=count)
+        Bar(
+            first=shown_number(start, field),
+            last=shown_number(_end(end, greatest, field), field),
+            count=count,
+        )
         for start, end, count in zip(starts, ends, counts, strict=True)
     ]
     return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}

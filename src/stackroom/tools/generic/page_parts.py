@@ -1,4 +1,7 @@
-"""The parts of answers for pages: counts, facets and keys of a result set, a record's fields, a catalogue in short."""
+"""The parts of answers that are for pages.
+
+Of a result set its counts, facets and keys; of a record its fields and relations; of a catalogue what it is in short.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -119,7 +119,7 @@ def shape_record(
     return ShownRecord(
         id=address_of(catalogue, record.id),
         title=spec.title_of(record),
-        url=find_page(record, spec) or uri_of(catalogue, record.id),
+        url=url_of(spec, catalogue, record),
         catalogue=catalogue,
         score=round(ranked.score, 4) if ranked else 1.0,
         relevance=ranked.label if ranked else None,
@@ -131,9 +131,9 @@ def shape_record(
     )
 
 
-def url_of(catalogue: OpenCatalogue, record: Record) -> str:
+def url_of(spec: CatalogueSpec, catalogue: str, record: Record) -> str:
     """Return the record's own page, to be cited; the address of its resource where it has none."""
-    return find_page(record, catalogue.spec) or uri_of(catalogue.name, record.id)
+    return find_page(record, spec) or uri_of(catalogue, record.id)
 
 
 def shape_tile(

@@ -1,7 +1,6 @@
 """Arguments and results of `search`, `fetch` and `similar`, which answer in JSON, as research assistants expect it."""
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -9,7 +8,7 @@ import orjson
 from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from stackroom.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
+from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.schema import FOR_PAGES, is_empty, is_none
 from stackroom.tools.spec import (
     BARE_LIST,
@@ -126,14 +125,6 @@ class ShownRecord(Explained, FromFile, GenericResult):
     """How much each signal of a recommendation speaks for it."""
 
 
-def shorten_found(results: Sequence[ShownRecord], chars: int) -> list[ShownRecord]:
-    """Return results with their texts cut, and without their fields where the texts are short."""
-    shorter = [shorten_texts(result, ["text"], chars) for result in results]
-    if chars > LEAST_WITH_FIELDS:
-        return shorter
-    return [one.model_copy(update={"fields": {}}) for one in shorter]
-
-
 Number = int | float | str
 """A number, or a date."""
 
@@ -198,10 +189,24 @@ class LeftOut(GenericResult):
     """Without what the filters ask for."""
 
 
-class SearchResult(FoundResult, PricedResult, GenericResult):
-    """The answer of `search`: records in order, each with one score and its label. After `notes`: for pages."""
+class RecordsResult(PricedResult, GenericResult):
+    """An answer that lists records; without `fields` where there is little room, which their texts have too."""
 
     whole_with = "fetch"
+    long_texts = ("text",)
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its texts cut."""
+        shorter = super().shortened(chars)
+        if chars > LEAST_WITH_FIELDS:
+            return shorter
+        (name,) = self._lists
+        bare = [record.model_copy(update={"fields": {}}) for record in getattr(shorter, name)]
+        return shorter.model_copy(update={name: bare})
+
+
+class SearchResult(FoundResult, RecordsResult):
+    """The answer of `search`: records in order, each with one score and its label. After `notes`: for pages."""
 
     results: list[ShownRecord]
     total: int
@@ -218,10 +223,6 @@ class SearchResult(FoundResult, PricedResult, GenericResult):
     """How many records of each catalogue answer."""
     facets: ForPages[list[Facet] | None] = when_known()
     keys: ForPages[list[str] | None] = when_known()
-
-    def shortened(self, chars: int) -> Self:
-        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
-        return self.model_copy(update={"results": shorten_found(self.results, chars)})
 
 
 class BundledResult(SearchResult):
@@ -296,16 +297,10 @@ def pieces_of(text: str) -> tuple[str, ...]:
     return tuple(PIECE.findall(text))
 
 
-class SimilarResult(PricedResult, GenericResult):
+class SimilarResult(RecordsResult):
     """The answer of `similar`."""
 
-    whole_with = "fetch"
-
     results: Annotated[list[ShownRecord], BARE_LIST]
-
-    def shortened(self, chars: int) -> Self:
-        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
-        return self.model_copy(update={"results": shorten_found(self.results, chars)})
 
 
 def json_text(result: ToolResult) -> str:

@@ -189,14 +189,16 @@ class GenericTools:
         scope = Scope(visibility=principal.visibility)
         view, record = self._get_record(params.id, scope)
         catalogue, text = view.catalogue, record_text(record, view.spec)
+        media = CallerMedia(principal, self._media)
+        drawn = draw_record(view, record, scope, media) if params.include else {}
         return FetchResult(
             id=address_of(catalogue.name, record.id),
             title=catalogue.spec.title_of(record),
             text=_text_after(text, params.start) if params.start else text,
-            url=url_of(catalogue, record),
+            url=url_of(catalogue.spec, catalogue.name, record),
             metadata={} if params.start else plain_record(record, catalogue.spec),
             origin=find_place(catalogue, record),
-            **(draw_record(view, record, scope, CallerMedia(principal, self._media)) if params.include else {}),
+            **drawn,
         )
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
