@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from stackroom.catalogue.spec import DateOrder, FieldSpec, FieldType, Take
 from stackroom.errors import InputError
 from stackroom.ingest.values import READERS
-from stackroom.text.cells import (
-    date_order_of,
-    find_date,
+from stackroom.text.cells.dates import date_order_of, find_date, find_year, first_day
+from stackroom.text.cells.values import (
     find_literal,
     find_written_list,
-    find_year,
-    first_day,
     is_nothing,
     list_in,
     number_and_unit,

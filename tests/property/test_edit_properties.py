@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author, Embedding, Put, Shelf
 from stackroom.text.analyser import analyse_query
+from support.embedders import WordEmbedder, word_vector
 from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -79,23 +79,7 @@ START = [
 
 
 def vector_of(text: str) -> Vector:
-    row = np.random.default_rng(int.from_bytes(digest_of(text)[:8], "big")).normal(size=MODEL.dimension)
-    return (row / np.linalg.norm(row)).astype(np.float32)
-
-
-class Hashing:
-    """Implements `Embedder` by hashing whole texts."""
-
-    model = MODEL
-
-    def embed_documents(self, texts: Any) -> Vector:
-        return np.array([vector_of(text) for text in texts]).reshape(len(texts), MODEL.dimension)
-
-    def embed_query(self, text: str) -> Vector:
-        return vector_of(text)
-
-    def check(self) -> str | None:
-        return None
+    return word_vector(text, MODEL.dimension)
 
 
 @contextmanager
@@ -144,7 +128,7 @@ class Editor:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self.calls: list[str] = []
-        self._edits = Edits(shelf=shelf, embedder=Hashing())
+        self._edits = Edits(shelf=shelf, embedder=WordEmbedder(MODEL))
 
     def take(self, step: tuple[Any, ...]) -> None:
         request = self._request(step)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,13 +24,14 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
-from stackroom.model.vectors import ModelId, Vector
+from stackroom.model.vectors import ModelId
 from stackroom.settings import Settings
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
+from support.embedders import WordEmbedder
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf
 
@@ -102,26 +102,7 @@ restrictions = st.dictionaries(
 )
 
 
-class WordVectors:
-    """Implements `Embedder` by adding up a vector for each word."""
-
-    model = MODEL
-
-    def check(self) -> str | None:
-        return None
-
-    def embed_documents(self, texts: Sequence[str]) -> Vector:
-        return np.array([self.embed_query(text) for text in texts], dtype=np.float32).reshape(-1, MODEL.dimension)
-
-    def embed_query(self, text: str) -> Vector:
-        total = np.full(MODEL.dimension, 0.01)
-        for word in text.lower().split():
-            seed = sum(ord(letter) * 31**place for place, letter in enumerate(word)) % 2**32
-            total += np.random.default_rng(seed).normal(size=MODEL.dimension)
-        return (total / np.linalg.norm(total)).astype(np.float32)
-
-
-EMBEDDER = WordVectors()
+EMBEDDER = WordEmbedder(MODEL)
 
 
 def spec_of(name: str) -> CatalogueSpec:

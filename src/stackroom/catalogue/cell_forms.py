@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from stackroom.text.cells import (
+from stackroom.text.cells.dates import date_order_of, find_date
+from stackroom.text.cells.values import (
     Quantity,
-    date_order_of,
-    find_date,
     find_literal,
     find_written_list,
     has_name,

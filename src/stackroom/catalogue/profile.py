@@ -28,7 +28,7 @@ from stackroom.catalogue.cell_forms import (
     read_text_cells,
 )
 from stackroom.catalogue.column_words import is_about
-from stackroom.text.cells import is_nothing, list_in, name_of_item, same_unit, text_of
+from stackroom.text.cells.values import is_nothing, list_in, name_of_item, same_unit, text_of
 from stackroom.text.normalise import fold_name
 
 __all__ = ["ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]

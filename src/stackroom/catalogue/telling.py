@@ -17,7 +17,7 @@ from typing import Any
 from stackroom.catalogue.column_words import is_about, words_about
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, texts_of
 from stackroom.model.record import Record, Value
-from stackroom.text.cells import in_unit
+from stackroom.text.cells.values import in_unit
 from stackroom.text.safe import shorten
 
 FEWEST = 4

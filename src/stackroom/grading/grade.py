@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from stackroom.catalogue.spec import SearchSpec
 from stackroom.checksums import dump_checked, load_checked
 from stackroom.errors import StorageError
@@ -50,6 +52,9 @@ class Grade:
     def overall(self) -> KindGrade:
         """The grade of all questions."""
         return self.kinds[ALL]
+
+
+STORED = TypeAdapter(Grade)
 
 
 def grade_questions(asked: Sequence[AskedQuestion], search: SearchSpec) -> dict[str, KindGrade]:
@@ -104,14 +109,7 @@ def find_grade(path: Path) -> Grade | None:
     if not path.is_file():
         return None
     try:
-        known = load_checked(path.read_bytes(), None)
-        return Grade(
-            at=datetime.fromisoformat(known["at"]),
-            records=int(known["records"]),
-            model=str(known["model"]),
-            questions=str(known["questions"]),
-            kinds={name: _kind(kind) for name, kind in known["kinds"].items()},
-        )
+        return STORED.validate_python(load_checked(path.read_bytes(), None))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: stackroom eval") from error
 
@@ -129,11 +127,3 @@ def plain_kind(kind: KindGrade, *, with_values: bool = True) -> dict[str, Any]:
         return {name: as_json(figure) for name, figure in figures.items()}
     plain = {name: as_json(replace(figure, values=())) for name, figure in figures.items()}
     return {"questions": kind.questions, **plain}
-
-
-def _kind(known: Mapping[str, Mapping[str, Any]]) -> KindGrade:
-    figures = {
-        name: Figure(mean=one["mean"], low=one["low"], high=one["high"], values=tuple(one.get("values", ())))
-        for name, one in known.items()
-    }
-    return KindGrade(**figures)

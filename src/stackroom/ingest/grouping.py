@@ -21,7 +21,7 @@ from stackroom.ingest.mapping import ReadRow, RowMapping, UnreadCell, build_mapp
 from stackroom.ingest.values import value_at
 from stackroom.model.record import Record, Value
 from stackroom.sources.port import SourceRow
-from stackroom.text.cells import is_nothing, text_of
+from stackroom.text.cells.values import is_nothing, text_of
 
 SCHEMA = """
 CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);

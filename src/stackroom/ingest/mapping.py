@@ -16,7 +16,8 @@ from stackroom.errors import InputError, SpecError, did_you_mean
 from stackroom.ingest.values import READERS, value_at
 from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
-from stackroom.text.cells import first_day, is_nothing, plain_text, text_of
+from stackroom.text.cells.dates import first_day
+from stackroom.text.cells.values import is_nothing, plain_text, text_of
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:

@@ -10,11 +10,9 @@ import orjson
 from stackroom.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
 from stackroom.errors import InputError
 from stackroom.model.record import Tag, Value
-from stackroom.text.cells import (
-    find_date,
-    find_epoch,
+from stackroom.text.cells.dates import find_date, find_epoch, find_year
+from stackroom.text.cells.values import (
     find_literal,
-    find_year,
     is_nothing,
     list_in,
     name_of_item,

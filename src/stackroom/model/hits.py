@@ -182,8 +182,3 @@ class SearchPage:
     def is_partly_embedded(self) -> bool:
         """Whether only a part of the records can be found by meaning so far."""
         return self.degraded is not None and FOUND_BY_MEANING in self.degraded
-
-
-def describe_degraded(reason: str) -> str:
-    """Return why a search was degraded, as a line of an answer."""
-    return reason if FOUND_BY_MEANING in reason else f"searched by words alone: {reason}"

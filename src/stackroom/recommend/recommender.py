@@ -47,7 +47,7 @@ class Recommendation:
 
     record: Record
     score: float
-    signals: Signals
+    signals: Signals[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +140,13 @@ class Recommender:
         if taste.wishes:
             weight = wish_weight(spec, len(taste.wishes))
             signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
-        ranked = _ranked(reader, keys, signals.chosen_by(spec))
+        ranked = _ranked(reader, keys, signals.choice(spec))
         refused = [work_of(record, self.spec) for record in _found(named.disliked).values()]
         own = [work_of(record, self.spec) for record in liked.values()]
         if taste.preferences.is_novel:
             ranked, refused = spread_out(reader, ranked, limit=limit), [*refused, *own]
         chosen = self._diverse(reader, ranked, own, refused, limit=limit, scope=scope)
-        scores, places = signals.blend(spec), {key: place for place, key in enumerate(keys)}
+        scores, places = signals.similarity(spec), {key: place for place, key in enumerate(keys)}
         items = [
             Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
             for key, record in chosen.items()

@@ -4,9 +4,12 @@ Vectors and tags count by the nearest liked title, since a taste is several thin
 format count by the mean over all of them. Every function scores all candidates at once.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import reduce
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,109 +22,77 @@ from stackroom.shelf.port import ShelfReader
 
 Floats = NDArray[np.float64]
 Terms = Sequence[frozenset[str]]
+SignalT = TypeVar("SignalT", float, Floats)
 
 
 SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"
 """What a record is chosen by."""
 
 
-def signal_shares(spec: RecommendSpec, *, has_popularity: bool) -> dict[str, float]:
-    """Return the share of each signal in the similarity; they add up to 1."""
-    weights = {
-        "semantic": spec.semantic,
-        "taxonomy": spec.taxonomy.weight,
-        "temporal": spec.temporal.weight,
-        "format": spec.format.weight,
-    }
-    fame = spec.popularity.weight if has_popularity else 0.0
-    total = sum(weights.values()) or 1.0
-    content = {name: (1 - fame) * weight / total for name, weight in weights.items()}
-    return {**content, "popularity": fame} if has_popularity else content
-
-
-def choice_shares(spec: RecommendSpec, *, has_known: bool, wish_weight: float | None) -> dict[str, float]:
-    """Return the shares of similarity, of how much is known, and of wishes in the score that a record is chosen by."""
-    wish, known = wish_weight or 0.0, spec.known if has_known else 0.0
-    shares = {SIMILARITY: (1 - wish) * (1 - known)}
-    if has_known:
-        shares[KNOWN] = (1 - wish) * known
-    return shares if wish_weight is None else {**shares, WISH: wish}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
-    """A candidate's signals; those that do not apply are None: popularity and how much is known by spec, wishes."""
+class Signals(Generic[SignalT]):
+    """The signals of one candidate, or of all of them side by side.
 
-    semantic: float
-    taxonomy: float
-    temporal: float
-    format: float
-    popularity: float | None = None
-    wish: float | None = None
+    Those that do not apply are None: popularity and how much is known by spec, wishes where there are none.
+    """
+
+    semantic: SignalT
+    taxonomy: SignalT
+    temporal: SignalT
+    format: SignalT
+    popularity: SignalT | None = None
+    wish: SignalT | None = None
     wish_weight: float = 0.0
-    known: float | None = None
+    known: SignalT | None = None
 
-    def why(self, spec: RecommendSpec) -> Why:
-        """Return what each signal adds to the similarity, and what similarity, wishes and priors add to the choice."""
-        shares = signal_shares(spec, has_popularity=self.popularity is not None)
-        similar = {name: share * getattr(self, name) for name, share in shares.items()}
-        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
-        chosen = choice_shares(spec, has_known=has_known, wish_weight=wish)
-        values = {SIMILARITY: sum(similar.values()), KNOWN: self.known or 0.0, WISH: self.wish or 0.0}
-        return Why(strength=similar, order={name: share * values[name] for name, share in chosen.items()})
+    def similarity_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
+        """Return what each signal adds to the similarity; the shares of all add up to 1."""
+        weights = {
+            "semantic": spec.semantic,
+            "taxonomy": spec.taxonomy.weight,
+            "temporal": spec.temporal.weight,
+            "format": spec.format.weight,
+        }
+        fame = spec.popularity.weight if self.popularity is not None else 0.0
+        total = sum(weights.values()) or 1.0
+        parts = {name: (1 - fame) * weight / total * getattr(self, name) for name, weight in weights.items()}
+        return parts if self.popularity is None else {**parts, "popularity": fame * self.popularity}
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalTable:
-    """The signals of all candidates, side by side."""
-
-    semantic: Floats
-    taxonomy: Floats
-    temporal: Floats
-    format: Floats
-    popularity: Floats | None = None
-    wish: Floats | None = None
-    wish_weight: float = 0.0
-    known: Floats | None = None
-
-    def blend(self, spec: RecommendSpec) -> Floats:
-        """Return for each candidate the weighted mean of its signals."""
-        shares = signal_shares(spec, has_popularity=self.popularity is not None)
-        return sum((share * getattr(self, name) for name, share in shares.items()), np.zeros(len(self.semantic)))
-
-    def chosen_by(self, spec: RecommendSpec) -> Floats:
-        """Return for each candidate the score by which it is chosen: similarity, how much is known, and wishes."""
-        shares = self._choice_shares(spec)
-        scores = shares[SIMILARITY] * self.blend(spec)
+    def choice_parts(self, spec: RecommendSpec) -> dict[str, SignalT]:
+        """Return what similarity, how much is known, and wishes add to the score that a record is chosen by."""
+        wish = self.wish_weight if self.wish is not None else 0.0
+        known = spec.known if self.known is not None else 0.0
+        parts = {SIMILARITY: (1 - wish) * (1 - known) * self.similarity(spec)}
         if self.known is not None:
-            scores = scores + shares[KNOWN] * self.known
-        return scores if self.wish is None else scores + shares[WISH] * self.wish
+            parts[KNOWN] = (1 - wish) * known * self.known
+        if self.wish is not None:
+            parts[WISH] = wish * self.wish
+        return parts
 
-    def _choice_shares(self, spec: RecommendSpec) -> dict[str, float]:
-        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
-        return choice_shares(spec, has_known=has_known, wish_weight=wish)
+    def similarity(self, spec: RecommendSpec) -> SignalT:
+        """Return the weighted mean of the signals."""
+        mean: SignalT = reduce(operator.add, self.similarity_parts(spec).values())
+        return mean
 
-    def at(self, index: int) -> Signals:
-        """Return the signals of one candidate."""
-        return Signals(
-            semantic=float(self.semantic[index]),
-            taxonomy=float(self.taxonomy[index]),
-            temporal=float(self.temporal[index]),
-            format=float(self.format[index]),
-            popularity=_at(self.popularity, index),
-            wish=_at(self.wish, index),
-            wish_weight=self.wish_weight,
-            known=_at(self.known, index),
-        )
+    def choice(self, spec: RecommendSpec) -> SignalT:
+        """Return the score by which a record is chosen."""
+        score: SignalT = reduce(operator.add, self.choice_parts(spec).values())
+        return score
 
+    def at(self, index: int) -> "Signals[float]":
+        """Return the signals of one of all candidates."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: float(one[index]) if isinstance(one, np.ndarray) else one for name, one in columns.items()}
+        return Signals(**values)
 
-def _at(column: Floats | None, index: int) -> float | None:
-    return None if column is None else float(column[index])
+    def why(self: "Signals[float]", spec: RecommendSpec) -> Why:
+        """Return what each signal adds to the similarity, and what similarity, wishes and priors add to the choice."""
+        return Why(strength=self.similarity_parts(spec), order=self.choice_parts(spec))
 
 
 def score_signals(
     reader: ShelfReader, candidates: Sequence[Key], cosines: Sequence[float], liked: Sequence[Key], spec: CatalogueSpec
-) -> SignalTable:
+) -> Signals[Floats]:
     """Return the signals of every candidate, from the shelf's columns."""
     recommend = spec.recommend or RecommendSpec()
     times = np.zeros(len(candidates))
@@ -129,7 +100,7 @@ def score_signals(
         sigma = recommend.temporal.sigma
         times = temporal(reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma)
     fame = recommend.popularity
-    return SignalTable(
+    return Signals(
         semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
         taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
         temporal=times,

@@ -11,7 +11,7 @@ from stackroom.model.scope import Condition
 from stackroom.model.vectors import Vector
 from stackroom.recommend.wishes import Wish
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.preference_effects import Nudge
+from stackroom.text.preference_pieces import Nudge
 from stackroom.text.preferences import Preferences
 
 CHECKED_NUDGE = 0.5

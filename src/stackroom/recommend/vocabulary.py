@@ -6,7 +6,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldType, MoodSp
 from stackroom.model.scope import Range, Scope
 from stackroom.search.values import FieldValues, field_values
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.cells import spellings_of
+from stackroom.text.cells.values import spellings_of
 from stackroom.text.preference_pieces import Leaning, PreferenceVocabulary, Tone
 from stackroom.text.preference_words import TONES
 

@@ -63,7 +63,7 @@ def signal_weights(spec: CatalogueSpec) -> list[SignalWeight]:
     ]
 
 
-def signal_values(signals: Signals, spec: CatalogueSpec) -> dict[str, float]:
+def signal_values(signals: Signals[float], spec: CatalogueSpec) -> dict[str, float]:
     """Return the signals of a recommendation that the spec weighs, by name."""
     values = {one.name: getattr(signals, one.name) for one in signal_weights(spec)}
     return {name: value for name, value in values.items() if value is not None}

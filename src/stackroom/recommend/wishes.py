@@ -16,7 +16,7 @@ from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
-from stackroom.text.preference_effects import Checks
+from stackroom.text.preference_pieces import Checks
 
 HALF = 0.5
 """The part of a value that only leans to a wish, or away from it."""

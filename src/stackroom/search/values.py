@@ -32,7 +32,7 @@ from stackroom.model.scope import (
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import meets, term_of
 from stackroom.text.analyser import MAX_CHARS
-from stackroom.text.cells import read_boolean
+from stackroom.text.cells.values import read_boolean
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import (
     NEAR,

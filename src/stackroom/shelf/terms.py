@@ -21,7 +21,7 @@ from stackroom.model.scope import (
     Range,
 )
 from stackroom.text.analyser import index_tokens
-from stackroom.text.cells import first_day
+from stackroom.text.cells.dates import first_day
 from stackroom.text.normalise import fold
 
 Entry = tuple[str, str, str]

@@ -340,16 +340,8 @@ def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[i
     if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else limit):
         yield from _hard_cut(text, block.start, block.end, limit=limit)
         return
-    for start, end in (_sentences if is_prose else _lines)(text.text, block.start, block.end):
+    for start, end in _split(_SENTENCE_END if is_prose else _LINE_END, text.text, block.start, block.end):
         yield from _hard_cut(text, start, end, limit=limit)
-
-
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    return _split(_SENTENCE_END, text, start, end)
-
-
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    return _split(_LINE_END, text, start, end)
 
 
 def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -421,7 +413,7 @@ def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) 
     if piece.opens or not before[-1].is_prose:
         return piece.start
     prose = [one for one in before[-2:] if one.is_prose]
-    sentences = [sentence for part in prose for sentence in _sentences(text.text, part.start, part.end)]
+    sentences = [sentence for part in prose for sentence in _split(_SENTENCE_END, text.text, part.start, part.end)]
     last = sentences[-2:]
     if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
         last = last[1:]

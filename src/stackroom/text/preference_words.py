@@ -1,22 +1,28 @@
-"""The English of preference sentences: the words of `preference_words.toml`, patterns for numbers and titles."""
+"""The English of preference sentences: the words of `preference_words.toml`, and patterns with their readings."""
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from itertools import product
 from typing import Final
 
+from stackroom.model.scope import Range
 from stackroom.text.normalise import pattern
 from stackroom.text.preference_pieces import (
     Bound,
+    Bounds,
+    Choice,
     Cue,
     Lead,
     Mood,
     PieceJoin,
     Plain,
+    PreferenceVocabulary,
     SentencePiece,
     Title,
+    Tone,
     Variety,
     What,
 )
@@ -301,3 +307,158 @@ def title_pieces(text: str) -> Iterator[SentencePiece]:
             if title:
                 begin = head.start() if start == head.end() else start
                 yield SentencePiece(begin, start + len(text[start:end].rstrip()), Title(title))
+
+
+Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
+CHILD_UNTIL: Final = 12
+ADULT_FROM: Final = 18
+CENT: Final = 0.01
+
+
+def limit_time(
+    vocabulary: PreferenceVocabulary,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    *,
+    adjective: bool = False,
+) -> Bounds | None:
+    """Return a limit on the time, or None in a catalogue whose records have none."""
+    name = vocabulary.time_field
+    return None if name is None else Bounds(Range(name, at_least, at_most), adjective=adjective)
+
+
+def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'after 2015', '2005-2010', 'the 90s or later'."""
+    low, high = found["low"], found["high"] or found["low"]
+    is_bare_and_ancient = not found["before"] and low.isdigit() and int(low) < 1900
+    if is_bare_and_ancient:
+        return None
+    bound = bound_of(found["after"], found["before"])
+    years = (*moment_years(low), *moment_years(high))
+    return limit_time(vocabulary, *limited(bound, min(years), max(years), spread=2))
+
+
+def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
+    this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
+    if found["which"].lower() == "this":
+        return limit_time(vocabulary, this_year - this_year % 10 if in_decades else this_year, this_year)
+    if not found["count"] and not in_decades:
+        return limit_time(vocabulary, this_year - 1, this_year - 1)
+    count = number(found["count"] or "1") * (10 if in_decades else 1)
+    return limit_time(vocabulary, this_year - count)
+
+
+def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'not older than ten years', 'more than 20 years old', 'less than five years ago'."""
+    years = number(found["count"]) * (10 if found["unit"].lower().startswith("decade") else 1)
+    since = vocabulary.this_year - years
+    is_older = phrase_key(found["than"]) in OLDER_THAN
+    if is_older != bool(found["not"]):
+        return limit_time(vocabulary, at_most=since if found["not"] else since - 1)
+    return limit_time(vocabulary, since)
+
+
+def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is not understood."""
+    age = number(found["age"] or found["ages"])
+    audience = "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
+    if audience in vocabulary.moods:
+        return vocabulary.moods[audience]
+    return Tone(TONES[audience]) if audience in TONES else Plain.UNCHECKED
+
+
+def read_season(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'spring' of 'spring 2016', 'aired in spring'."""
+    said = (found["dated"] or found["released"]).lower()
+    return Choice(*vocabulary.seasons[said]) if said in vocabulary.seasons else None
+
+
+def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of "long"."""
+    groups: dict[str, str | None] = found.groupdict()
+    unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
+    multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
+    name = multiple_field or vocabulary.units.get(unit) if unit else long_field and long_field[0]
+    if not name:
+        return None
+    low, high = number(found["low"]), number(groups.get("high") or found["low"])
+    bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
+    if multiple_field:
+        low, high = (low - 1) * size + 1, high * size
+        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
+    limit = Range(name, *limited(bound, low, high, spread=max(2, round(high / 5))))
+    return checked(Bounds(limit), vocabulary)
+
+
+def read_price(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'under $20', '€10 to €15', '$1,000 or less', of the field with this currency."""
+    name = vocabulary.units.get(found["unit"].lower())
+    if name is None:
+        return None
+    low, high = number(found["low"]), number(found["high"] or found["low"])
+    bound = bound_of(found["after"], found["before"])
+    limit = Range(name, *limited(bound, low, high, spread=high / 5, step=CENT))
+    return checked(Bounds(limit, step=CENT), vocabulary)
+
+
+def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'short episodes', where these have a length of their own."""
+    unit = found["unit"].lower()
+    if unit not in vocabulary.lengths:
+        return None
+    name, short_at_most, long_at_least = vocabulary.lengths[unit]
+    is_short = phrase_key(found["size"]) in SHORT_WORDS
+    limit = Range(name, at_most=short_at_most) if is_short else Range(name, at_least=long_at_least)
+    return checked(Bounds(limit), vocabulary)
+
+
+def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
+    """Return the bounds; of a field that no record has, they cannot be honoured."""
+    return Plain.UNCHECKED if bounds.range.field in vocabulary.empty_fields else bounds
+
+
+def read_setting(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'set in 1920s Japan', which is about the story and not its release."""
+    return Tone(f"set in {found['said']}")
+
+
+def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
+    """Read 'recent', 'classic', 'short', 'long'."""
+    long_field = vocabulary.long_field
+    if phrase in RECENT_YEARS:
+        return limit_time(vocabulary, vocabulary.this_year - RECENT_YEARS[phrase], adjective=True)
+    if phrase in OLD_WORDS:
+        return limit_time(vocabulary, at_most=OLD_UNTIL, adjective=True)
+    if long_field is not None and phrase in SHORT_WORDS:
+        return Bounds(Range(long_field[0], at_most=long_field[1]), adjective=True)
+    if long_field is not None and phrase in LONG_WORDS:
+        return Bounds(Range(long_field[0], at_least=long_field[2]), adjective=True)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern with its reading; `needles`: it can match only a text that has one of these, in lower case."""
+
+    pattern: re.Pattern[str]
+    reading: Reading
+    needles: tuple[str, ...] = ()
+
+    def may_match(self, lowered: str) -> bool:
+        """Tell whether the pattern is worth trying."""
+        return not self.needles or any(needle in lowered for needle in self.needles)
+
+
+RULES: Final = (
+    Rule(AUDIENCE, read_audience, ("for",)),
+    Rule(AGE, read_age, ("year", "decade")),
+    Rule(SIZES, read_size, ("short", "brief", "bite", "long", "length")),
+    Rule(PRICES, read_price, ("$", "£", "¥", "₹", "€")),
+    Rule(LENGTHS, read_length),
+    Rule(LATELY, read_recent_years, ("year", "decade")),
+    Rule(SET_IN_YEARS, read_setting),
+    Rule(SEASONS, read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
+    Rule(YEARS, read_years),
+    Rule(UNITLESS, read_length),
+)

@@ -15,31 +15,19 @@ from typing import Final
 
 from stackroom.model.scope import Condition
 from stackroom.text import preference_words as words
-from stackroom.text.preference_effects import (
-    RULES,
-    Effect,
-    Indifference,
-    Mention,
-    Novelty,
-    Nudge,
-    Rule,
-    checked,
-    describe_effect,
-    effects_of,
-    in_days,
-    merge_conditions,
-    phrases,
-    read_adjective,
-    wishes_of,
-)
 from stackroom.text.preference_pieces import (
     Bounds,
     Choice,
     Cue,
+    Effect,
+    Indifference,
     Lead,
     Leaning,
+    Mention,
     Mood,
     NamedTag,
+    Novelty,
+    Nudge,
     PieceJoin,
     Plain,
     PreferenceVocabulary,
@@ -49,7 +37,13 @@ from stackroom.text.preference_pieces import (
     Tone,
     What,
     combined,
+    describe_effect,
+    effects_of,
+    in_days,
     is_listed,
+    merge_conditions,
+    phrases,
+    wishes_of,
 )
 
 LONGEST_SENTENCE: Final = 2_000
@@ -134,7 +128,7 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     pieces = list(words.title_pieces(left))
     left = blanked(left, pieces)
     lowered = left.lower()
-    for rule in RULES:
+    for rule in words.RULES:
         found = list(matched(rule, left, vocabulary)) if rule.may_match(lowered) else []
         left = blanked(left, found)
         pieces += found
@@ -153,7 +147,7 @@ def blanked(text: str, pieces: Iterable[SentencePiece]) -> str:
     return text
 
 
-def matched(rule: Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
+def matched(rule: words.Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
     """Yield the matches of a rule that its reading accepts, left to right."""
     position = 0
     while found := rule.pattern.search(text, position):
@@ -196,8 +190,8 @@ def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
             return what
     if phrase in words.FILLER or phrase in vocabulary.fillers:
         return Plain.FILLER
-    bounds = read_adjective(phrase, vocabulary)
-    return checked(bounds, vocabulary) if bounds else None
+    bounds = words.read_adjective(phrase, vocabulary)
+    return words.checked(bounds, vocabulary) if bounds else None
 
 
 def read_spelling(spelling: str, vocabulary: PreferenceVocabulary) -> What | None:

@@ -10,8 +10,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from stackroom.model.scope import Condition
-from stackroom.text.preference_effects import Mention, effects_of, in_days
-from stackroom.text.preference_pieces import Bounds, Choice, Mood, Plain, PreferenceVocabulary, SentencePiece
+from stackroom.text.preference_pieces import (
+    Bounds,
+    Choice,
+    Mention,
+    Mood,
+    Plain,
+    PreferenceVocabulary,
+    SentencePiece,
+    effects_of,
+    in_days,
+)
 from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")

@@ -16,7 +16,7 @@ from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Filter
 from stackroom.catalogue.telling import rank_fields, telling_fields
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
-from stackroom.text.cells import read_number, read_quantity, text_of
+from stackroom.text.cells.values import read_number, read_quantity, text_of
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import meant
 

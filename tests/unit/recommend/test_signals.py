@@ -10,7 +10,7 @@ import pytest
 from stackroom.catalogue.spec import CatalogueSpec, PopularitySpec, RecommendSpec
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
-from stackroom.recommend.signals import Signals, SignalTable, popularity, score_signals, taxonomy, temporal
+from stackroom.recommend.signals import Signals, popularity, score_signals, taxonomy, temporal
 
 pytestmark = pytest.mark.row("A6")
 
@@ -23,7 +23,7 @@ def spec(anime_spec: CatalogueSpec) -> RecommendSpec:
     return anime_spec.recommend
 
 
-def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
+def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals[float]:
     """Return the signals of a candidate beside the liked titles, as the shelf's columns give them."""
     shelved.put(candidate, *liked)
     reader = shelved.shelf.reader()
@@ -114,12 +114,9 @@ def test_popularity_grows_with_the_logarithm_up_to_the_most_popular() -> None:
 
 def blended(spec: RecommendSpec, *signals: float, popularity: float | None = None) -> float:
     """Return the blend of one candidate's four signals, and its popularity."""
-    columns = [np.array([signal]) for signal in signals]
-    fame = None if popularity is None else np.array([popularity])
-    table = SignalTable(
-        semantic=columns[0], taxonomy=columns[1], temporal=columns[2], format=columns[3], popularity=fame
-    )
-    return float(table.blend(spec)[0])
+    semantic, taxonomy, temporal, form = signals
+    named = Signals(semantic=semantic, taxonomy=taxonomy, temporal=temporal, format=form, popularity=popularity)
+    return named.similarity(spec)
 
 
 def test_the_blend_is_the_weighted_sum_of_the_four_signals(spec: RecommendSpec) -> None:

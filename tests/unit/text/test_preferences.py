@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from stackroom.text.preference_effects import Checks, Nudge
-from stackroom.text.preference_pieces import Leaning, PreferenceVocabulary, Tone
+from stackroom.text.preference_pieces import Checks, Leaning, Nudge, PreferenceVocabulary, Tone
 from stackroom.text.preferences import Preferences, UnderstoodWords, understand
 from support.work import count_calls
 

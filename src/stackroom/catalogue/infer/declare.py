@@ -14,7 +14,7 @@ from stackroom.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
 from stackroom.catalogue.infer.columns import choose_id, chosen_id, find_families, find_left_out
 from stackroom.catalogue.infer.fields import InferredField, family_field, field_of, field_of_main_unit
 from stackroom.catalogue.infer.roles import choose_roles, choose_title, chosen_title, title_columns
-from stackroom.catalogue.infer.toml import DeclarationDraft, write_toml
+from stackroom.catalogue.infer.toml import write_toml
 from stackroom.catalogue.infer.words import (
     QUESTION_WORDS,
     catalogue_title,
@@ -75,21 +75,19 @@ def infer_declaration(
     fields = inference.choose_fields()
     sampled = f" (in a sample of {columns[0].rows:,} rows)" if columns[0].is_sample else ""
     popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
-    draft = DeclarationDraft(
-        name=name,
-        title=title or catalogue_title(name),
-        fields=[replace(field, reason=f"{field.reason}{sampled}") for field in fields],
-        id_path=inference.id.name if inference.id else "",
-        group=inference.choices.group or "",
-        most_popular=next((column.most for column in columns if column.name == popularity), None) or 0.0,
-    )
+    most_popular = next((column.most for column in columns if column.name == popularity), None) or 0.0
+    fields = [replace(field, reason=f"{field.reason}{sampled}") for field in fields]
+    id_path, group = inference.id.name if inference.id else None, inference.choices.group
+    identity = {"group": group} if group else {"id": id_path}
     return Inferred(
-        declaration=write_toml(draft),
-        fields=tuple(draft.fields),
+        declaration=write_toml(
+            name, title or catalogue_title(name), fields, identity=identity, most_popular=most_popular
+        ),
+        fields=tuple(fields),
         left_out=tuple(inference.left_out.items()),
         notes=tuple(f"{note}{sampled}" for note in inference.notes),
-        id_column=draft.id_path or None,
-        group=draft.group or None,
+        id_column=id_path,
+        group=group,
         verdict=judge([column for column in columns if column.filled]),
     )
 

@@ -66,6 +66,10 @@ def field_of(column: ColumnProfile, name: str) -> InferredField:
         return replace(base, type=kind, filtered=True, split=column.separator, reason=reason)
     if column.is_list:
         return _list(base, column)
+    if column.form in PLAIN_FIELDS:
+        kind, reason = PLAIN_FIELDS[column.form]
+        is_term = kind is FieldType.TEXT
+        return replace(base, type=kind, filtered=is_term, facet=is_term, reason=f"{reason}{gaps(column)}")
     return MAKERS.get(column.form, _text)(base, column)
 
 
@@ -201,18 +205,6 @@ def _date(base: InferredField, column: ColumnProfile) -> InferredField:
     return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=reason)
 
 
-def _url(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}")
-
-
-def _object(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, type=FieldType.JSON, reason=f"objects, kept whole{gaps(column)}")
-
-
-def _boolean(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, filtered=True, facet=True, reason=f"yes or no{gaps(column)}")
-
-
 def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, searched=True)
     if (is_code(column) or _are_codes(column)) and not column.has_few_values:
@@ -243,6 +235,12 @@ def _are_codes(column: ColumnProfile) -> bool:
     return is_short and is_plain and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
 
 
+PLAIN_FIELDS: Mapping[Form, tuple[FieldType, str]] = {
+    Form.URL: (FieldType.URL, "links"),
+    Form.OBJECT: (FieldType.JSON, "objects, kept whole"),
+    Form.BOOLEAN: (FieldType.TEXT, "yes or no"),
+}
+"""Form of a column → the type of its field, and why."""
 MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {
     Form.YEAR: _number,
     Form.WHOLE: _number,
@@ -250,8 +248,5 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
     Form.QUANTITY: _quantity,
     Form.CODE: _code,
     Form.DATE: _date,
-    Form.URL: _url,
-    Form.OBJECT: _object,
-    Form.BOOLEAN: _boolean,
     Form.TEXT: _text,
 }

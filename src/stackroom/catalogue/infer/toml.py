@@ -1,7 +1,6 @@
 """The text of an inferred declaration."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -23,28 +22,16 @@ SEARCH_IN_TOML = {FieldRole.TITLE: "{ boost = 0.25, fuzzy = true }", FieldRole.A
 TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclarationDraft:
-    """The parts of a declaration that is being written."""
+def write_toml(
+    name: str, title: str, fields: Sequence[InferredField], *, identity: Mapping[str, str | None], most_popular: float
+) -> str:
+    """Return the declaration as TOML.
 
-    name: str
-    title: str
-    fields: Sequence[InferredField]
-    id_path: str = ""
-    group: str = ""
-    most_popular: float = 0.0
-    """The greatest number in the column with the role popularity."""
-
-
-def write_toml(draft: DeclarationDraft) -> str:
-    """Return the declaration as TOML."""
-    head = [f"name = {_text_in_toml(draft.name)}", f"title = {_text_in_toml(draft.title)}"]
-    head.append(f"summary = {_text_in_toml(_summary(draft.title, draft.fields))}")
-    if draft.group:
-        head.append(f"group = {_text_in_toml(draft.group)}")
-    elif draft.id_path:
-        head.append(f"id = {_text_in_toml(draft.id_path)}")
-    blocks = ["\n".join(head), *(field_in_toml(field) for field in draft.fields), *_signals_in_toml(draft)]
+    `identity` has the column of the `id` or of the `group`, `most_popular` the greatest number of a popularity.
+    """
+    head = {"name": name, "title": title, "summary": _summary(title, fields), **identity}
+    lines = [f"{key} = {_text_in_toml(text)}" for key, text in head.items() if text]
+    blocks = ["\n".join(lines), *map(field_in_toml, fields), *_signals_in_toml(fields, most_popular)]
     return HEADER + "\n" + "\n\n".join(blocks) + "\n"
 
 
@@ -78,9 +65,8 @@ def field_in_toml(field: InferredField) -> str:
     return "\n".join(lines)
 
 
-def _signals_in_toml(draft: DeclarationDraft) -> Iterable[str]:
+def _signals_in_toml(fields: Sequence[InferredField], most_popular: float) -> Iterable[str]:
     """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
-    fields = draft.fields
     topics = _topics(fields)
     by_role = {field.role: field for field in fields if field.role is not None}
     groups = [
@@ -94,9 +80,9 @@ def _signals_in_toml(draft: DeclarationDraft) -> Iterable[str]:
     template = ". ".join(f"{{{part.name}}}" for part in parts)
     yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
     popularity = by_role.get(FieldRole.POPULARITY)
-    if popularity is not None and draft.most_popular > 0:
+    if popularity is not None and most_popular > 0:
         yield f"# Of records that answer alike, the better known come first.\n[search]\nknown_weight = {KNOWN}"
-        yield f"[known]\n{popularity.name} = {{ weight = 1, full = {draft.most_popular:.6g} }}"
+        yield f"[known]\n{popularity.name} = {{ weight = 1, full = {most_popular:.6g} }}"
     yield _recommend_in_toml(topics, by_role.get(FieldRole.TIME), popularity)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from stackroom.errors import ExpectedError, InputError, did_you_mean
 from stackroom.model.record import Tag, Value
-from stackroom.text.cells import first_day
+from stackroom.text.cells.dates import first_day
 
 ARGUMENTS = ("action", "kind", "id", "fields")
 PROBLEMS_NAMED = 10

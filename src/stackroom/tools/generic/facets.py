@@ -21,7 +21,7 @@ from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Range, Scope
 from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
-from stackroom.text.cells import text_of
+from stackroom.text.cells.values import text_of
 from stackroom.tools.aggregate.buckets import round_width, shown_number, usual_range
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import KIND, filters_of, useful_filters

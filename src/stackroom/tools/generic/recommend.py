@@ -164,7 +164,7 @@ def _of_liked_kinds(scope: Scope, tray: _Tray, spec: CatalogueSpec) -> Scope:
 
 def _score(item: Recommendation, spec: CatalogueSpec) -> float:
     """Return the score that a record was chosen by: all signals, with their weights."""
-    return sum(item.signals.why(require_recommend(spec)).order.values())
+    return item.signals.choice(require_recommend(spec))
 
 
 def _shaped(

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from stackroom.text.cells import date_order_of, find_date, find_year, first_day, last_day, precision_of
+from stackroom.text.cells.dates import date_order_of, find_date, find_year, first_day, last_day, precision_of
 
 pytestmark = pytest.mark.row("N1")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.text.cells import find_literal, find_written_list
+from stackroom.text.cells.values import find_literal, find_written_list
 
 pytestmark = pytest.mark.row("N1")
 

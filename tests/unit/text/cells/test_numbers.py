@@ -2,7 +2,7 @@
 
 import pytest
 
-from stackroom.text.cells import in_unit, number_and_unit, read_number, same_unit
+from stackroom.text.cells.values import in_unit, number_and_unit, read_number, same_unit
 
 pytestmark = pytest.mark.row("N1")
 
