@@ -36,39 +36,16 @@ summary = "For tests."
 [kinds.wine]
 [kinds.cellar]
 found = false
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-[fields.notes]
-type = "text"
-role = "body"
-search = true
-[fields.country]
-type = "text"
-filter = "any-of"
-facet = true
-[fields.tags]
-type = "tag[]"
-filter = "all-of"
-facet = true
-[fields.grapes]
-type = "text[]"
-filter = "any-of"
-facet = true
-[fields.price]
-type = "float"
-filter = "range"
-[fields.points]
-type = "int"
-filter = "range"
-[fields.year]
-type = "int"
-role = "time"
-filter = "range"
-[fields.bottled]
-type = "date"
-filter = "range"
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+notes = { type = "text", role = "body", search = true }
+country = { type = "text", filter = "any-of", facet = true }
+tags = { type = "tag[]", filter = "all-of", facet = true }
+grapes = { type = "text[]", filter = "any-of", facet = true }
+price = { type = "float", filter = "range" }
+points = { type = "int", filter = "range" }
+year = { type = "int", role = "time", filter = "range" }
+bottled = { type = "date", filter = "range" }
 [adult]
 tags = ["strong"]
 """,

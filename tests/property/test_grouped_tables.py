@@ -23,17 +23,11 @@ name = "things"
 title = "Things"
 summary = "For tests."
 group = "key"
-[fields.name]
-type = "text"
-role = "title"
-[fields.size]
-type = "int"
-[fields.parts]
-type = "text[]"
-template = "{amount} {part}"
-[fields.marks]
-type = "text[]"
-split = ","
+[fields]
+name = { type = "text", role = "title" }
+size = { type = "int" }
+parts = { type = "text[]", template = "{amount} {part}" }
+marks = { type = "text[]", split = "," }
 """,
     origin="things.toml",
 )

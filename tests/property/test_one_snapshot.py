@@ -23,19 +23,10 @@ SPEC = compile_text(
 name = "things"
 title = "Things"
 summary = "For tests."
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-[fields.body]
-type = "text"
-role = "body"
-search = true
-[fields.tags]
-type = "tag[]"
-search = true
-filter = true
-facet = true
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+body = { type = "text", role = "body", search = true }
+tags = { type = "tag[]", search = true, filter = true, facet = true }
 """,
     origin="test",
 )

@@ -30,29 +30,13 @@ title = "Things"
 summary = "For tests."
 [kinds.a]
 [kinds.b]
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25 }
-[fields.body]
-type = "text"
-search = true
-[fields.tags]
-type = "tag[]"
-search = true
-filter = "all-of"
-facet = true
-[fields.colour]
-type = "text"
-filter = "any-of"
-facet = true
-[fields.size]
-type = "float"
-filter = "range"
-[fields.made]
-type = "date"
-role = "time"
-filter = "range"
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25 } }
+body = { type = "text", search = true }
+tags = { type = "tag[]", search = true, filter = "all-of", facet = true }
+colour = { type = "text", filter = "any-of", facet = true }
+size = { type = "float", filter = "range" }
+made = { type = "date", role = "time", filter = "range" }
 """,
     origin="test",
 )

@@ -39,23 +39,11 @@ SPEC = """
 name = "things"
 title = "Things"
 summary = "For tests."
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-[fields.body]
-type = "text"
-role = "body"
-search = true
-[fields.tags]
-type = "tag[]"
-search = true
-filter = true
-facet = true
-[fields.colour]
-type = "text"
-filter = true
-facet = true
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+body = { type = "text", role = "body", search = true }
+tags = { type = "tag[]", search = true, filter = true, facet = true }
+colour = { type = "text", filter = true, facet = true }
 [embed]
 template = "{title}. {body}"
 """

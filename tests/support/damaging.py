@@ -39,22 +39,11 @@ summary = "Films."
 id = "title"
 editable = true
 
-[fields.title]
-type = "text"
-role = "title"
-search = true
-
-[fields.year]
-type = "int"
-filter = true
-
-[fields.genre]
-type = "text[]"
-facet = true
-
-[fields.plot]
-type = "text"
-search = true
+[fields]
+title = { type = "text", role = "title", search = true }
+year = { type = "int", filter = true }
+genre = { type = "text[]", facet = true }
+plot = { type = "text", search = true }
 
 [embed]
 template = "{title}. {plot}"

@@ -21,31 +21,12 @@ kind = "dish"
 field = "cook"
 to = "dish"
 
-[fields.title]
-type = "text"
-role = "title"
-required = true
-search = { boost = 0.25, fuzzy = true }
-
-[fields.story]
-type = "text"
-role = "body"
-search = true
-
-[fields.tags]
-type = "text[]"
-filter = "any-of"
-facet = true
-search = true
-
-[fields.year]
-type = "int"
-role = "time"
-filter = "range"
-
-[fields.cook]
-type = "text"
-filter = "equals"
+[fields]
+title = { type = "text", role = "title", required = true, search = { boost = 0.25, fuzzy = true } }
+story = { type = "text", role = "body", search = true }
+tags = { type = "text[]", filter = "any-of", facet = true, search = true }
+year = { type = "int", role = "time", filter = "range" }
+cook = { type = "text", filter = "equals" }
 
 [embed]
 template = "{title}. {story}"

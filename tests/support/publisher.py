@@ -35,20 +35,10 @@ editable = true
 [kinds.star]
 title = "Star"
 
-[fields.title]
-type = "text"
-role = "title"
-required = true
-search = true
-
-[fields.story]
-type = "text"
-role = "body"
-search = true
-
-[fields.version]
-type = "text"
-filter = "equals"
+[fields]
+title = { type = "text", role = "title", required = true, search = true }
+story = { type = "text", role = "body", search = true }
+version = { type = "text", filter = "equals" }
 
 [embed]
 template = "{title}. {story}"

@@ -27,37 +27,13 @@ to = "author"
 inverse = "stories"
 copies = "authors"
 
-[fields.title]
-type = "text"
-role = "title"
-required = true
-search = { boost = 0.25, fuzzy = true }
-
-[fields.text]
-type = "text"
-role = "body"
-search = true
-
-[fields.author_ids]
-type = "text[]"
-kinds = ["story"]
-filter = "any-of"
-
-[fields.authors]
-type = "text[]"
-role = "people"
-kinds = ["story"]
-search = true
-
-[fields.moods]
-type = "tag[]"
-filter = "all-of"
-facet = true
-
-[fields.year]
-type = "int"
-role = "time"
-filter = "range"
+[fields]
+title = { type = "text", role = "title", required = true, search = { boost = 0.25, fuzzy = true } }
+text = { type = "text", role = "body", search = true }
+author_ids = { type = "text[]", kinds = ["story"], filter = "any-of" }
+authors = { type = "text[]", role = "people", kinds = ["story"], search = true }
+moods = { type = "tag[]", filter = "all-of", facet = true }
+year = { type = "int", role = "time", filter = "range" }
 
 [embed]
 template = "{title}. {text}"

@@ -22,68 +22,22 @@ name = "films"
 title = "Films"
 summary = "Films with all kinds of fields."
 
-[fields.title]
-type = "text"
-role = "title"
-search = true
-
-[fields.code]
-type = "text"
-
-[fields.year]
-type = "int"
-role = "time"
-filter = true
-
-[fields.genres]
-type = "tag[]"
-search = true
-filter = true
-facet = true
-
-[fields.country]
-type = "text"
-filter = true
-facet = true
-
-[fields.minutes]
-type = "int"
-filter = true
-
-[fields.tagline]
-type = "text"
-search = true
-
-[fields.studio]
-type = "text"
-search = true
-filter = true
-
-[fields.score]
-type = "float"
-filter = true
-
-[fields.cast]
-type = "json"
-
-[fields.poster]
-type = "url"
-
-[fields.page]
-type = "url"
-
-[fields.notes]
-type = "text"
-search = true
-shown = false
-
-[fields.plot]
-type = "text"
-role = "body"
-search = true
-
-[fields.script]
-type = "text"
+[fields]
+title = { type = "text", role = "title", search = true }
+code = { type = "text" }
+year = { type = "int", role = "time", filter = true }
+genres = { type = "tag[]", search = true, filter = true, facet = true }
+country = { type = "text", filter = true, facet = true }
+minutes = { type = "int", filter = true }
+tagline = { type = "text", search = true }
+studio = { type = "text", search = true, filter = true }
+score = { type = "float", filter = true }
+cast = { type = "json" }
+poster = { type = "url" }
+page = { type = "url" }
+notes = { type = "text", search = true, shown = false }
+plot = { type = "text", role = "body", search = true }
+script = { type = "text" }
 
 [embed]
 template = "{title}. {plot}"

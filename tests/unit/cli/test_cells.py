@@ -20,22 +20,11 @@ name = "albums"
 title = "Albums"
 summary = "For tests."
 id = "id"
-[fields.name]
-type = "text"
-role = "title"
-search = true
-[fields.released]
-type = "date"
-role = "time"
-filter = true
-[fields.length]
-type = "int"
-unit = "min"
-filter = true
-[fields.live]
-type = "text"
-filter = true
-facet = true
+[fields]
+name = { type = "text", role = "title", search = true }
+released = { type = "date", role = "time", filter = true }
+length = { type = "int", unit = "min", filter = true }
+live = { type = "text", filter = true, facet = true }
 """
 ALBUM_ROWS = """\
 id,name,released,length,live
@@ -51,14 +40,9 @@ name = "drinks"
 title = "Drinks"
 summary = "For tests."
 group = "drink_id"
-[fields.drink]
-type = "text"
-role = "title"
-search = true
-[fields.ingredients]
-type = "text[]"
-template = "{measure} {ingredient}"
-search = true
+[fields]
+drink = { type = "text", role = "title", search = true }
+ingredients = { type = "text[]", template = "{measure} {ingredient}", search = true }
 """
 DRINK_ROWS = """\
 drink_id,drink,measure,ingredient

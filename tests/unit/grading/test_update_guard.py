@@ -27,7 +27,7 @@ pytestmark = pytest.mark.row("N6")
 
 AddDishes = Callable[..., IngestReport]
 
-BROKEN = SPEC.replace('role = "body"\nsearch = true', 'role = "body"')
+BROKEN = SPEC.replace('role = "body", search = true', 'role = "body"')
 """The spec without the search of the text."""
 
 

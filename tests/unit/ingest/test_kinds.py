@@ -14,15 +14,10 @@ pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N11")]
 
 HEAD = 'name = "games"\ntitle = "Games"\nsummary = "For tests."\nid = "id"\n'
 FIELDS = """
-[fields.name]
-type = "text"
-role = "title"
-[fields.year]
-type = "int"
-kinds = ["game"]
-[fields.country]
-type = "text"
-kinds = ["designer"]
+[fields]
+name = { type = "text", role = "title" }
+year = { type = "int", kinds = ["game"] }
+country = { type = "text", kinds = ["designer"] }
 """
 KINDS = "[kinds.game]\n[kinds.designer]\n"
 SOURCES = '[kinds.game]\nsources = ["games*.csv"]\n[kinds.designer]\nsources = ["designers.csv", "*#designers"]\n'

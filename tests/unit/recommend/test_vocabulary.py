@@ -16,21 +16,11 @@ FILMS = """
 name = "films"
 title = "Films"
 summary = "For tests."
-[fields.name]
-type = "text"
-role = "title"
-[fields.released]
-type = "date"
-role = "time"
-filter = "range"
-[fields.runtime]
-type = "int"
-unit = "min"
-filter = "range"
-[fields.budget]
-type = "int"
-unit = "$"
-filter = "range"
+[fields]
+name = { type = "text", role = "title" }
+released = { type = "date", role = "time", filter = "range" }
+runtime = { type = "int", unit = "min", filter = "range" }
+budget = { type = "int", unit = "$", filter = "range" }
 """
 
 

@@ -28,28 +28,12 @@ title = "Tracks"
 title = "Albums"
 found = false
 
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-
-[fields.year]
-type = "int"
-filter = true
-
-[fields.id]
-type = "text"
-filter = true
-
-[fields.words]
-type = "text"
-role = "body"
-search = true
-
-[fields.moods]
-type = "text[]"
-filter = true
-facet = true
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+year = { type = "int", filter = true }
+id = { type = "text", filter = true }
+words = { type = "text", role = "body", search = true }
+moods = { type = "text[]", filter = true, facet = true }
 
 [embed]
 template = "{title}. {words}"

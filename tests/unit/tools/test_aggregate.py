@@ -28,49 +28,17 @@ name = "wines"
 title = "Wines"
 summary = "Wines and what they cost."
 
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-
-[fields.notes]
-type = "text"
-role = "body"
-search = true
-
-[fields.country]
-type = "text"
-filter = true
-facet = true
-
-[fields.grapes]
-type = "text[]"
-filter = true
-facet = true
-
-[fields.maker]
-type = "text"
-facet = true
-
-[fields.price]
-type = "float"
-filter = true
-unit = "€"
-
-[fields.year]
-type = "int"
-filter = true
-
-[fields.reviewed]
-type = "date"
-filter = true
-
-[fields.votes]
-type = "int"
-role = "popularity"
-
-[fields.shop]
-type = "int"
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+notes = { type = "text", role = "body", search = true }
+country = { type = "text", filter = true, facet = true }
+grapes = { type = "text[]", filter = true, facet = true }
+maker = { type = "text", facet = true }
+price = { type = "float", filter = true, unit = "€" }
+year = { type = "int", filter = true }
+reviewed = { type = "date", filter = true }
+votes = { type = "int", role = "popularity" }
+shop = { type = "int" }
 """
 TABLE: tuple[tuple[Any, ...], ...] = (
     ("Alpha", "dark plum and oak", "France", ("Merlot", "Syrah"), "Roche", 12.1, 1998, "2001-03-04", 5),
@@ -334,7 +302,7 @@ def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time
 
 
 def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
-    other = opened(TABLE, name="cellar", declaration=WINES.replace("fields.price", "fields.cost"))
+    other = opened(TABLE, name="cellar", declaration=WINES.replace("\nprice = ", "\ncost = "))
     served = serve(opened(), other)
     assert served.browse(by=["country"], of="price")["name"] == "wines"
     assert served.browse(of="cost")["name"] == "cellar"

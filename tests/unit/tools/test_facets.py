@@ -15,16 +15,9 @@ name = "tickets"
 title = "Tickets"
 summary = "Tickets of a zoo."
 
-[fields.title]
-type = "text"
-role = "title"
-search = true
-
-[fields.adult]
-type = "enum"
-values = ["true", "false"]
-filter = true
-facet = true
+[fields]
+title = { type = "text", role = "title", search = true }
+adult = { type = "enum", values = ["true", "false"], filter = true, facet = true }
 
 [embed]
 template = "{title}"

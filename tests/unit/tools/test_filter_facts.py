@@ -21,29 +21,12 @@ name = "wines"
 title = "Wines"
 summary = "Wines in a cellar."
 
-[fields.name]
-type = "text"
-role = "title"
-search = true
-
-[fields.colour]
-type = "text"
-search = true
-filter = true
-facet = true
-
-[fields.price]
-type = "float"
-filter = true
-unit = "euro"
-
-[fields.points]
-type = "int"
-filter = true
-
-[fields.bought]
-type = "date"
-filter = true
+[fields]
+name = { type = "text", role = "title", search = true }
+colour = { type = "text", search = true, filter = true, facet = true }
+price = { type = "float", filter = true, unit = "euro" }
+points = { type = "int", filter = true }
+bought = { type = "date", filter = true }
 
 [embed]
 template = "{name}"

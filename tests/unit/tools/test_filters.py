@@ -27,51 +27,18 @@ summary = "Things to buy."
 [kinds.book]
 [kinds.toy]
 
-[fields.title]
-type = "text"
-role = "title"
-
-[fields.maker]
-type = "text"
-filter = "equals"
-
-[fields.colours]
-type = "text[]"
-filter = "any-of"
-
-[fields.marks]
-type = "tag[]"
-filter = "all-of"
-
-[fields.state]
-type = "enum"
-values = ["NEW", "USED"]
-filter = true
-facet = true
-
-[fields.year]
-type = "int"
-role = "time"
-filter = true
-
-[fields.price]
-type = "float"
-filter = true
-
-[fields.weight]
-type = "int"
-filter = true
-
-[fields.arrived]
-type = "date"
-filter = true
-
-[fields.sold]
-type = "date"
-filter = true
-
-[fields.blurb]
-type = "text"
+[fields]
+title = { type = "text", role = "title" }
+maker = { type = "text", filter = "equals" }
+colours = { type = "text[]", filter = "any-of" }
+marks = { type = "tag[]", filter = "all-of" }
+state = { type = "enum", values = ["NEW", "USED"], filter = true, facet = true }
+year = { type = "int", role = "time", filter = true }
+price = { type = "float", filter = true }
+weight = { type = "int", filter = true }
+arrived = { type = "date", filter = true }
+sold = { type = "date", filter = true }
+blurb = { type = "text" }
 """
 
 CARS = """
@@ -82,24 +49,11 @@ summary = "Things to drive."
 [kinds.car]
 [kinds.van]
 
-[fields.title]
-type = "text"
-role = "title"
-
-[fields.state]
-type = "enum"
-values = ["NEW", "SCRAP"]
-filter = true
-facet = true
-
-[fields.year]
-type = "int"
-role = "time"
-filter = true
-
-[fields.doors]
-type = "int"
-filter = true
+[fields]
+title = { type = "text", role = "title" }
+state = { type = "enum", values = ["NEW", "SCRAP"], filter = true, facet = true }
+year = { type = "int", role = "time", filter = true }
+doors = { type = "int", filter = true }
 """
 
 GOOD: list[tuple[dict[str, Any], Any]] = [

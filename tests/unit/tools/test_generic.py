@@ -30,34 +30,13 @@ name = "books"
 title = "Books"
 summary = "Novels and handbooks."
 
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-
-[fields.type]
-type = "enum"
-values = ["NOVEL", "HANDBOOK"]
-filter = true
-facet = true
-
-[fields.pages]
-type = "int"
-filter = true
-
-[fields.year]
-type = "int"
-filter = true
-
-[fields.subjects]
-type = "tag[]"
-filter = true
-facet = true
-
-[fields.blurb]
-type = "text"
-role = "body"
-search = true
+[fields]
+title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+type = { type = "enum", values = ["NOVEL", "HANDBOOK"], filter = true, facet = true }
+pages = { type = "int", filter = true }
+year = { type = "int", filter = true }
+subjects = { type = "tag[]", filter = true, facet = true }
+blurb = { type = "text", role = "body", search = true }
 
 [embed]
 template = "{title}. {blurb}"
@@ -294,33 +273,14 @@ name = "cheeses"
 title = "Cheeses"
 summary = "Cheeses, in a table without a long column."
 
-[fields.name]
-type = "text"
-role = "title"
-search = { boost = 0.25, fuzzy = true }
-
-[fields.milk]
-type = "text"
-search = true
-filter = true
-facet = true
-
-[fields.fat]
-type = "float"
-filter = true
-
-[fields.maker]
-type = "text"
-search = true
-
-[fields.aged]
-type = "int"
-
-[fields.picture]
-type = "url"
-
-[fields.page]
-type = "url"
+[fields]
+name = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+milk = { type = "text", search = true, filter = true, facet = true }
+fat = { type = "float", filter = true }
+maker = { type = "text", search = true }
+aged = { type = "int" }
+picture = { type = "url" }
+page = { type = "url" }
 
 [embed]
 template = "{name}. {milk}"

@@ -23,13 +23,10 @@ title = "Songs"
 summary = "For tests."
 editable = true
 id = "id"
-[fields.title]
-type = "text"
-role = "title"
-[fields.genres]
-type = "tag[]"
-[fields.year]
-type = "int"
+[fields]
+title = { type = "text", role = "title" }
+genres = { type = "tag[]" }
+year = { type = "int" }
 [embed]
 template = "{title}"
 """
