@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib import resources
 from typing import Any
 
 _PART = r"[\"']?[\w-]+[\"']?"
@@ -26,3 +27,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise TomlError("lists or tables are nested too deeply") from None
     except ValueError as error:
         raise TomlError(str(error)) from error
+
+
+def load_packaged(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file that is a part of a package."""
+    return tomllib.loads(resources.files(package).joinpath(name).read_text(encoding="utf-8"))

@@ -1,12 +1,10 @@
 """The words of a column's name by what they say of the column, as `column_words.toml` lists them."""
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 
-WORDS_FILE = "column_words.toml"
+from stackroom.toml_text import load_packaged
 
 
 def is_about(words: Iterable[str], topic: str) -> bool:
@@ -28,5 +26,4 @@ def _pattern_of(topic: str) -> re.Pattern[str]:
 @cache
 def _topics() -> dict[str, str]:
     """Return the words for each topic, separated by blanks."""
-    text = resources.files("stackroom.catalogue").joinpath(WORDS_FILE).read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return load_packaged("stackroom.catalogue", "column_words.toml")

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +19,7 @@ NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum intere
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
-DECLARATION = """
-name = "beir"
-title = "A judged collection"
-summary = "Documents with a title and a text."
-
-[fields.title]
-type = "text"
-role = "title"
-search = { boost = 0.25 }
-
-[fields.text]
-type = "text"
-role = "body"
-search = true
-
-[embed]
-template = "{title}. {text}"
-model = "granite-embedding-30m-english"
-"""
+DECLARATION = resources.files("stackroom.measure").joinpath("beir.toml").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from itertools import chain, pairwise
 
 import Stemmer
@@ -125,24 +126,7 @@ MAX_CHARS = 2_000
 MAX_TERMS = 64
 SYNONYM_WEIGHT = 0.5
 PUNCTUATION = ".,;:!?()[]\"'“”‘’"
-FUNCTION_WORDS = """
-a about above after again against all also although am among an and another any anyone anything are as at
-be became because been before being below between both but by
-can cannot could did do does doing done down during each either else enough etc even ever every
-few for from further get gets getting give given go goes got had has have having he hence her here hers
-herself him himself
-his how however i if in into is it its itself just let like likely made make makes many may maybe me might
-more most much must
-my myself near neither no nor not now of off often on once one only onto or other others our ours ourselves out over own
-per perhaps please quite rather really same seem seemed several shall she should since so some someone
-something still such
-than that the their theirs them themselves then there therefore these they this those though through thus to too toward
-under until up upon us use used using very via
-was we were what whatever when where whether which while who whom whose why will with within without would yet
-you your yours yourself
-i'm i'd i've i'll you're it's don't doesn't didn't isn't aren't wasn't can't won't what's that's there's let's
-"""
-
+FUNCTION_WORDS = resources.files("stackroom.text").joinpath("function_words.txt").read_text(encoding="utf-8")
 FUNCTION_TOKENS = frozenset(query_tokens(FUNCTION_WORDS))
 """Words that carry grammar rather than meaning: dropped from queries, never from what is indexed."""
 

@@ -1,10 +1,8 @@
 """The English of preference sentences: the words of `preference_words.toml`, and patterns with their readings."""
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from itertools import product
 from typing import Final
 
@@ -26,6 +24,7 @@ from stackroom.text.preference_pieces import (
     Variety,
     What,
 )
+from stackroom.toml_text import load_packaged
 
 LONGEST_TITLE: Final = 200
 
@@ -65,8 +64,7 @@ def iter_structure() -> Iterator[tuple[str, What]]:
     yield from dict.fromkeys(phrases(TABLES["misleading"]), Plain.WORD).items()
 
 
-WORDS_FILE: Final = "preference_words.toml"
-TABLES: Final = tomllib.loads(resources.files("stackroom.text").joinpath(WORDS_FILE).read_text(encoding="utf-8"))
+TABLES: Final = load_packaged("stackroom.text", "preference_words.toml")
 
 NUMBERS: Final = numbers_of("numbers")
 LOOSE_NUMBERS: Final = numbers_of("loose_numbers")

@@ -11,47 +11,17 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Literal
 
+from stackroom.toml_text import load_packaged
+
 LONGEST = 60
 REMEMBERED = 8192
 """The number of texts whose dates are remembered: the cells of a column repeat."""
 PIVOT = 30
 """Two-digit years from here on are of the twentieth century, lower ones of the twenty-first."""
 
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar janner janvier janv enero ene gennaio gen januari janeiro",
-            "february feb februar feber fevrier fevr febrero febbraio februari fevereiro fev",
-            "march mar marz mrz mars marzo maart mrt marco maerz",
-            "april apr avril avr abril abr aprile",
-            "may mai mayo maggio mag mei maio",
-            "june jun juni juin junio giugno giu junho",
-            "july jul juli juillet juil julio luglio lug julho",
-            "august aug aout agosto ago augustus",
-            "september sep sept septembre septiembre setiembre settembre set setembro",
-            "october oct oktober okt octobre octubre ottobre ott outubro out",
-            "november nov novembre noviembre novembro",
-            "december dec dezember dez decembre diciembre dic dicembre dezembro",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-"""Names of months in English, German, French, Spanish, Italian, Dutch and Portuguese, without accents."""
-
-WEEKDAYS = """
-monday mon tuesday tue tues wednesday wed thursday thu thur thurs friday fri saturday sat sunday sun
-montag mo dienstag di mittwoch mi donnerstag do freitag fr samstag sonnabend sa sonntag so
-lundi mardi mercredi jeudi vendredi samedi dimanche
-lunes martes miercoles jueves viernes sabado domingo
-lunedi martedi mercoledi giovedi venerdi sabato domenica
-maandag dinsdag woensdag donderdag vrijdag zaterdag zondag
-segunda terca quarta quinta sexta feira
-"""
-PARTICLES = "of the de del di le el il den der do o st nd rd th er re"
-"""Words beside a day or a month: "16th of June", "1er janvier", "16 de junio de 1997"."""
-PASSED_OVER = frozenset(f"{WEEKDAYS} {PARTICLES}".split()) - MONTHS.keys()
+WORDS = load_packaged("stackroom.text.cells", "words.toml")
+MONTHS = {name: number for number, names in enumerate(WORDS["months"], start=1) for name in names.split()}
+PASSED_OVER = frozenset(f"{WORDS['weekdays']} {WORDS['particles']}".split()) - MONTHS.keys()
 
 TIME = re.compile(
     r"(?:T|,?\s+(?:at\s+|um\s+|à\s+)?)\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,9})?\s*(?:[AaPp]\.?[Mm]\.?)?"

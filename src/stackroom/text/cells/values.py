@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from stackroom.text.cells.dates import WORDS
 from stackroom.text.normalise import pattern
 
 YES = frozenset(
@@ -107,13 +108,8 @@ FIGURE = (
     r"|\.[0-9]+(?:[eE][-+]?[0-9]+(?![0-9A-Za-z]))?)"
 )
 SIGN = "[-+\u2212]"
-CURRENCIES = (
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY RMB INR SEK NOK DKK PLN BRL MXN ARS CLP COP RUB RUR UAH TRY ILS ZAR KRW HKD "
-    "SGD TWD THB IDR MYR PHP VND CZK HUF RON BGN ISK AED SAR EGP NGN KES GHS MAD TND PKR LKR BDT "
-    "KZT GEL PEN UYU RSD HRK TRL LTL LVL EEK SKK SIT FRF DEM ITL ESP NLG ATS BEF PTE IEP FIM GRD"
-)
 MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰]"
-CURRENCY = rf"(?:{CURRENCIES.replace(' ', '|')}|{MARKS})"
+CURRENCY = rf"(?:{'|'.join(WORDS['currencies'].split())}|{MARKS})"
 MONEY = re.compile(CURRENCY)
 SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
 QUANTITY = pattern(
@@ -138,24 +134,7 @@ GROUPING = re.compile(rf"[{SPACES}' ]")
 THOUSANDS = re.compile(r"^[-+]?[0-9]{1,3},[0-9]{3}$")
 DECIMAL = re.compile(r"[.eE]")
 
-SPELLINGS = {
-    "min": "minute minutes mins minuten minuti minutos",
-    "h": "hour hours hr hrs std stunde stunden heure heures hora horas",
-    "s": "sec secs second seconds sekunde sekunden seconde secondes segundos",
-    "d": "day days tag tage jour jours",
-    "y": "year years yr yrs jahr jahre ans",
-    "kg": "kgs kilo kilos kilogram kilograms kilogramm",
-    "g": "gram grams gramm gr",
-    "m": "meter meters metre metres mètres",
-    "cm": "centimeter centimeters centimetre centimetres",
-    "km": "kilometer kilometers kilometre kilometres kms",
-    "ft": "foot feet",
-    "in": "inch inches",
-    "lb": "lbs pound pounds",
-    "l": "liter liters litre litres",
-    "%": "percent pct prozent",
-}
-"""Unit → other spellings of it; singular and plural are one unit anyway."""
+SPELLINGS: dict[str, str] = WORDS["units"]
 UNITS = {other: unit for unit, others in SPELLINGS.items() for other in others.split()}
 
 
