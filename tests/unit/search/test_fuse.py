@@ -1,4 +1,4 @@
-"""Fusion: what the two arms found becomes one score a record."""
+"""Fusion: what each arm found, side by side, becomes one score a record."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stackroom.catalogue.spec import Fusion, SearchSpec
-from stackroom.model.hits import build_ranking
+from stackroom.model.hits import MatchType, build_ranking
 from stackroom.model.record import Key
-from stackroom.search.fuse import STEPS, Candidates, blend_steps, candidate_keys, line_up, rank_steps
+from stackroom.search.fuse import STEPS, Candidates, blend_steps, candidate_keys, line_up, over_best, rank_steps
 
 SPEC = SearchSpec()
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
@@ -26,6 +26,8 @@ def found(
     names: Mapping[int, float] | None = None,
     known: Mapping[int, float] | None = None,
     named: Mapping[int, float] | None = None,
+    has_vectors: bool = True,
+    full_score: float = 0.0,
 ) -> Candidates:
     """Line up BM25 scores, cosines, likenesses of names, how much is known and named values, each by key."""
     lexical = build_ranking(list(words), list(words.values()), limit=len(words))
@@ -38,10 +40,11 @@ def found(
         lexical=lexical,
         names=alike,
         nearest=nearest,
-        vectors=vectors,
-        query=QUERY,
+        vectors=vectors if has_vectors else vectors[:, :0],
+        query=QUERY if has_vectors else None,
         known=np.array([(known or {}).get(key, 0.0) for key in keys.tolist()]),
         named=np.array([(named or {}).get(key, 0.0) for key in keys.tolist()]),
+        full_score=full_score,
     )
 
 
@@ -125,3 +128,47 @@ def test_feedback_moves_the_query_towards_what_the_best_answers_share() -> None:
     still = blend_steps(candidates, QUERY, SearchSpec(feedback_weight=0.0, smoothing_weight=0.0)).scores()
     moved = blend_steps(candidates, QUERY, SearchSpec(feedback_weight=5.0, smoothing_weight=0.0)).scores()
     assert not np.allclose(still, moved)
+
+
+@pytest.mark.row("A2")
+def test_the_match_type_tells_which_arms_found_a_record() -> None:
+    candidates = found(words={1: 4.0, 2: 1.0}, near={2: 0.8, 3: 0.5}, names={5: 0.9})
+    assert candidates.keys.tolist() == [1, 2, 3, 5]
+    assert candidates.match_types(range(4)) == [MatchType.FTS, MatchType.HYBRID, MatchType.VECTOR, MatchType.FTS]
+
+
+@pytest.mark.row("A4")
+def test_a_name_counts_in_the_lexical_arm_by_how_alike_it_is() -> None:
+    candidates = found(words={}, near={}, names={1: 0.5, 2: 1.0}, has_vectors=False)
+    assert candidates.lexical.tolist() == [0.5, 1.0]
+    assert candidates.cosine.tolist() == [0.0, 0.0]
+    assert not candidates.has_cosines
+
+
+@pytest.mark.row("A4")
+def test_a_record_found_by_words_and_by_name_has_the_better_of_both() -> None:
+    candidates = found(words={1: 4.0, 2: 1.0}, near={}, names={2: 0.9}, has_vectors=False)
+    assert candidates.lexical.tolist() == [1.0, 0.9]
+    assert candidates.bm25.tolist() == [4.0, 1.0]
+    assert candidates.name.tolist() == [0.0, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("scores", "relative"), [([4.0, 1.0], [1.0, 0.25]), ([0.0, 0.0], [0, 0]), ([-1.0, 2.0], [0, 1]), ([], [])]
+)
+def test_scores_are_taken_over_the_best_and_never_below_nothing(scores: list[float], relative: list[float]) -> None:
+    assert over_best(np.array(scores)).tolist() == relative
+
+
+@pytest.mark.row("T2")
+@pytest.mark.parametrize(
+    ("full_score", "by_coverage", "is_first_by_words"),
+    [(4.0, True, True), (2.0, True, True), (8.0, True, False), (4.0, False, True), (8.0, False, True)],
+)
+def test_a_record_with_few_of_the_words_stands_below_a_near_one_where_coverage_counts(
+    full_score: float, by_coverage: bool, is_first_by_words: bool
+) -> None:
+    spec = SearchSpec(vector_weight=0.5, by_coverage=by_coverage, feedback_weight=0.0, smoothing_weight=0.0)
+    candidates = found(words={1: 4.0}, near={1: 0.3, 2: 0.6}, full_score=full_score)
+    by_words, near = blend_steps(candidates, QUERY, spec).scores()
+    assert bool(by_words > near) is is_first_by_words
