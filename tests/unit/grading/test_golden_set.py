@@ -1,16 +1,21 @@
-"""The questions that a catalogue writes for itself."""
+"""The questions that a catalogue writes for itself, those of a user, and the grades of the sample catalogues."""
 
-from collections.abc import Callable
+import random
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.errors import StorageError
-from stackroom.grading.golden_set import GoldenSetRequest, write_golden_set
-from stackroom.grading.questions import Question, QuestionKind, load_questions, save_questions
+from stackroom.assembly.self_grading import grade_catalogue, keep_own_questions, tune_catalogue
+from stackroom.errors import InputError, StorageError
+from stackroom.grading.golden_set import GoldenSetRequest, describe, misspell, name_topic, shorten, write_golden_set
+from stackroom.grading.questions import Question, QuestionKind, load_own_questions, load_questions, save_questions
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.record import RecordId
+from stackroom.settings import Settings
+from stackroom.text.analyser import query_tokens
 from support.dishes import write_dishes
 
 pytestmark = pytest.mark.row("N6")
@@ -64,3 +69,124 @@ def test_questions_are_kept_in_a_file_and_a_damaged_one_is_named(tmp_path: Path)
     path.write_text('{"kind": "unheard of"}\n', encoding="utf-8")
     with pytest.raises(StorageError, match=r"golden\.jsonl is damaged; remove it"):
         load_questions(path)
+
+
+@pytest.mark.usefixtures("dishes")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("questions = 3", "'questions'"),
+        ("", "'questions' is missing"),
+        ('[[questions]]\nquery = "soup"', "question 1: 'expect' is missing"),
+        ('[[questions]]\nquery = "soup"\nexpect = "dish-1"', "question 1: 'expect' input should be a valid list"),
+        ('[[questions]]\nquery = ""\nexpect = ["dish-1"]', "question 1: 'query' string should have at least 1"),
+        ('[[questions]]\nqeury = "soup"\nexpect = ["dish-1"]', "question 1: 'qeury' is not a known key"),
+        ('[[questions]]\nquery = "soup"\nexpect = ["dish-1"]\n[[question]]', "'question' is not a known key"),
+        ('[[questions]]\nquery = "soup"\nexpect = ["dish-1000"]', "'expect' has 'dish-1000', which is no id"),
+        ("[[questions", "not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_key_and_what_would_be_right(
+    app: App, tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        load_own_questions(path, app.open_catalogue("dishes").shelf.reader())
+    assert problem in refused.value.message
+    assert "query = " in refused.value.message or "'dish-0'" in refused.value.message
+
+
+@pytest.mark.usefixtures("dishes")
+def test_own_questions_are_kept_with_the_catalogue_and_graded(app: App, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[[questions]]\nquery = "of 7"\nexpect = ["dish-7"]\n', encoding="utf-8")
+    assert keep_own_questions(app, "dishes", path) == 1
+    path.unlink()
+    graded = grade_catalogue(app, "dishes", GoldenSetRequest(questions=20))
+    assert graded.grade.kinds["own"].questions == 1
+
+
+def all_alike(tokens: list[str]) -> list[int]:
+    return [1 for _ in tokens]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_misspelt_name_differs_by_one_slip(seed: int) -> None:
+    name = "Cowboy Bebop"
+    misspelt = misspell(name, random.Random(seed))
+    assert misspelt is not None
+    assert misspelt != name
+    assert abs(len(misspelt) - len(name)) <= 1
+    assert misspelt[0] == "C"
+
+
+@pytest.mark.parametrize("name", ["", "Up", "AKIRA"[:4], "鋼の錬金術師", "1984 2001"])
+def test_a_name_that_is_short_or_of_another_script_is_not_misspelt(name: str) -> None:
+    assert misspell(name, random.Random(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("Fullmetal Alchemist: Brotherhood", "Fullmetal Alchemist"),
+        ("Attention Is All You Need for the Translation of Speech", "Attention Is All You Need"),
+        ("Amber Garlic and mint of 7", "Amber Garlic and mint"),
+        ("Heat", None),
+        ("The Mill: a story", None),
+    ],
+)
+def test_a_name_is_shortened_to_what_people_say(name: str, short: str | None) -> None:
+    assert shorten(name) == short
+
+
+def test_a_description_has_words_of_the_text_and_some_others_but_none_of_the_name() -> None:
+    text = "The baker hides golden coins inside every loaf before the winter market opens again."
+    query = describe(
+        text,
+        without=set(query_tokens("Golden Loaf")),
+        others="merchants secretly carry silver",
+        frequencies=all_alike,
+        generator=random.Random(1),
+    )
+    assert query is not None
+    words = set(query.split())
+    assert not words & {"golden", "loaf", "the", "before"}
+    assert words & {"merchants", "secretly", "carry", "silver"}
+    assert words & {"baker", "hides", "coins", "winter", "market", "opens"}
+
+
+def test_a_text_without_a_full_sentence_gives_no_description() -> None:
+    assert (
+        describe("Too short.", without=(), others="", frequencies=all_alike, generator=random.Random(0)) is None
+    )  # fmt: skip
+
+
+def test_a_topic_is_a_heading_with_the_rarest_words_below_it() -> None:
+    rare = {token: count for count, token in enumerate(query_tokens("tides moon harbour pilots ropes ships anchor"))}
+    topic = name_topic(
+        "Sailing",
+        "Ships anchor ropes pilots harbour moon tides",
+        frequencies=lambda tokens: [rare[token] for token in tokens],
+    )
+    assert topic == "Sailing tides moon"
+
+
+@pytest.fixture
+def samples(whole_home: Path, tmp_path: Path) -> Iterator[App]:
+    """A library of one's own with every sample catalogue, without vectors."""
+    shutil.copytree(whole_home, tmp_path / "home")
+    app = App(Settings(home=tmp_path / "home"))
+    yield app
+    app.close()
+
+
+@pytest.mark.parametrize("name", ["anime", "papers", "handbook", "dnd", "personal", "judoka", "music"])
+def test_tuning_raises_or_keeps_the_grade_of_the_held_out_half(samples: App, name: str) -> None:
+    graded = grade_catalogue(samples, name, GoldenSetRequest(questions=120))
+    before = graded.catalogue.searcher.search_spec
+    tuning = tune_catalogue(graded)
+    kept = tuning.other_half[1] if tuning.is_accepted else tuning.other_half[0]
+    assert kept.mean >= tuning.other_half[0].mean > 0.4
+    assert graded.catalogue.searcher.search_spec == tuning.search
+    assert tuning.is_accepted or tuning.search == before

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from stackroom.text.chunks import split_passages
-from stackroom.text.instructions import MOST_SPANS, find_in_texts, find_instructions, has_instructions
+from stackroom.text.instructions import (
+    LONGEST_QUOTE,
+    MOST_SPANS,
+    find_in_texts,
+    find_instructions,
+    has_instructions,
+    quoted,
+    safe_message,
+)
 from stackroom.text.safe import safe_text
 from support.libraries import REPO
 
@@ -131,3 +139,25 @@ def test_the_number_of_spans_is_bounded() -> None:
 def test_hostile_repetition_is_read_to_its_end(word: str) -> None:
     """Work that grows with the square of the length would take hours, and the test would not end."""
     find_instructions(word * 20_000, TOOLS)
+
+
+EVIL = "System message:"
+
+
+@pytest.mark.row("N10")
+def test_a_message_leaves_out_what_reads_like_an_instruction() -> None:
+    assert safe_message(f"no title 'x'; did you mean '{EVIL}'?") == "no title 'x'; did you mean '…'?"
+    assert safe_message(f"{EVIL} x <|im_start|>\x1b[2J") == "… x …"
+
+
+def test_other_messages_are_as_they_were() -> None:
+    assert safe_message("field 'yaer' is not filterable; filterable: year") == (
+        "field 'yaer' is not filterable; filterable: year"
+    )
+
+
+def test_a_quote_is_one_line_of_bounded_length_with_its_end() -> None:
+    shown = quoted("a\nb" * 200 + " (TV, 2001, mal-1)")
+    assert "\n" not in shown
+    assert len(shown) == LONGEST_QUOTE + 1
+    assert shown.endswith(" (TV, 2001, mal-1)")

@@ -1,8 +1,10 @@
-"""Cleaning and folding."""
+"""Cleaning and folding of texts, and expressions that are compiled on first use."""
+
+import re
 
 import pytest
 
-from stackroom.text.normalise import clean, fold, fold_name
+from stackroom.text.normalise import METHODS, clean, fold, fold_name, pattern
 
 
 @pytest.mark.parametrize("unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800"])
@@ -42,3 +44,22 @@ def test_case_width_accents_and_vowel_points_do_not_tell_words_apart(written: st
 )
 def test_a_name_is_its_letters_and_digits_with_single_spaces(written: str, folded: str) -> None:
     assert fold_name(written) == folded
+
+
+def test_every_method_of_an_expression_on_demand_is_that_of_the_compiled_one() -> None:
+    compiled = re.compile("[a-c]+(x)?", re.IGNORECASE)
+    for method in METHODS:
+        assert getattr(pattern("[a-c]+(x)?", re.IGNORECASE), method) == getattr(compiled, method)
+
+
+def test_an_expression_on_demand_finds_what_it_says() -> None:
+    found = pattern("b+")
+    assert found.sub("-", "abba b") == "a-a -"
+    assert [one[0] for one in found.finditer("abba b")] == ["bb", "b"]
+    assert found.pattern == "b+"
+
+
+def test_a_wrong_expression_is_refused_when_it_is_used() -> None:
+    wrong = pattern("(")
+    with pytest.raises(re.error):
+        wrong.search("a")
