@@ -12,10 +12,14 @@ from typing import Any
 import filelock
 
 from stackroom.assembly.app import App
+from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.codec import digest_of
+from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.catalogue.spec import CatalogueSpec, embedding_text
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
+from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.settings import Settings
@@ -72,6 +76,13 @@ class Shelved:
             vector = word_vector(text, self.embedder.model.dimension)
             embedding = Embedding(digest=digest_of(text), vector=vector) if embed else None
             self.shelf.apply([Put(record=record, embedding=embedding)])
+
+
+def add_rows(app: App, path: Path, declaration: str, name: str = "films", *, embed: bool = False) -> IngestReport:
+    """Build a catalogue of a file's rows by a spec of its own, or bring it up to them."""
+    loaded = LoadedSpec(spec=compile_text(declaration, origin=name), declaration=declaration)
+    source, recipe = open_rows(None, str(path)), own_recipe(loaded)
+    return add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=embed)
 
 
 def make_anime(name: str, **fields: Any) -> Record:

@@ -133,7 +133,6 @@ class App(Workshop):
         return OpenedCatalogues(
             self,
             self.conditions,
-            embedder_of=self.embedder_of,
             find_reranker=lambda: self.reranker,
             open_storage=self.own_records.open,
         )

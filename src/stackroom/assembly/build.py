@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stackroom.assembly.locations import open_rows
 from stackroom.assembly.map_making import keep_map
-from stackroom.assembly.model_choice import embed_beside, get_embedder, want_model
+from stackroom.assembly.model_choice import embed_beside, get_embedder, keep_calibration, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
@@ -33,7 +32,7 @@ from stackroom.ingest.relations import describe_dangling, find_dangling
 from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, QUESTIONS_FILE, Installed
 from stackroom.model.scope import WHOLE
 from stackroom.packages import CataloguePackage, load_target
-from stackroom.search.evidence import calibrate, find_calibration, save_calibration
+from stackroom.search.evidence import find_calibration
 from stackroom.shelf.port import BuildableShelf, ShelfReader
 from stackroom.sources.location import is_same_table
 from stackroom.sources.port import RowSource
@@ -47,25 +46,18 @@ WAIT_S = 10.0
 """How long the update of a graded catalogue waits for another process that embeds."""
 
 
-def _never(_location: str) -> bool:
-    return False
-
-
-def _keep_nothing(_location: str, _folder: Path) -> None:
-    """Keep no files."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Everything needed to build a catalogue: its spec, how rows become records, and whether the spec is the user's."""
+    """Everything needed to build a catalogue: its spec, how rows become records, and the package that it follows."""
 
     loaded: LoadedSpec
     mapping: RowMapping
-    is_own: bool = False
-    keep_files: Callable[[str, Path], None] = _keep_nothing
-    """Keeps in the catalogue's folder what its tools need of the files at a location."""
-    is_sample: Callable[[str], bool] = _never
-    """Tells whether a location is sample data that ships with the catalogue."""
+    package: CataloguePackage | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the spec is the user's own."""
+        return self.package is None
 
     @property
     def spec_name(self) -> str:
@@ -76,12 +68,12 @@ class Recipe:
 def package_recipe(package: CataloguePackage) -> Recipe:
     """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
     mapping = package.mapping or build_mapping(package.spec)
-    return Recipe(loaded=package.loaded, mapping=mapping, keep_files=package.keep_files, is_sample=package.is_sample)
+    return Recipe(loaded=package.loaded, mapping=mapping, package=package)
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
     """Return the recipe of a user's own spec."""
-    return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec), is_own=True)
+    return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec))
 
 
 def add_catalogue(
@@ -212,7 +204,8 @@ class _Update:
             embed_late(target, report, progress=progress)
             self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
         _note_dangling(report, self.shelf.reader(), spec)
-        self.recipe.keep_files(source.name, place.folder)
+        if self.recipe.package is not None:
+            self.recipe.package.keep_files(source.name, place.folder)
         self.workshop.library.complete(place, source=source.name)
         return report
 
@@ -234,7 +227,7 @@ class _Update:
             return
         measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder)
         if report.written or report.removed or report.embedded or not _is_calibrated(self.place, measured_by):
-            _calibrate(reader, self.place, measured_by)
+            keep_calibration(reader, measured_by, self.place)
 
 
 @contextmanager
@@ -256,9 +249,7 @@ def _choose_embedder(workshop: Workshop, recipe: Recipe, name: str, asked: str |
     embedder = get_embedder(
         workshop, want_model(workshop, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own)
     )
-    is_local = (
-        workshop.settings.embedding.kind == "local"
-    )  # an endpoint that is away now may be there when it is needed
+    is_local = workshop.settings.embedding.kind == "local"  # an endpoint may be there when it is needed
     if is_local and (problem := embedder.check()) is not None:
         raise ModelError(problem)
     return embedder
@@ -276,9 +267,10 @@ def _reserve(workshop: Workshop, recipe: Recipe, name: str) -> Installed:
 
 def _other_samples(source: RowSource, place: Installed, recipe: Recipe) -> list[str]:
     """Return the sample data of a catalogue that a source replaces: all, if it is no sample itself."""
-    if recipe.is_sample(source.name):
+    package = recipe.package
+    if package is None or package.is_sample(source.name):
         return []
-    return [one for one in place.sources if recipe.is_sample(one)]
+    return [former for former in place.sources if package.is_sample(former)]
 
 
 def _ingested(
@@ -333,12 +325,6 @@ def _is_calibrated(place: Installed, embedder: Embedder) -> bool:
     except StorageError:
         return False
     return calibration is not None and calibration.model == embedder.model
-
-
-def _calibrate(reader: ShelfReader, place: Installed, embedder: Embedder) -> None:
-    calibration = calibrate(reader, embedder)
-    if calibration is not None:
-        save_calibration(calibration, place.folder / CALIBRATION_FILE)
 
 
 def find_own_recipe(workshop: Workshop, name: str) -> Recipe | None:

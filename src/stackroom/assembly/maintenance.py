@@ -8,12 +8,12 @@ from functools import partial
 from stackroom.assembly.app import App
 from stackroom.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.locations import TABLE_PREFIX, open_provider, open_rows
+from stackroom.assembly.model_choice import keep_calibration
 from stackroom.assembly.update_guard import accept_rebuilt
 from stackroom.errors import ModelError
 from stackroom.ingest.ledger import Ledger
 from stackroom.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
-from stackroom.library import CALIBRATION_FILE, LEDGER_FILE, Installed
-from stackroom.search.evidence import calibrate, save_calibration
+from stackroom.library import LEDGER_FILE, Installed
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.sources.location import LIMIT_MARK, SourceLocation
 from stackroom.sources.port import RowSource
@@ -88,10 +88,9 @@ def recalibrate(app: App, name: str) -> str:
     embedder = catalogue.searcher.embedder
     if embedder is None or reader.model != embedder.model:
         raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}; build it again")
-    calibration = calibrate(reader, embedder)
+    calibration = keep_calibration(reader, embedder, app.library.get_installed(name))
     if calibration is None:
         return "there is nothing to measure"
-    save_calibration(calibration, app.library.get_installed(name).folder / CALIBRATION_FILE)
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
 
 

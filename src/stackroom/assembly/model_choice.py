@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from stackroom.assembly.map_making import keep_map
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
-from stackroom.catalogue.compiler import LoadedSpec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.port import Embedder
@@ -15,8 +14,9 @@ from stackroom.ingest.embedding import build_puts, iter_vectors
 from stackroom.ingest.pipeline import IngestReport, Progress, embed_records
 from stackroom.library import CALIBRATION_FILE, Installed
 from stackroom.model.vectors import ModelId
-from stackroom.search.evidence import calibrate, save_calibration
+from stackroom.search.evidence import Calibration, calibrate, save_calibration
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import ShelfReader
 from stackroom.sources.port import RowSource
 
 AT_ONCE = 64
@@ -130,18 +130,18 @@ def embed_waiting(workshop: Workshop, name: str, *, progress: Progress) -> Inges
     embedder = get_embedder(workshop, want_model(workshop, loaded.spec, installed, is_own=is_own))
     if (problem := embedder.check()) is not None:
         raise ModelError(problem)
-    return _embed(workshop, installed, loaded, embedder, progress)
-
-
-def _embed(
-    workshop: Workshop, installed: Installed, loaded: LoadedSpec, embedder: Embedder, progress: Progress
-) -> IngestReport:
     report = IngestReport()
     with closing(workshop.create_shelf(installed, loaded.spec, model=embedder.model)) as shelf:
         embed_records(shelf.writer(), loaded.spec, embedder, report, progress=progress)
-        calibration = calibrate(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder))
-        if calibration is not None:
-            save_calibration(calibration, installed.folder / CALIBRATION_FILE)
+        keep_calibration(shelf.reader(), CatalogueEmbedder(shelf, lambda _model: embedder), installed)
         if (problem := keep_map(installed, lambda: nullcontext(shelf))) is not None:
             report.notes.append(problem)
     return report
+
+
+def keep_calibration(reader: ShelfReader, embedder: Embedder, place: Installed) -> Calibration | None:
+    """Measure what a cosine means in a catalogue, and keep it; None where there is nothing to measure."""
+    calibration = calibrate(reader, embedder)
+    if calibration is not None:
+        save_calibration(calibration, place.folder / CALIBRATION_FILE)
+    return calibration

@@ -4,15 +4,14 @@ from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 
 from stackroom.assembly.machine_limits import require_files
+from stackroom.assembly.toolboxes import Served
 from stackroom.assembly.workshop import CatalogueEmbedder, Workshop
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.embed.port import Embedder
 from stackroom.errors import BusyError, ExpectedError, StorageError
 from stackroom.grading.tuned_file import TUNED_FILE, watch_tuned
 from stackroom.library import CALIBRATION_FILE, EMBEDDED, Installed
 from stackroom.maps.following import CatalogueMap
 from stackroom.maps.map_file import MAP_FILE
-from stackroom.model.vectors import ModelId
 from stackroom.recommend.recommender import Recommender
 from stackroom.search.evidence import CalibrationFile
 from stackroom.search.searcher import Reranker, Searcher
@@ -32,7 +31,6 @@ class OpenedCatalogues:
         workshop: Workshop,
         conditions: CatalogueConditions,
         *,
-        embedder_of: Callable[[ModelId | None], Embedder],
         find_reranker: Callable[[], Reranker | None],
         open_storage: OpenStorage = refuse_storage,
     ) -> None:
@@ -41,66 +39,53 @@ class OpenedCatalogues:
         self.conditions = conditions
         self.unserved: dict[str, str] = {}
         """Catalogue → why it cannot be served."""
-        self._embedder_of = embedder_of
         self._find_reranker = find_reranker
         self._open_storage = open_storage
-        self._open: dict[str, OpenCatalogue] = {}
-        self._shelves: dict[str, WatchedShelf] = {}
-        self._packages: dict[str, str | None] = {}
+        self._open: dict[str, Served] = {}
         self._files: dict[str, Hashable] = {}
         """Catalogue → the file of its records, as it was opened."""
 
     def open(self, name: str) -> OpenCatalogue:
         """Return a catalogue of the library, opened once; raise where it cannot be opened."""
         if name not in self._open:
-            installed = self.library.get_installed(name)
-            catalogue, shelf = self._prepare(installed)
-            shelf.open()
-            self._keep(installed, catalogue, shelf)
-        return self._open[name]
+            prepared = self._prepare(self.library.get_installed(name))
+            prepared.shelf.open()
+            self._open[name] = prepared
+        return self._open[name].opened
 
     def serve(self, installed: Installed) -> OpenCatalogue:
         """Return a catalogue to be served; one whose files cannot be read fails in its calls until they can."""
         if installed.name not in self._open:
-            catalogue, shelf = self._prepare(installed)
+            prepared = self._prepare(installed)
             try:
-                shelf.open()
+                prepared.shelf.open()
             except StorageError as error:
                 self.conditions.note_failure(installed.name, error.message)
-            self._keep(installed, catalogue, shelf)
-        return self._open[installed.name]
+            self._open[installed.name] = prepared
+        return self._open[installed.name].opened
 
-    def find(self, name: str) -> OpenCatalogue | None:
+    def find(self, name: str) -> Served | None:
         """Return a catalogue that is open."""
         return self._open.get(name)
 
-    def find_shelf(self, name: str) -> WatchedShelf | None:
-        """Return the shelf of a catalogue that is open."""
-        return self._shelves.get(name)
-
-    def package_name_of(self, name: str) -> str | None:
-        """Return the package that an open catalogue follows; None where it has a spec of its own."""
-        return self._packages.get(name)
-
     def list_open(self) -> list[OpenCatalogue]:
         """Return the catalogues that are open."""
-        return list(self._open.values())
+        return [served.opened for served in self._open.values()]
 
     def close(self) -> None:
         """Close every catalogue."""
         for catalogue in self.list_open():
             catalogue.shelf.close()
         self._open.clear()
-        self._shelves.clear()
 
     def reopen(self, installed: Installed) -> str | None:
         """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
         try:
-            catalogue, shelf = self._prepare(installed)
+            prepared = self._prepare(installed)
         except ExpectedError as error:
             return error.message
         try:
-            shelf.open().reader()
+            prepared.shelf.open().reader()
         except BusyError:
             if installed.name in self._open:
                 raise
@@ -108,20 +93,19 @@ class OpenedCatalogues:
             self.conditions.note_failure(installed.name, error.message)
         else:
             self.conditions.forget(installed.name)
-        self._keep(installed, catalogue, shelf)
+        self._open[installed.name] = prepared
         return None
 
     def let_go(self, name: str) -> None:
         """Let go of the files of a catalogue, which are gone: reads fail until they are back."""
-        shelf = self._shelves.get(name)
-        if shelf is not None and shelf.is_open:
-            shelf.let_go()
+        served = self._open.get(name)
+        if served is not None and served.shelf.is_open:
+            served.shelf.let_go()
             self._note_missing(name)
 
     def forget(self, name: str) -> None:
         """Forget a catalogue that was removed."""
         self._open.pop(name, None)
-        self._shelves.pop(name, None)
         self.conditions.forget(name)
 
     def is_other(self, installed: Installed) -> bool:
@@ -130,7 +114,7 @@ class OpenedCatalogues:
         if known is None:
             return True
         try:
-            is_same_spec = self._workshop.spec_of(installed).spec.digest == known.spec.digest
+            is_same_spec = self._workshop.spec_of(installed).spec.digest == known.opened.spec.digest
         except ExpectedError:
             return False  # it goes on as it is
         return not is_same_spec or self._files.get(installed.name) != self.find_store(installed.name)
@@ -143,7 +127,7 @@ class OpenedCatalogues:
             return None
         return known.st_dev, known.st_ino
 
-    def _prepare(self, installed: Installed) -> tuple[OpenCatalogue, WatchedShelf]:
+    def _prepare(self, installed: Installed) -> Served:
         """Return a catalogue that is opened at its first read."""
         spec = self._workshop.spec_of(installed).spec
         shelf = WatchedShelf(
@@ -153,7 +137,8 @@ class OpenedCatalogues:
             conditions=self.conditions,
             is_there=lambda: self._files.get(installed.name) == self.find_store(installed.name),
         )
-        return self._catalogue(installed, shelf), shelf
+        package = None if installed.own_declaration else installed.spec_name
+        return Served(self._catalogue(installed, shelf), shelf, package)
 
     def _open_shelf(self, installed: Installed, spec: CatalogueSpec) -> Shelf:
         self._require_folder(installed.name)
@@ -177,13 +162,8 @@ class OpenedCatalogues:
         else:
             self.conditions.note_failure(name, f"{name}/{STORE_FILE} is missing; put it back from a back-up")
 
-    def _keep(self, installed: Installed, catalogue: OpenCatalogue, shelf: WatchedShelf) -> None:
-        self._open[installed.name] = catalogue
-        self._shelves[installed.name] = shelf
-        self._packages[installed.name] = None if installed.own_declaration else installed.spec_name
-
     def _catalogue(self, installed: Installed, shelf: WatchedShelf) -> OpenCatalogue:
-        embedder = CatalogueEmbedder(shelf, self._embedder_of)
+        embedder = CatalogueEmbedder(shelf, self._workshop.embedder_of)
         calibration = CalibrationFile(installed.folder / CALIBRATION_FILE)
         tuned = watch_tuned(installed.folder / TUNED_FILE, shelf.spec.search)
         return OpenCatalogue(

@@ -155,7 +155,7 @@ class ServedLibrary:
 
     def list_served(self) -> list[OpenCatalogue]:
         """Return the catalogues that are served, also those that fail or whose folder is gone at present."""
-        return [one for name in self._names() if (one := self._catalogues.find(name)) is not None]
+        return [served.opened for served in self._find(self._names())]
 
     def problems(self) -> dict[str, str]:
         """Return the catalogues that are not as they should be, each with the reason; one record of each is read."""
@@ -217,12 +217,10 @@ class ServedLibrary:
 
     def _probe_all(self) -> None:
         """Read one record of each catalogue; what fails is noted as a condition of it."""
-        for name in self._names():
-            self._probed = name
-            shelf = self._catalogues.find_shelf(name)
-            if shelf is not None:
-                with suppress(ExpectedError):
-                    shelf.probe()
+        for served in self._find(self._names()):
+            self._probed = served.opened.name
+            with suppress(ExpectedError):
+                served.shelf.probe()
         self._probed = ""
 
     def _find_names(self) -> Sequence[str] | None:
@@ -246,5 +244,4 @@ class ServedLibrary:
         return replace(self._builder, choice=choice).build(listed, absent)
 
     def _find(self, names: Sequence[str]) -> list[Served]:
-        opened = {name: self._catalogues.find(name) for name in names}
-        return [Served(one, self._catalogues.package_name_of(name)) for name, one in opened.items() if one is not None]
+        return [served for name in names if (served := self._catalogues.find(name)) is not None]

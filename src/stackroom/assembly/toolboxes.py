@@ -9,6 +9,7 @@ from typing import NamedTuple
 from stackroom.errors import StorageError
 from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.shelf.port import Problem
+from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.generic.tools import generic_tools
@@ -32,9 +33,10 @@ class ToolChoice(StrEnum):
 
 
 class Served(NamedTuple):
-    """A catalogue that is served, and the package that it follows; None where it has a spec of its own."""
+    """A catalogue that is open, its shelf, and the package that it follows; None where it has a spec of its own."""
 
     opened: OpenCatalogue
+    shelf: WatchedShelf
     package: str | None
 
 
@@ -94,9 +96,9 @@ class ToolboxBuilder:
     def _by_package(self, served: Sequence[Served]) -> list[tuple[CataloguePackage, list[OpenCatalogue]]]:
         """Return the packages of these catalogues, each with the open catalogues that follow it."""
         by_name: dict[str, list[OpenCatalogue]] = {}
-        for opened, package in served:
-            if package is not None:
-                by_name.setdefault(package, []).append(opened)
+        for one in served:
+            if one.package is not None:
+                by_name.setdefault(one.package, []).append(one.opened)
         return [(self.packages.get(name), some) for name, some in by_name.items()]
 
     def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:

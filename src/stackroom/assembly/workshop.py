@@ -70,10 +70,14 @@ class Workshop:
         own = installed.own_declaration and (_find_pending_spec(installed.folder) or installed.own_declaration)
         return load_spec(own) if own else self.package_of(installed).loaded
 
+    def find_package(self, name: str) -> CataloguePackage | None:
+        """Return a package by its name."""
+        return self.packages.get(name) if name in self.packages.names else None
+
     def package_of(self, installed: Installed) -> CataloguePackage:
         """Return the package that a catalogue follows; refuse one that is not installed."""
-        if installed.spec_name in self.packages.names:
-            return self.packages.get(installed.spec_name)
+        if (package := self.find_package(installed.spec_name)) is not None:
+            return package
         name = installed.name
         raise StorageError(
             f"'{name}' needs the catalogue package '{installed.spec_name}', which is not installed; install it with "

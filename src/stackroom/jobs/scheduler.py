@@ -44,8 +44,8 @@ class RunningJob:
         self.spec = spec
         self.run = run
         self.context = JobContext()
-        self.noted_version = 0
-        """The version of the report that was saved last."""
+        self.saved = RunReport()
+        """The report that was saved last."""
         self._on_over = on_over
         self._is_watched = is_watched
         self._is_over = threading.Event()
@@ -215,14 +215,14 @@ class Scheduler:
         if not is_ours:
             running.stop(RunState.INTERRUPTED)
         end = running.end()
-        version, report = running.context.version, running.context.report()
+        report = running.context.report()
         runs, run_id = self.board.runs, running.run.id
         if end is not None:
             runs.end(run_id, report, end, holder=self._lease.id)
             self._running = None
             return
-        if version != running.noted_version and runs.follow(run_id, report, holder=self._lease.id):
-            running.noted_version = version
+        if report != running.saved and runs.follow(run_id, report, holder=self._lease.id):
+            running.saved = report
         known = runs.find(run_id)
         if known is None or known.state is not RunState.RUNNING:
             running.stop(RunState.INTERRUPTED)  # another process has taken over

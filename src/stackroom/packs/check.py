@@ -6,8 +6,9 @@ and nothing waits for them. What is found is logged, and told by `/health`, `sta
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from stackroom.background.background import utc_now
 from stackroom.errors import ExpectedError
 from stackroom.library import PACK_FOLDER, Library
 from stackroom.packs.installed import SOURCE_FILE, InstalledPack
@@ -19,11 +20,6 @@ logger = logging.getLogger(__name__)
 
 AFTER_PROBLEM = timedelta(hours=1)
 """The longest pause after a place did not answer."""
-
-
-def utc_now() -> datetime:
-    """Return the present time."""
-    return datetime.now(UTC)
 
 
 class ReleaseChecker:

@@ -4,7 +4,7 @@ Also what installing and updating report, while they run and when they are done.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -64,6 +64,18 @@ class ReleaseReport:
     """The model of its vectors, which searches by meaning need."""
     notes: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, manifest: Manifest, *, name: str, former: str = "", fetched: int = 0) -> "ReleaseReport":
+        """Return the report of a release that is installed under a name."""
+        return cls(
+            catalogue=name,
+            version=manifest.version,
+            former=former,
+            fetch_bytes=fetched,
+            records=manifest.records,
+            model=manifest.model,
+        )
+
     @contextmanager
     def noting(self, undone: str) -> Iterator[None]:
         """Note a failure after the commit point: the release is installed, and the rest is made up for later."""
@@ -98,17 +110,6 @@ class _Package(Protocol):
         """Tell whether a location is its sample data."""
 
 
-class _Packages(Protocol):
-    """The catalogue packages that are installed."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """Their names."""
-
-    def get(self, name: str) -> _Package:
-        """Return one of them."""
-
-
 class ReleaseHost(Protocol):
     """The opened library that releases are installed into; `assembly.app.App` is one."""
 
@@ -120,9 +121,8 @@ class ReleaseHost(Protocol):
     def settings(self) -> Settings:
         """Its settings."""
 
-    @property
-    def packages(self) -> _Packages:
-        """The catalogue packages that it may use."""
+    def find_package(self, name: str) -> _Package | None:
+        """Return a catalogue package that it may use."""
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows."""
@@ -235,13 +235,13 @@ def save_release_calibration(folder: Path, manifest: Manifest) -> None:
 
 def spec_of_release(host: ReleaseHost, declaration: bytes, manifest: Manifest) -> LoadedSpec:
     """Return the spec that a catalogue follows with a release: that of its package here, or the one it brings."""
-    if manifest.spec.is_package and manifest.spec.name not in host.packages.names:
+    if manifest.spec.is_package:
+        if (package := host.find_package(manifest.spec.name)) is not None:
+            return package.loaded
         raise InputError(
             f"the release of '{manifest.catalogue}' needs the catalogue package '{manifest.spec.name}', which is not "
             "installed; install it with pip, then run this again"
         )
-    if manifest.spec.is_package:
-        return host.packages.get(manifest.spec.name).loaded
     try:
         text = declaration.decode()
     except UnicodeDecodeError as error:

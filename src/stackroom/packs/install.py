@@ -100,7 +100,9 @@ class _Installation:
         except ExpectedError:
             self.host.library.abandon(place)
             raise
-        return _report(self.name, self._manifest, fetched=files.fetched_bytes)
+        report = ReleaseReport.of(self._manifest, name=self.name, fetched=files.fetched_bytes)
+        report.written = report.records
+        return report
 
     def _read_spec(self) -> LoadedSpec:
         """Return the spec of the release, before anything is written."""
@@ -150,9 +152,9 @@ def _iter_batches(entries: Iterator[PackEntry]) -> Iterator[list[PackEntry]]:
 
 def _has_samples_only(host: ReleaseHost, installed: Installed) -> bool:
     """Tell whether all data of a catalogue is what its package brought as samples."""
-    if installed.own_declaration is not None or installed.spec_name not in host.packages.names:
+    package = host.find_package(installed.spec_name)
+    if installed.own_declaration is not None or package is None:
         return False
-    package = host.packages.get(installed.spec_name)
     return bool(installed.sources) and all(package.is_sample(source) for source in installed.sources)
 
 
@@ -182,9 +184,7 @@ def _installed_already(installed: Installed, source: ReleaseSource, version: str
             f"'{installed.name}' is installed already, with version {manifest.version}; stackroom update takes the "
             "newest, and stackroom rollback the one before"
         )
-    report = _report(installed.name, manifest, fetched=0)
-    report.former = manifest.version
-    return report
+    return ReleaseReport.of(manifest, name=installed.name, former=manifest.version)
 
 
 def _require_named(manifest: Manifest, name: str, place: ReleasePlace) -> None:
@@ -207,17 +207,6 @@ def _require_resumable(host: ReleaseHost, name: str) -> None:
         raise ConflictError(
             f"'{name}' is being built by stackroom add, or was stopped; finish that, or move {folder} away"
         )
-
-
-def _report(name: str, manifest: Manifest, *, fetched: int) -> ReleaseReport:
-    return ReleaseReport(
-        catalogue=name,
-        version=manifest.version,
-        fetch_bytes=fetched,
-        written=manifest.records,
-        records=manifest.records,
-        model=manifest.model,
-    )
 
 
 def _describe_plan(name: str, found: FoundRelease, plan: FetchPlan) -> str:

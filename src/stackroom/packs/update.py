@@ -54,7 +54,7 @@ def check_update(host: ReleaseHost, name: str) -> ReleaseReport:
             f"'{name}' was not installed from a place, so there is nothing to look for; stackroom add updates it"
         )
     found = find_release(open_place(source.place, host.settings), key=source.key)
-    report = _report(name, manifest, former=manifest.version)
+    report = ReleaseReport.of(manifest, name=name, former=manifest.version)
     if require_successor(found.manifest, manifest):
         report.available = found.manifest.version
         report.fetch_bytes = plan_fetch(found, pack, manifest).size_bytes
@@ -86,7 +86,7 @@ def update_catalogue(
 
 def _mended(held: HeldCatalogue, found: FoundRelease) -> ReleaseReport:
     """Fetch the files of the installed release that are damaged or gone, and report that nothing else changed."""
-    report = _report(held.name, held.manifest, former=held.manifest.version)
+    report = ReleaseReport.of(held.manifest, name=held.name, former=held.manifest.version)
     if held.manifest.content == found.manifest.content:
         files = ReleaseFetcher(found=found, pack=held.pack)
         files.bring(plan_fetch(found, held.pack, None))
@@ -125,8 +125,8 @@ class _ReleaseChange:
     def run(self, *, fetched: int) -> ReleaseReport:
         """Merge, commit, and settle the files; then bring the indexes up."""
         loaded = self._require_spec()
-        report = _report(self.held.name, self.manifest, former=self.held.manifest.version)
-        report.fetch_bytes = fetched
+        former = self.held.manifest.version
+        report = ReleaseReport.of(self.manifest, name=self.held.name, former=former, fetched=fetched)
         with closing(EmbeddedShelf.open(self.held.installed.folder, loaded.spec)) as shelf:
             with shelf.exclusive():
                 self._commit(shelf, loaded, report)
@@ -184,16 +184,6 @@ class _ReleaseChange:
         if embedder.model == model and embedder.check() is None:
             with suppress(BusyError), shelf.sole_embedder(wait_s=0):
                 LateEmbedding(spec=loaded.spec, writer=shelf, embedder=embedder).run()
-
-
-def _report(name: str, manifest: Manifest, *, former: str) -> ReleaseReport:
-    return ReleaseReport(
-        catalogue=name,
-        version=manifest.version,
-        former=former,
-        records=manifest.records,
-        model=manifest.model,
-    )
 
 
 def _ids_of(shelf: EmbeddedShelf) -> list[RecordId]:

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, own_recipe
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
+from stackroom.assembly.build import add_sample
 from stackroom.errors import ExpectedError, ModelError
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
+from support.libraries import add_rows
 
 REQUESTS_THREAD = "requests"
 SPEC = """
@@ -32,9 +31,7 @@ def app(tmp_path: Path) -> App:
     app = App(Settings(home=tmp_path / "home"))
     rows = tmp_path / "films.jsonl"
     rows.write_text('{"title": "Heat"}\n')
-    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
-    source, recipe = JsonRows(rows), own_recipe(loaded)
-    add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False)
+    add_rows(app, rows, SPEC)
     return app
 
 

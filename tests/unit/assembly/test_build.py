@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.locations import open_rows
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import InputError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.library import PACK_FOLDER
@@ -19,9 +17,9 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
 from stackroom.sources.location import ReadOptions
 from stackroom.tools.health import check_catalogue
+from support.libraries import add_rows
 
 SPEC = """
 name = "films"
@@ -48,9 +46,7 @@ def app(tmp_path: Path) -> App:
 
 def add_films(app: App, folder: Path) -> int:
     """Build the catalogue, or bring it up to date; return how many records were written."""
-    recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
-    source = JsonRows(folder / "films.jsonl")
-    return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False).written
+    return add_rows(app, folder / "films.jsonl", SPEC).written
 
 
 def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(app: App, tmp_path: Path) -> None:
@@ -68,9 +64,7 @@ def test_a_build_writes_no_pack_and_leaves_that_of_an_earlier_version_alone(app:
 def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(app: App, tmp_path: Path) -> None:
     def refresh_from_source(*rows: str) -> IngestReport:
         (tmp_path / "films.jsonl").write_text("\n".join(rows))
-        recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
-        source = JsonRows(tmp_path / "films.jsonl")
-        return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False)
+        return add_rows(app, tmp_path / "films.jsonl", SPEC)
 
     for path in app.library.get_installed("films").folder.glob("ledger.sqlite*"):
         path.unlink()
@@ -87,12 +81,10 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
 ) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
     spec = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
-    recipe = own_recipe(LoadedSpec(spec=compile_text(spec, origin="films"), declaration=spec))
 
     def add(*rows: str, embed: bool) -> IngestReport:
         (tmp_path / "films.jsonl").write_text("\n".join(rows))
-        source = JsonRows(tmp_path / "films.jsonl")
-        return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=embed)
+        return add_rows(app, tmp_path / "films.jsonl", spec, embed=embed)
 
     def has_vector() -> list[bool]:
         reader = app.open_catalogue("films").shelf.reader()
@@ -119,7 +111,8 @@ def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_
         db.execute(
             """CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
                CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title TEXT, ArtistId INTEGER);
-               CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);"""
+               CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);
+               CREATE TABLE Genre (GenreId INTEGER PRIMARY KEY, Name TEXT);"""
         )
     location = str(tmp_path / "music.sqlite")
     assert open_rows(PACKAGES.get("music"), location).name == location

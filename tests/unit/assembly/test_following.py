@@ -2,18 +2,17 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
+from support.libraries import add_rows
 
 pytestmark = pytest.mark.row("N12")
 
@@ -37,12 +36,8 @@ def build(tmp_path: Path) -> Callable[..., None]:
     def build_one(name: str, *titles: str, declaration: str = SPEC) -> None:
         rows = tmp_path / f"{name}.jsonl"
         rows.write_text("".join(f'{{"title": "{title}", "year": 1995}}\n' for title in titles))
-        loaded = LoadedSpec(spec=compile_text(declaration, origin=name), declaration=declaration)
-        app = App(Settings(home=tmp_path / "home"))
-        add_catalogue(
-            app, JsonRows(rows), recipe=own_recipe(loaded), name=name, progress=lambda _report: None, embed=False
-        )
-        app.close()
+        with closing(App(Settings(home=tmp_path / "home"))) as app:
+            add_rows(app, rows, declaration, name)
 
     return build_one
 

@@ -47,6 +47,7 @@ from stackroom.shelf.port import Checkpoint, Problem, never_stop
 from stackroom.sources.location import ReadOptions
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
+from support.libraries import add_rows
 from support.packs import install_pack
 
 pytestmark = pytest.mark.row("Z9")
@@ -86,7 +87,7 @@ def notes(tmp_path: Path) -> Path:
 def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
     """A library with a catalogue of films from a table, and one of notes from a folder, without vectors."""
     app = App(Settings(home=tmp_path / "home", offline=True))
-    add_films(app, films, embed=False)
+    add_rows(app, films, SPEC)
     rows = open_rows(PACKAGES.get("documents"), str(notes))
     add_catalogue(
         app,
@@ -98,12 +99,6 @@ def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
     )
     yield app
     app.close()
-
-
-def add_films(app: App, films: Path, *, embed: bool) -> None:
-    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
-    source = open_rows(None, str(films))
-    add_catalogue(app, source, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=embed)
 
 
 @pytest.fixture
@@ -129,21 +124,14 @@ def check_index(app: App, checkpoint: Checkpoint = never_stop) -> list[Problem]:
     return list(app.open_catalogue("films").shelf.check(checkpoint=checkpoint))
 
 
-def titles(app: App, query: str, catalogue: str = "films") -> list[str]:
+def search(app: App, catalogue: str = "films") -> Callable[[str], list[str]]:
+    """Search a catalogue by a gate that stays open."""
     gate = app.build_gate([catalogue], tools=ToolChoice.GENERIC)
-    answer = gate.call(LOCAL_USER, "search", {"query": query, "catalogue": catalogue})
-    assert answer.structured is not None, answer.text
-    return [one["title"] for one in answer.structured["results"]]
-
-
-def search(app: App) -> Callable[[str], list[str]]:
-    """Search the films by a gate that stays open."""
-    gate = app.build_gate(["films"])
 
     def find(query: str) -> list[str]:
-        structured = gate.call(LOCAL_USER, "search", {"query": query}).structured
-        assert structured is not None
-        return [one["title"] for one in structured["results"]]
+        answer = gate.call(LOCAL_USER, "search", {"query": query})
+        assert answer.structured is not None, answer.text
+        return [hit["title"] for hit in answer.structured["results"]]
 
     return find
 
@@ -332,8 +320,8 @@ def test_a_back_up_can_be_put_back_as_a_library(
     restored = tmp_path / "restored"
     shutil.copytree(made, restored)
     again = App(Settings(home=restored, offline=True))
-    assert titles(again, "third") == ["The Third Man"]
-    assert titles(again, "bread", "notes")[0] == "Bread"
+    assert search(again)("third") == ["The Third Man"]
+    assert search(again, "notes")("bread")[0] == "Bread"
     assert [one.sources for one in again.library.list_installed()] == [
         one.sources for one in app.library.list_installed()
     ]
@@ -419,7 +407,7 @@ def test_events_and_downloads_are_pruned(maintained: MaintainedLibrary, control:
             "downloads: 1 from before 2026-05-19 removed",
             "events: 1 from before 2026-05-19 removed",
         ]
-    assert [one.request.album for one in queue.list_downloads()[0]] == ["Messiah"]
+    assert [download.album for download in queue.list_downloads()[0]] == ["Messiah"]
 
 
 def test_a_catalogue_without_vectors_has_nothing_to_measure(maintained: MaintainedLibrary) -> None:
@@ -437,7 +425,7 @@ def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(app: App)
 def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
     """A library whose films have vectors by a real endpoint."""
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=120)))
-    add_films(app, films, embed=True)
+    add_rows(app, films, SPEC, embed=True)
     yield app
     app.close()
 

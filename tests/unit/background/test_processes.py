@@ -12,7 +12,6 @@ from stackroom.background.processes import (
     describe_end,
     list_children,
     python_module,
-    run_to_end,
 )
 from stackroom.errors import UnavailableError
 
@@ -74,12 +73,6 @@ def test_what_a_child_has_started_is_killed_with_it(tmp_path: Path) -> None:
     child.kill()
     time.sleep(1.5)
     assert not mark.exists()
-
-
-def test_a_command_is_run_to_its_end() -> None:
-    assert run_to_end("a command", python("print(7)"), longest_s=SOON_S) == (0, "7\n", "")
-    with pytest.raises(UnavailableError, match="a command did not end"):
-        run_to_end("a command", python("import time; time.sleep(60)"), longest_s=0.1)
 
 
 def test_modules_are_not_imported_from_the_current_folder() -> None:

@@ -1,7 +1,6 @@
 """Installing a catalogue from a release: whole and as it was published, or not at all."""
 
 import hashlib
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -183,15 +182,6 @@ def test_a_manifest_that_says_something_else_than_its_files_is_refused(
     assert not (app.library.folder / NAME).exists()
 
 
-def test_another_number_of_records_than_the_manifest_says_is_refused(app: App, publisher: Publisher) -> None:
-    forged = _forged(publisher, b'{"fields":{"title":"x"},"kind":"star"}')
-    publisher.add_release("2.0", replace(forged, records=10**12))
-
-    with pytest.raises(StorageError, match="has 1 records, and the manifest says 1000000000000"):
-        install_release(app, NAME, str(publisher.folder))
-    assert not (app.library.folder / NAME).exists()
-
-
 def test_another_catalogue_than_the_named_one_is_refused(app: App, publisher: Publisher) -> None:
     with pytest.raises(
         InputError, match="has releases of 'stars', not of 'planets'; to install it: stackroom init stars"
@@ -251,10 +241,6 @@ class TestSigned:
             install_release(app, NAME, str(signed.folder), key=str(Signer.new().public))
         assert app.library.list_installed() == []
 
-    def test_a_release_that_is_not_signed_is_refused(self, app: App, publisher: Publisher) -> None:
-        with pytest.raises(StorageError, match="is not signed, but a key is pinned"):
-            install_release(app, NAME, str(publisher.folder), key=str(self.KEY.public))
-
     def test_a_manifest_that_was_replaced_is_refused(self, app: App, signed: Publisher) -> None:
         other = replace(signed.build("1.1", make_stars(5, "1.1").values()), licence="mine")
         (signed.folder / "1.0" / "manifest.json").write_bytes(other.dump())
@@ -265,24 +251,8 @@ class TestSigned:
             install_release(app, NAME, str(signed.folder), key=str(self.KEY.public))
 
 
-def test_an_index_that_leads_out_of_the_place_is_refused(app: App, publisher: Publisher) -> None:
-    for asset in publisher.index[0]["assets"]:
-        asset["browser_download_url"] = f"../{publisher.folder.name}/1.0/{asset['name']}"
-    publisher.write_index()
-
-    with pytest.raises(InputError, match="is not a path inside"):
-        install_release(app, NAME, str(publisher.folder))
-
-
-def test_nothing_is_fetched_offline_from_a_server(open_library: Callable[..., App]) -> None:
-    with pytest.raises(UnavailableError, match="'offline' is set"):
-        install_release(open_library(offline=True), NAME, "https://example.org/stars")
-
-
 def test_a_release_with_a_spec_that_is_not_valid_is_refused(app: App, publisher: Publisher) -> None:
     manifest = publisher.build("2.0", make_stars(1, "2.0").values())
-    raw = json.loads(manifest.dump())
-    assert raw["catalogue"] == NAME
     publisher.add_release(
         "2.0", replace(manifest, spec=replace(manifest.spec, is_package=True, name="no-such-package"))
     )

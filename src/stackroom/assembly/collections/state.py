@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 
 from stackroom.collection_settings import is_remote
 from stackroom.library import replace_file
@@ -96,12 +96,10 @@ def resolve_place(place: str) -> str:
 def load_state(home: Path, place: str) -> PlaceState:
     """Return what the last look at a place found; an empty state where there was none, or its file is damaged."""
     try:
-        known = orjson.loads((home / STATE_FILE).read_bytes())
-        if known["place"] == place:
-            return _decode(known)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
-    return PlaceState(place=place)
+        known = TypeAdapter(PlaceState).validate_json((home / STATE_FILE).read_bytes())
+    except (OSError, ValueError):
+        return PlaceState(place=place)
+    return known if known.place == place else PlaceState(place=place)
 
 
 def save_state(home: Path, state: PlaceState) -> None:
@@ -131,12 +129,3 @@ def find_collection_problems(settings: Settings) -> Iterator[tuple[str | None, s
 def stamp(now: datetime) -> str:
     """Return a time as the file has it."""
     return now.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _decode(known: dict[str, Any]) -> PlaceState:
-    collections = tuple(
-        CollectionState(**{**one, "outcome": SyncOutcome(one["outcome"])}) for one in known["collections"]
-    )
-    return PlaceState(
-        place=known["place"], looked_at=known["looked_at"], problem=known["problem"], collections=collections
-    )

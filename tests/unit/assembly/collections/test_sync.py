@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, add_sample, own_recipe, package_recipe
+from stackroom.assembly.build import add_catalogue, add_sample, package_recipe
 from stackroom.assembly.collections.state import PlaceState, load_state
 from stackroom.assembly.collections.sync import publish_catalogue, sync_place
 from stackroom.assembly.server_health import ServerHealth
-from stackroom.catalogue.compiler import LoadedSpec, compile_text
 from stackroom.collection_settings import CollectionSettings
 from stackroom.errors import BusyError, StorageError
 from stackroom.ingest import pipeline
@@ -24,8 +23,8 @@ from stackroom.ingest.ledger import Ledger
 from stackroom.model.scope import WHOLE
 from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
 from support.games import GAMES_SPEC
+from support.libraries import add_rows
 
 lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install lancedb")
 pa = importlib.import_module("pyarrow")
@@ -50,8 +49,7 @@ class Site:
     def publish_games(self, **titles: str) -> None:
         path = self.folder / "games.jsonl"
         path.write_text("".join(json.dumps({"id": one, "title": title}) + "\n" for one, title in titles.items()))
-        recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
-        self.build(self.here, JsonRows(path), recipe, "games")
+        add_rows(self.here, path, GAMES_SPEC, "games")
         self.publish("games")
 
     def publish_notes(self, name: str = "notes") -> None:
@@ -59,11 +57,9 @@ class Site:
         (self.folder / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
         package = PACKAGES.get("documents")
         source = package.open_rows(str(self.folder / "notes"))
-        self.build(self.here, source, package_recipe(package), name)
+        recipe = package_recipe(package)
+        add_catalogue(self.here, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
         self.publish(name)
-
-    def build(self, app: App, source: Any, recipe: Any, name: str) -> None:
-        add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
 
     def publish(self, name: str) -> None:
         publish_catalogue(self.here, name, self.place, progress=lambda _rows: None)
@@ -125,8 +121,7 @@ def test_a_table_that_is_gone_leaves_its_copy_served_and_that_is_said(site: Site
 def test_a_catalogue_that_is_not_from_the_table_is_left_alone(site: Site) -> None:
     path = site.folder / "mine.jsonl"
     path.write_text('{"id": "m", "title": "Mine"}\n')
-    recipe = own_recipe(LoadedSpec(spec=compile_text(GAMES_SPEC, origin="games"), declaration=GAMES_SPEC))
-    site.build(site.there, JsonRows(path), recipe, "games")
+    add_rows(site.there, path, GAMES_SPEC, "games")
     (state,) = site.sync().collections
     assert (state.outcome, site.titles(), site.problems()) == ("own", {"m": "Mine"}, {})
     assert "mine.jsonl, which is kept" in state.reason
