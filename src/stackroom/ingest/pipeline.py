@@ -208,7 +208,8 @@ class _Run:
         self._target = target
         self._progress = progress
         self._report = IngestReport()
-        self._batches = _Batches(target)
+        self._given: dict[bytes, Vector] = {}
+        """The vectors that came with the records of a batch, by the digest of their text."""
         self._hand_edits = HandEdits(source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger)
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
@@ -232,7 +233,7 @@ class _Run:
         self._report.rows = start
         try:
             for batch in map(self._without_taken_ids, self._iter_batches(start)):
-                written = self._batches.write(self._reconciled(batch), self._report, gone=self._gone_with(batch))
+                written = self._write(self._reconciled(batch), gone=self._gone_with(batch))
                 self._restore_named_by(written)
                 self._note(batch)
                 if not self._source.is_whole and not self._target.spec.group_path:
@@ -320,7 +321,21 @@ class _Run:
     def _restore_named_by(self, written: Sequence[Record]) -> None:
         """Restore records that were deleted by hand and are named by records written now, transitively."""
         while written:
-            written = self._batches.write(self._hand_edits.deleted_but_named(written), self._report)
+            written = self._write(self._hand_edits.deleted_but_named(written))
+
+    def _write(self, batch: Sequence[Record], *, gone: Iterable[RecordId] = ()) -> list[Record]:
+        """Write the new and changed records of a batch, and return them; those that are gone are deleted with it."""
+        writer = self._target.writer
+        puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
+        unchanged = writer.unchanged(puts)
+        fresh = [put for put in puts if put.record.id not in unchanged]
+        changes: list[Change] = [*fresh, *map(Delete, sorted(gone))]
+        if changes:
+            writer.apply(changes, author=self._target.request.author)  # commit point of a batch
+        self._report.written += len(fresh)
+        self._report.unchanged += len(unchanged)
+        self._given.clear()
+        return [put.record for put in fresh]
 
     def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
         """Store the origins, identities and source records of a batch that was written."""
@@ -456,38 +471,8 @@ class _Run:
     def _take_vector(self, record: Record, vector: SourceVector) -> None:
         """Keep the vector that comes with a record, unless the embedder's are by another model."""
         embedder = self._target.embedder
-        if embedder is not None and vector.model == embedder.model:
-            self._batches.keep_vector(record, vector.values)
-        elif embedder is not None:
+        if embedder is not None and vector.model != embedder.model:
             self._other_model = vector.model
-
-
-class _Batches:
-    """Writes batches of records to a shelf."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._given: dict[bytes, Vector] = {}
-
-    def keep_vector(self, record: Record, vector: Vector) -> None:
-        """Use this vector for the text of a record, should the shelf not have one."""
-        (put,), _ = build_puts([record], self._target.spec)
-        if put.embedding is not None:
-            self._given[put.embedding.digest] = vector
-
-    def write(self, batch: Sequence[Record], report: IngestReport, *, gone: Iterable[RecordId] = ()) -> list[Record]:
-        """Write new and changed records, with the vectors that came with them, and return these records.
-
-        Records that are gone are deleted in the same step.
-        """
-        writer = self._target.writer
-        puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
-        unchanged = writer.unchanged(puts)
-        fresh = [put for put in puts if put.record.id not in unchanged]
-        changes: list[Change] = [*fresh, *map(Delete, sorted(gone))]
-        if changes:
-            writer.apply(changes, author=self._target.request.author)  # commit point of a batch
-        report.written += len(fresh)
-        report.unchanged += len(unchanged)
-        self._given.clear()
-        return [put.record for put in fresh]
+        elif embedder is not None:
+            _, texts = build_puts([record], self._target.spec)
+            self._given.update(dict.fromkeys(texts, vector.values))

@@ -111,10 +111,6 @@ def test_exact_numbers_and_bytes_are_values_that_a_record_can_hold(tmp_path: Pat
     assert {type(first[name]) for name in ("price", "amount")} == {float, int}
 
 
-def test_a_missing_value_is_none(tmp_path: Path) -> None:
-    assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
-
-
 def test_a_time_that_python_has_no_value_for_costs_its_cell_and_is_noted(tmp_path: Path) -> None:
     moments = Array(np.array([0, 2**61, 0], dtype=np.int64)).cast(DataType.timestamp("us"))
     table = source(tmp_path, packed({"id": texts("1", "2", "3"), "at": moments}))
@@ -133,7 +129,8 @@ def test_rows_are_counted_but_not_those_of_a_packed_file(tmp_path: Path) -> None
     assert source(tmp_path, gzip.compress(numbered(5)), "a.parquet.gz").count_rows() is None
 
 
-def test_a_file_without_rows_gives_none(tmp_path: Path) -> None:
+def test_a_missing_value_is_none_and_a_file_without_rows_gives_none(tmp_path: Path) -> None:
+    assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
     assert list(source(tmp_path, numbered(0)).iter_rows()) == []
 
 

@@ -58,16 +58,11 @@ def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_
     assert [(row["double"], row["bad"]) for row in values(path)] == [(60, None), (24, None)]
 
 
-def test_a_value_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
-    rows = [["region", "wine", "note"], ["Piedmont", "Barolo", "x"], [None, "Barbera", None], ["Rioja", "Reserva", "y"]]
-    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3"]})
+def test_a_value_merged_over_rows_is_in_each_of_them_and_over_columns_in_the_first(tmp_path: Path) -> None:
+    rows = [["region", "from", "to"], ["Piedmont", 1980, 1990], [None, 1985, 1986], ["Rioja", "unknown", None]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3", "B4:C4"]})
     assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
-
-
-def test_a_value_merged_over_columns_is_in_the_first_of_them(tmp_path: Path) -> None:
-    rows = [["wine", "from", "to"], ["Barolo", 1980, 1990], ["Rioja", "unknown", None]]
-    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["B3:C3"]})
-    assert values(path)[1] == {"wine": "Rioja", "from": "unknown", "to": None}
+    assert values(path)[2] == {"region": "Rioja", "from": "unknown", "to": None}
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
