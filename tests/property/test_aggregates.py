@@ -10,6 +10,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,29 +29,7 @@ from support.memory_shelf import MemoryShelf
 from support.served import open_shelf
 from support.texts import values_missing_from_text
 
-SPEC = compile_text(
-    """
-name = "wines"
-title = "Wines"
-summary = "For tests."
-[kinds.wine]
-[kinds.cellar]
-found = false
-[fields]
-title = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
-notes = { type = "text", role = "body", search = true }
-country = { type = "text", filter = "any-of", facet = true }
-tags = { type = "tag[]", filter = "all-of", facet = true }
-grapes = { type = "text[]", filter = "any-of", facet = true }
-price = { type = "float", filter = "range" }
-points = { type = "int", filter = "range" }
-year = { type = "int", role = "time", filter = "range" }
-bottled = { type = "date", filter = "range" }
-[adult]
-tags = ["strong"]
-""",
-    origin="test",
-)
+SPEC = compile_text(Path(__file__).with_name("wines.toml").read_text("utf-8"), origin="test")
 WORDS = ("plum", "cherry", "smoke", "oak")
 COUNTRIES = ("France", "france", "Spain", "New Zealand")
 TAGS = ("red", "sweet", "strong")

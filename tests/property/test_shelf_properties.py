@@ -23,23 +23,7 @@ from stackroom.text.analyser import analyse_query
 from support.memory_shelf import MemoryShelf
 from support.stock import occurrences_of
 
-SPEC = compile_text(
-    """
-name = "things"
-title = "Things"
-summary = "For tests."
-[kinds.a]
-[kinds.b]
-[fields]
-title = { type = "text", role = "title", search = { boost = 0.25 } }
-body = { type = "text", search = true }
-tags = { type = "tag[]", search = true, filter = "all-of", facet = true }
-colour = { type = "text", filter = "any-of", facet = true }
-size = { type = "float", filter = "range" }
-made = { type = "date", role = "time", filter = "range" }
-""",
-    origin="test",
-)
+SPEC = compile_text(Path(__file__).with_name("things.toml").read_text("utf-8"), origin="test")
 MODEL = ModelId(name="m", dimension=8)
 SHELF_EXAMPLES = 25
 

@@ -1,5 +1,6 @@
 """Records in words."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,31 +18,7 @@ from stackroom.catalogue.telling import (
 )
 from stackroom.model.record import Record, RecordId, Tag
 
-FILMS = """
-name = "films"
-title = "Films"
-summary = "Films with all kinds of fields."
-
-[fields]
-title = { type = "text", role = "title", search = true }
-code = { type = "text" }
-year = { type = "int", role = "time", filter = true }
-genres = { type = "tag[]", search = true, filter = true, facet = true }
-country = { type = "text", filter = true, facet = true }
-minutes = { type = "int", filter = true }
-tagline = { type = "text", search = true }
-studio = { type = "text", search = true, filter = true }
-score = { type = "float", filter = true }
-cast = { type = "json" }
-poster = { type = "url" }
-page = { type = "url" }
-notes = { type = "text", search = true, shown = false }
-plot = { type = "text", role = "body", search = true }
-script = { type = "text" }
-
-[embed]
-template = "{title}. {plot}"
-"""
+FILMS = Path(__file__).with_name("films.toml").read_text("utf-8")
 PLOT = "A keeper tends the light, and the sea tends the keeper. " * 8
 
 
