@@ -14,9 +14,8 @@ from stackroom.model.record import Key, Record
 from stackroom.model.scope import Condition, Scope
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats, Signals, score_signals
-from stackroom.recommend.taste import Taste, build_taste
+from stackroom.recommend.taste import Taste, build_taste, score_wishes, wish_weight
 from stackroom.recommend.vocabulary import preference_vocabulary
-from stackroom.recommend.wishes import score_wishes, wish_weight
 from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.ranked import Work, pick_diverse, same_franchise, work_of
 from stackroom.search.values import adult_conditions, asks_for_adult, is_adult

@@ -1,17 +1,24 @@
-"""The taste behind a recommendation: the vectors of the liked titles, moved by the preferences, and the wishes."""
+"""The taste behind a recommendation: the vectors of the liked titles, moved by the preferences, and the wishes.
+
+Wishes are scored 0–1 for each candidate: by its values where the catalogue can check them, such as tags, else by the
+cosine to the embedded description, stretched over the candidates. Several wishes count alike.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from stackroom.catalogue.spec import RecommendSpec
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError, ModelError
-from stackroom.model.scope import Condition
+from stackroom.model.record import Key
+from stackroom.model.scope import AnyOf, Condition, NoneOf
 from stackroom.model.vectors import Vector
-from stackroom.recommend.wishes import Wish
+from stackroom.recommend.signals import Floats
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.preference_pieces import Nudge
+from stackroom.shelf.terms import term_of
+from stackroom.text.preference_pieces import Checks, Nudge
 from stackroom.text.preferences import Preferences
 
 CHECKED_NUDGE = 0.5
@@ -19,6 +26,31 @@ CHECKED_NUDGE = 0.5
 
 NUDGE = 1.0
 """The share by which a taste moves for a wish that only its description can honour."""
+
+HALF = 0.5
+"""The part of a value that only leans to a wish, or away from it."""
+
+SHARE_AGAINST = 0.25
+"""The part of values that lean away in the score of a wish that also seeks some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """One thing that was asked for: values to check, or else a vector to be near or far from."""
+
+    checks: Checks | None = None
+    vector: Vector | None = None
+    is_refused: bool = False
+
+    @property
+    def condition(self) -> Condition | None:
+        """The condition on records that have what was asked for, or None where none can express it."""
+        if self.checks is None:
+            return None
+        if sought := self.checks.sought or self.checks.near:
+            return AnyOf(self.checks.field, sought)
+        avoided = self.checks.avoided or self.checks.disliked
+        return NoneOf(self.checks.field, avoided) if avoided else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +119,49 @@ def _moved(liked: Vector, wishes: Sequence[Wish]) -> Vector:
     lengths = np.linalg.norm(moved, axis=1, keepdims=True)
     unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
     return unit
+
+
+def wish_weight(spec: RecommendSpec, count: int) -> float:
+    """Return the weight of several wishes: each takes its share of what the others leave to similarity, up to two."""
+    return 1 - (1 - spec.wish) ** min(count, 2)
+
+
+def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequence[Wish]) -> Floats:
+    """Return for each candidate the mean score of the wishes; there must be one."""
+    scores = [
+        _checked(reader.terms(wish.checks.field, candidates), wish.checks)
+        if wish.checks is not None
+        else _near(reader, candidates, wish)
+        for wish in wishes
+    ]
+    means: Floats = np.mean(scores, axis=0)
+    return means
+
+
+def _checked(terms: Sequence[frozenset[str]], checks: Checks) -> Floats:
+    """Return how well the values of each record meet a wish."""
+    for_it = _counted(terms, checks.sought, checks.near)
+    against = _counted(terms, checks.avoided, checks.disliked)
+    against[[not some for some in terms]] = HALF  # nothing is known of a record without values
+    if not checks.sought and not checks.near:
+        return 1 - against
+    if not checks.avoided and not checks.disliked:
+        return for_it
+    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against)
+
+
+def _counted(terms: Sequence[frozenset[str]], whole: Sequence[str], half: Sequence[str]) -> Floats:
+    """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one, up to 1."""
+    full, part = frozenset(map(term_of, whole)), frozenset(map(term_of, half))
+    counted = [1.0 if not full.isdisjoint(some) else min(1.0, HALF * len(part & some)) for some in terms]
+    return np.array(counted, dtype=float)
+
+
+def _near(reader: ShelfReader, candidates: Sequence[Key], wish: Wish) -> Floats:
+    """Return the cosines to a description from 0, the least of the candidates, to 1, the greatest."""
+    if wish.vector is None or not len(candidates):
+        return np.zeros(len(candidates))
+    cosines = np.asarray(reader.vectors(list(candidates)) @ wish.vector, dtype=float)
+    spread = cosines.max() - cosines.min()
+    nearness: Floats = (cosines - cosines.min()) / spread if spread > 0 else np.ones(len(cosines))
+    return 1 - nearness if wish.is_refused else nearness
