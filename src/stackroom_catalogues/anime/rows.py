@@ -37,7 +37,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
     """Return the record of a row, or refuse a row without a title or a source."""
     title = _text(row.get("title"))
     if not title:
-        raise InputError("'title' is missing")
+        raise InputError("'title' is missing; every anime needs one")
     sources = _texts(row, "sources")
     season = _object(row, "animeSeason")
     synopses = _synopses(row)
@@ -135,7 +135,7 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     value = row.get(field) or {}
     if not isinstance(value, dict):
-        raise InputError(f"'{field}' is {value!r}, not an object")
+        raise InputError(f"'{field}' is {value!r}, not an object such as {{\"year\": 1998}}")
     return value
 
 
@@ -144,7 +144,7 @@ def _positive(row: Mapping[str, Any], field: str) -> int | None:
     value = row.get(field)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value if value and value > 0 else None
-    raise InputError(f"'{field}' is {value!r}, not a whole number")
+    raise InputError(f"'{field}' is {value!r}, not a whole number such as 12")
 
 
 def _minutes(duration: Any) -> int | None:

@@ -42,7 +42,7 @@ AnimeStatuses = Annotated[list[Title], _some_of("FINISHED", "ONGOING", "UPCOMING
 def _require_year(value: int) -> int:
     """Refuse an impossible year; checked here since the schema costs tokens in every conversation."""
     if not 0 <= value <= 9999:
-        raise ValueError("a year has at most four digits")
+        raise ValueError("a year has at most four digits, as 1998")
     return value
 
 
@@ -63,7 +63,7 @@ class SearchFilters(ToolParams):
     def conditions(self) -> list[Condition]:
         """Return the filters as conditions."""
         if self.year_min is not None and self.year_max is not None and self.year_min > self.year_max:
-            raise InputError(f"'filters': yearMin {self.year_min} is after yearMax {self.year_max}")
+            raise InputError(f"'filters': yearMin {self.year_min} is after yearMax {self.year_max}; swap them")
         found: list[Condition] = []
         if self.type:
             found.append(AnyOf("type", tuple(self.type)))
@@ -198,7 +198,7 @@ class DetailsParams(PricedParams):
     @model_validator(mode="after")
     def _one_of_both(self) -> "DetailsParams":
         if (self.title is None) == (self.id is None):
-            raise ValueError("give either 'title' or 'id'")
+            raise ValueError("give either 'title' or 'id', and not both")
         return self
 
 

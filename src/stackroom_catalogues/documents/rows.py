@@ -127,5 +127,5 @@ def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:
 def _text(row: Mapping[str, Any], field: str) -> str:
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"'{field}' is missing")
+        raise InputError(f"'{field}' is missing; every file needs one")
     return value

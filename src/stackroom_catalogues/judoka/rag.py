@@ -126,7 +126,9 @@ def find_catalogue(app: OpenedLibrary, name: str | None) -> str:
         return names[0]
     installed = app.library.get_installed(name)
     if installed.spec_name != SPEC_NAME:
-        raise InputError(f"'{name}' is a catalogue of '{installed.spec_name}', not of '{SPEC_NAME}'")
+        raise InputError(
+            f"'{name}' is a catalogue of '{installed.spec_name}', not of '{SPEC_NAME}'; leave out --catalogue"
+        )
     return installed.name
 
 

@@ -134,7 +134,9 @@ def open_rows(location: str) -> RowSource | None:
         return None
     if path.is_dir():
         if not any(find_compressed(path / name) for name in KIND_OF_FILE):
-            raise InputError(f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder")
+            raise InputError(
+                f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder; give the folder that has them"
+            )
         return WholeRows(path, partial(_read_folder, path))
     plain = without_compression(path).name
     if not path.is_file() or not plain.endswith(".json"):
@@ -168,7 +170,9 @@ def load_json(path: Path) -> Any:
     try:
         return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise InputError(
+            f"{path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; mend it there"
+        ) from error
 
 
 def _read_folder(folder: Path) -> list[SourceRow]:
@@ -254,13 +258,15 @@ def record_id(kind: str, stated: Any) -> RecordId:
     """Return the id of a record: a card's as its file has it, another's with its kind before it."""
     if isinstance(stated, bool) or not isinstance(stated, int | str) or not str(stated).strip():
         raise InputError(
-            f"'id' is {stated!r}; a number or a text is right" if stated is not None else "'id' is missing"
+            f"'id' is {stated!r}; a number or a text is right"
+            if stated is not None
+            else "'id' is missing; a number or a text is right"
         )
     text = str(stated).strip()
     if kind != CARD:
         return RecordId(f"{kind}:{text.removeprefix(f'{kind}:')}")
     if text.startswith((f"{TECHNIQUE}:", f"{PASSAGE}:")):
-        raise InputError(f"'id' is {text!r}; a card's id does not begin like a technique's or a passage's")
+        raise InputError(f"'id' is {text!r}; a card's id has no kind before it: leave that out")
     return RecordId(text)
 
 
@@ -299,7 +305,7 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
     first, last = _text(row.get("firstname")), _text(row.get("surname"))
     name = f"{first} {last}".strip() or _text(row.get("name"))
     if not name:
-        raise InputError("'firstname' and 'surname' are missing")
+        raise InputError("'firstname' and 'surname' are missing; a card needs one of them")
     stats = _stats(row.get("stats"))
     weight_class = normalised_class(_text(row.get("weightClass")))
     code = _text(row.get("cardCode")) or build_code(f"{row.get('id')}|{first}|{last}")
@@ -329,14 +335,14 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
 def _technique(row: Mapping[str, Any]) -> dict[str, Any]:
     texts = {key: _text(row.get(key)) for key in ("name", "japanese", "category", "subCategory", "description")}
     if not texts["name"]:
-        raise InputError("'name' is missing")
+        raise InputError("'name' is missing; every technique needs one")
     return {**texts, "rest": _rest(row, set(texts))}
 
 
 def _passage(row: Mapping[str, Any]) -> dict[str, Any]:
     text = _text(row.get("text"))
     if not text:
-        raise InputError("'text' is missing")
+        raise InputError("'text' is missing; every passage needs one")
     heading = HEADING.search(text)
     return {
         "name": _text(row.get("name")) or (heading[1] if heading else str(row.get("id"))),
@@ -361,7 +367,7 @@ def _stats(value: Any) -> dict[str, int]:
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:
-            raise InputError(f"'stats.{stat}' is {number!r:.60}, not a whole number")
+            raise InputError(f"'stats.{stat}' is {number!r:.60}, not a whole number such as 8")
         found[stat] = int(number)
     return found
 
@@ -381,7 +387,7 @@ def _rest(row: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
 def _texts(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = row.get(key) or []
     if not isinstance(values, list):
-        raise InputError(f"'{key}' is {values!r:.60}, not a list of texts")
+        raise InputError(f'\'{key}\' is {values!r:.60}, not a list of texts, such as ["a", "b"]')
     return tuple(dict.fromkeys(text for value in values if (text := _text(value))))
 
 

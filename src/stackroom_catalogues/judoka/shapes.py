@@ -87,7 +87,9 @@ class CardFilters(ToolParams):
     def conditions(self) -> list[Condition]:
         """Return the filters as conditions."""
         if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
-            raise InputError(f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}")
+            raise InputError(
+                f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}; swap them"
+            )
         found: list[Condition] = []
         if self.country and (country := self.country.strip()):
             letters = country.replace(".", "").lower()

@@ -164,7 +164,9 @@ class JudokonTools:
         found = self._find_by_code(principal, params.code, catalogue)
         if found is None:
             reason = check_code(params.code).problem
-            raise NotFoundError(f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}")
+            raise NotFoundError(
+                f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}; try judokon.search"
+            )
         return self._card(found)
 
     def validate_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CodeResult:

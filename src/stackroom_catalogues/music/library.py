@@ -122,7 +122,9 @@ class MusicLibrary:
         record = self.find(wanted)
         if record is not None:
             if record.kind != kind:
-                raise InputError(f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}")
+                raise InputError(
+                    f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}; give query_type '{record.kind}'"
+                )
             return record
         return self._named((kind,), wanted)
 
@@ -251,7 +253,9 @@ def _by_tags(library: MusicLibrary, record: Record) -> list[tuple[Record, float]
     keys = library.keys(record.kind)
     wanted = {tag.value.lower() for tag in record.get("genres") or () if isinstance(tag, Tag)}
     if not wanted:
-        raise InputError(f"'{record.id}' has no genres and the catalogue no vectors: there is nothing to compare it by")
+        raise InputError(
+            f"'{record.id}' has no genres and the catalogue no vectors: there is nothing to compare it by; add genres"
+        )
     terms = library.reader.terms("genres", keys)
     counts = Counter(term for some in terms for term in some)
     rarity = {term: float(np.log1p(len(keys) / count)) for term, count in counts.items()}

@@ -81,7 +81,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         raise InputError(f"'kind' is {row.get('kind')!r}; it must be one of {', '.join(KINDS)}")
     record_id, name = _text(row.get("id")), _text(row.get("name"))
     if not record_id or not name:
-        raise InputError(f"'{'name' if record_id else 'id'}' is missing")
+        raise InputError(f"'{'name' if record_id else 'id'}' is missing; every {kind} needs one")
     fields = {
         "name": name,
         **{field: _text(row.get(field)) for field in TEXTS},

@@ -47,12 +47,14 @@ class ArxivPapers(ProviderPapers):
     def read_page(self, answer: Fetched, *, position: int) -> PaperPage:
         """Return the page of a feed; an empty one in the middle of the results is asked for again."""
         if answer.status not in (200, 400):
-            raise UnavailableError(f"arXiv answered status {answer.status}")
+            raise UnavailableError(f"arXiv answered status {answer.status}; try again later")
         try:
             feed = read_feed(answer.body)
         except UnusableAnswerError:
             if answer.status == 400:
-                raise InputError("arXiv refused the query (status 400) and did not say why") from None
+                raise InputError(
+                    "arXiv refused the query (status 400) and did not say why; write it as all:attention AND cat:cs.CL"
+                ) from None
             raise
         is_past_results = position >= feed.total > 0
         is_without_results = position == feed.total == 0
@@ -75,7 +77,7 @@ def read_feed(body: bytes) -> Feed:
     entries = root.findall("atom:entry", SPACES)
     for entry in entries:
         if ERROR_ID.match(_text(entry, "atom:id")):
-            raise InputError(f"arXiv refused the query: {_text(entry, 'atom:summary')}")
+            raise InputError(f"arXiv refused the query: {_text(entry, 'atom:summary')}; write it as all:attention")
     total = _text(root, "opensearch:totalResults")
     if not total.isdecimal():
         raise UnusableAnswerError("answered a feed without the number of results")

@@ -91,4 +91,6 @@ class ProviderPapers(RowSource):
         try:
             return self._getter.fetch(params, read=partial(self.read_page, position=position))
         except UnavailableError as error:
-            raise UnavailableError(f"{self.name}: stopped at result {position + 1}: {error.message}") from error
+            raise UnavailableError(
+                f"{self.name}: stopped at result {position + 1}: {error.message}; add it again to go on from there"
+            ) from error

@@ -24,7 +24,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         row = _of_document(row)
     title = _text(row.get("title"))
     if not title:
-        raise InputError("'title' is missing")
+        raise InputError("'title' is missing; every paper needs one")
     authors = _authors(row.get("authors") or row.get("author"))
     fields = {
         "title": title,
@@ -83,7 +83,7 @@ def _authors(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, str):
         value = [name for name in re.split(r"\s*;\s*|\s+and\s+", value) if name]
     if not isinstance(value, list | tuple | None):
-        raise InputError("'authors' is not a list")
+        raise InputError("'authors' is not a list of names, such as [\"Ada Lovelace\"]")
     return [author for one in value or () if (author := _author(one))["name"]]
 
 
@@ -110,7 +110,7 @@ def _year(value: Any) -> int | None:
         return None
     text = str(value).strip()
     if not text.isdecimal() or int(text) not in YEARS:
-        raise InputError(f"'publish_year' is {value!r}, not a year")
+        raise InputError(f"'publish_year' is {value!r}, not a year such as 2018")
     return int(text)
 
 

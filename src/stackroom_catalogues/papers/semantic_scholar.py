@@ -39,9 +39,9 @@ class SemanticScholarPapers(ProviderPapers):
             said = _error_of(answer.body)
             if position and PAST_THE_END in said:
                 return PaperPage(total=position, rows=[], next=None)
-            raise InputError(f"Semantic Scholar refused the query: {said or 'status 400'}")
+            raise InputError(f"Semantic Scholar refused the query: {said or 'status 400'}; ask in plain words")
         if answer.status != 200:
-            hint = "; is the key right?" if answer.status in (401, 403) else ""
+            hint = "; is the key right?" if answer.status in (401, 403) else "; try again later"
             raise UnavailableError(f"Semantic Scholar answered status {answer.status}{hint}")
         page = _page_of(_parse(answer.body))
         if not page.rows and (page.next is not None or page.total > position == 0):

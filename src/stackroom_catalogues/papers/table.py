@@ -56,7 +56,9 @@ def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *
         os.replace(fresh_config, config)
         os.replace(fresh, target)  # commit point: the table is there, whole, with its config before it
     except (OSError, apsw.Error) as error:
-        raise StorageError(f"{target}: the table could not be written: {error}") from error
+        raise StorageError(
+            f"{target}: the table could not be written: {error}; make room, or name another file"
+        ) from error
     finally:
         for path in (fresh, fresh_config):
             path.unlink(missing_ok=True)
@@ -69,7 +71,7 @@ def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, repl
     if target == config:
         raise InputError(f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right")
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: there is no such folder")
+        raise InputError(f"{target.parent}: there is no such folder; make it first")
     for path in (target, config):
         if path.is_dir():
             raise InputError(f"{path}: is a folder; give a file")

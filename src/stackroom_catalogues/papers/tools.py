@@ -46,7 +46,7 @@ Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 def _require_years(years: list[int]) -> list[int]:
     """Refuse years of more than four digits, and a range that ends before it begins."""
     if not all(0 <= year <= 9999 for year in years):
-        raise ValueError("a year has at most four digits")
+        raise ValueError("a year has at most four digits, as 2018")
     start, end = years
     if start > end:
         raise ValueError(f"{start} is after {end}; [start, end] is right")
@@ -212,7 +212,7 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
     for keyword in keywords:
         tokens = query_tokens(keyword)
         if not tokens:
-            raise InputError(f"'keywords': {keyword!r} has no letter or digit in it")
+            raise InputError(f"'keywords': {keyword!r} has no letter or digit in it; give a word")
         words.update(dict.fromkeys(tokens))
     return tuple(words)
 

@@ -46,7 +46,7 @@ class AudioRows(RowSource):
         self._read = read
         self._readings: Readings | None = None
         if not self._path.exists():
-            raise InputError(f"{path}: there is no such file or folder")
+            raise InputError(f"{path}: there is no such file or folder; check the spelling")
         if next(self._files(), None) is None:
             raise InputError(f"{path}: there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}")
 

@@ -121,7 +121,7 @@ def _read(path: Path) -> TinyTag:
         with open(path, "rb") as file:
             return _parsed(file, path)
     except UnsupportedFormatError as error:
-        raise InputError("it is not an audio file, or its beginning is damaged") from error
+        raise InputError("it is not an audio file, or its beginning is damaged; play it to see") from error
     except (OSError, TinyTagException) as error:
         cause = error.__cause__ or error
         problem = f"it cannot be read: {tidy(str(cause))[:200] or type(cause).__name__}"
@@ -167,7 +167,7 @@ def _seconds(audio: TinyTag) -> float:
     if audio.duration is None:
         raise InputError("it cannot be read: no sound was found; it is damaged, or not an audio file")
     if not 0 < audio.duration < 1e7:
-        raise InputError(f"there is no sound in it: its length is {audio.duration:g} seconds")
+        raise InputError(f"there is no sound in it: its length is {audio.duration:g} seconds; replace the file")
     return max(round(audio.duration, 2), 0.01)
 
 

@@ -194,7 +194,9 @@ class Downloads:
         )
         self._providers[request.provider].require_request(request)
         if self._settings.offline:
-            raise UnavailableError("downloads are off: 'offline' is set (RAG_STRICT_OFFLINE)")
+            raise UnavailableError(
+                "downloads are off: 'offline' is set (RAG_STRICT_OFFLINE); unset it to request albums"
+            )
         queued = self.queue.request(user, request, call_id=call_id)
         self._wake(TASK)
         return queued
@@ -332,7 +334,7 @@ class Downloads:
     def _require_bounded(self, album: DownloadedAlbum) -> None:
         limit = self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
-            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes")
+            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes; request tracks by 'url'")
 
     def _require_allowed(self, download: Download) -> None:
         """Refuse a download whose user has lost the right, and remove its files."""
@@ -351,14 +353,16 @@ class Downloads:
                     return
                 problems.append(f"'{path.name}': {problem}")
         self._staging.remove(download.key)
-        raise TransferError(f"nothing of it can be read as music; {problems[0]}", is_final=True)
+        raise TransferError(
+            f"nothing of it can be read as music; {problems[0]}; request it of another provider", is_final=True
+        )
 
     def _ingest(self, target: Path, download: Download) -> str | None:
         try:
             return self._hooks.on_album(target, download)
         except ExpectedError as error:
             raise StorageError(
-                f"the album is installed, but could not be added to the catalogue: {error.message}"
+                f"the album is installed, but not in the catalogue yet, which is tried again: {error.message}"
             ) from error
 
     def _settle_failure(self, download: Download, error: ExpectedError) -> None:

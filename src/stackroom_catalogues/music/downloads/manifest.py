@@ -73,7 +73,7 @@ def require_words(text: str, *, field: str) -> str:
     """Return a name in normal form; refuse an empty or too long one, and control characters."""
     words = unicodedata.normalize("NFC", " ".join(text.split()))
     if not words or len(words) > LONGEST_NAME:
-        raise InputError(f"'{field}' must have 1 to {LONGEST_NAME} characters")
+        raise InputError(f"'{field}' must have 1 to {LONGEST_NAME} characters, as 'Water Music'")
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in words):
         raise InputError(f"'{field}' has control characters or lone surrogates; leave them out")
     return words
@@ -154,7 +154,10 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> DownloadedA
     for file in files:
         name = next((name for name in iter_variants(file.name) if name.casefold() not in taken), None)
         if name is None:
-            raise TransferError(f"the album has too many files called '{file.name}'", is_final=True)
+            raise TransferError(
+                f"the album has too many files called '{file.name}'; the provider must name them differently",
+                is_final=True,
+            )
         taken.add(name.casefold())
         named.append(replace(file, name=name))
     return DownloadedAlbum(artist=artist, title=title, files=tuple(named))

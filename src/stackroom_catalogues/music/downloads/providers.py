@@ -143,7 +143,7 @@ def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard)
 
 def _require_url(request: DownloadRequest) -> str:
     if request.url is None:
-        raise InputError("'url' is missing")
+        raise InputError("'url' is missing; give the address of a track or manifest")
     return request.url
 
 
@@ -158,7 +158,7 @@ def _require_template(name: str, template: str) -> str:
         parts = list(Formatter().parse(template))
         found = _placeholders(template)
     except ValueError as error:
-        raise InputError(f"{setting}: {error}") from None
+        raise InputError(f"{setting}: {error}; write it as https://HOST/{{artist}}/{{album}}.json") from None
     scheme, _, rest = (parts[0][0] if parts else "").partition("://")
     if scheme not in ("http", "https") or "/" not in rest:
         raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")

@@ -162,9 +162,13 @@ class DownloadQueue:
         with self._database.begin() as connection:
             download = _get(connection, download_id, user=user, lock=True)
             if download.state in (DownloadState.DONE, DownloadState.CANCELLED):
-                raise ConflictError(f"download {download_id} is {download.state} and cannot be cancelled")
+                raise ConflictError(
+                    f"download {download_id} is {download.state} and cannot be cancelled; an open or failed one can"
+                )
             if download.is_installing and download.state in OPEN_STATES:
-                raise ConflictError(f"download {download_id} is being installed and can no longer be cancelled")
+                raise ConflictError(
+                    f"download {download_id} is being installed and cannot be cancelled; delete it when it is done"
+                )
             no_error = {"error_code": None, "error": None}
             _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED), **no_error)
             return _get(connection, download_id)
@@ -304,7 +308,7 @@ class DownloadQueue:
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
-            raise ConflictError(f"the same request is queued already, as download {found}")
+            raise ConflictError(f"the same request is queued already, as download {found}; wait for that one")
         self._require_room(connection, download.user)
         _change(connection, download.id, open_key=open_key, is_installing=False)
 
@@ -324,7 +328,8 @@ class DownloadQueue:
         if len(recent) >= limit:
             wait_s = max((min(recent, default=now) + DAY - now).total_seconds(), 1.0)
             raise RateLimitedError(
-                f"'{user}' has requested {limit} downloads in 24 hours, which is the limit", retry_after_s=wait_s
+                f"'{user}' has requested {limit} downloads in 24 hours, which is the limit; try again later",
+                retry_after_s=wait_s,
             )
 
 

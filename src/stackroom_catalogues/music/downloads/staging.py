@@ -113,4 +113,4 @@ def _failures(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}; make room or allow it") from error

@@ -134,7 +134,9 @@ class DownloadsTools:
     def _require_visible(self, principal: Principal) -> None:
         """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
         if not principal.visibility.sees_catalogue(self._catalogue()):
-            raise ForbiddenError("downloaded albums are added to a catalogue that you may not see")
+            raise ForbiddenError(
+                "downloaded albums are added to a catalogue that you may not see; ask an administrator for access"
+            )
 
     def _stats(self) -> StatsShown:
         return StatsShown(**asdict(self._downloads.queue.stats()), providers=self._downloads.provider_names)

@@ -212,7 +212,9 @@ def note_play(request: EndpointRequest[None, PlayParams]) -> None:
     placed = _get_record(request, request.body.track_id, (TRACK,), field="track_id")
     length_s = float(placed.record.get("seconds") or 0.0)
     if length_s and seconds > length_s + ROUNDING_S:
-        raise InputError(f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given")
+        raise InputError(
+            f"'seconds': the track lasts {length_s:g} s, but {seconds:g} s were given; give at most its length"
+        )
     _store(request).add_play(user, placed.record.id, round(seconds))
     catalogue = placed.library.view.name
     placed.library.catalogue.open_storage().record_play(user, placed.record.id, seconds, catalogue=catalogue)

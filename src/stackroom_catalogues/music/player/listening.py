@@ -148,7 +148,7 @@ def music_catalogues(catalogues: Sequence[OpenCatalogue]) -> list[OpenCatalogue]
     """Return the catalogues with artists, albums and tracks; refuse a caller who sees none."""
     found = [catalogue for catalogue in catalogues if set(KINDS) <= set(catalogue.spec.kinds)]
     if not found:
-        raise ForbiddenError("there is no catalogue of music here that you may see")
+        raise ForbiddenError("there is no catalogue of music here that you may see; ask an administrator for access")
     return found
 
 
@@ -315,7 +315,7 @@ class ListenAnswer:
         """Return the record of the requested id, which must be of a kind where one is given."""
         found = find_placed(self._libraries, [self._query.id]).get(self._query.id)
         if found is None or (kind is not None and found.record.kind != kind):
-            raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'")
+            raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids")
         return found
 
     def _page(self, found: Sequence[Placed] | Iterator[Placed], *, total: int | None = -1) -> ListedPage:

@@ -51,7 +51,7 @@ def own_kinds(catalogues: Catalogues) -> list[OwnMusic]:
 
 def _change_like(store: Any, libraries: Sequence[MusicLibrary], user: str, request: EditRequest) -> OwnChange | None:
     if request.action is EditAction.UPDATE:
-        raise InputError("a like is created or deleted, not updated")
+        raise InputError("a like is created or deleted, not updated; give one of these as 'action'")
     if not request.id:
         raise InputError("'id' is missing: the id or name of the artist, album or track that is liked")
     record, notes = _get_record(libraries, request.id)

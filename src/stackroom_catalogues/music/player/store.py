@@ -165,7 +165,7 @@ def _hold_user(connection: Connection, name: str) -> int:
     """Lock a user until the end of the transaction, and return their id."""
     found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
     if found is None:
-        raise NotFoundError(f"no user '{name[:80]}'")
+        raise NotFoundError(f"no user '{name[:80]}'; log in again")
     return int(found)
 
 
@@ -181,7 +181,7 @@ def _get_playlist(connection: Connection, user: str, playlist_id: str) -> Playli
     wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
     rows = connection.execute(wanted).all() if NUL not in playlist_id else []
     if not rows:
-        raise NotFoundError(f"no playlist '{playlist_id[:80]}'")
+        raise NotFoundError(f"no playlist '{playlist_id[:80]}'; GET /v1/playlists lists yours")
     return _with_tracks(connection, rows)[0]
 
 
@@ -217,7 +217,7 @@ def _require_playlist(playlist: Playlist) -> None:
     if NUL in name:
         raise InputError("'name' contains U+0000, which cannot be stored; leave it out")
     if len(tracks) > MOST_TRACKS:
-        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {len(tracks)}")
+        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {len(tracks)}; make two of it")
 
 
 def _require_room(connection: Connection, table: Table, mine: ColumnElement[bool], most: int, what: str) -> None:
