@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.model.scope import WHOLE
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom.sources.json_rows import JsonRows
+from support.building import add_package
 
 pytestmark = pytest.mark.model
 
@@ -239,14 +237,7 @@ def test_tags_that_the_table_does_not_know_are_listed_under_other(tmp_path: Any,
     row = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "tags": ["drama", "made up"]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     app = App(Settings(home=tmp_path / "home"))
-    add_catalogue(
-        app,
-        JsonRows(tmp_path / "rows.jsonl"),
-        recipe=package_recipe(PACKAGES.get("anime")),
-        name="anime",
-        progress=lambda _r: None,
-        embed=False,
-    )
+    add_package(app, "anime", tmp_path / "rows.jsonl")
     app.close()
     with open_library(Settings(home=tmp_path / "home")) as library:
         categories = library.structured("browse_taxonomy")["categories"]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.catalogue.spec import embedding_text
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
@@ -21,6 +20,7 @@ from stackroom.settings import Settings
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.zstd import zstd
 from stackroom_catalogues.documents.rows import open_rows, records_of
+from support.building import add_package
 
 pytestmark = pytest.mark.row("T10")
 
@@ -54,13 +54,7 @@ def app(tmp_path: Path, embedder: Any) -> Iterator[App]:
 
 
 def add(app: App, folder: Path, name: str = "notes") -> IngestReport:
-    return add_catalogue(
-        app,
-        FolderRows(folder),
-        recipe=package_recipe(PACKAGES.get("documents")),
-        name=name,
-        progress=lambda _report: None,
-    )
+    return add_package(app, "documents", folder, name=name, embed=True)
 
 
 def ids(app: App) -> set[str]:

@@ -7,34 +7,25 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import NotFoundError
 from stackroom.gate.gate import Gate
 from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import Visibility
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
-from stackroom.sources.folder_rows import FolderRows
 from stackroom_catalogues.documents import tools as document_tools
 from stackroom_catalogues.documents.merging import Found, merged, without_repeats
+from support.building import add_package
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
 
 
 def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:
-    add_catalogue(
-        app,
-        FolderRows(folder),
-        recipe=package_recipe(PACKAGES.get("documents")),
-        name=name,
-        progress=lambda _report: None,
-        embed=embed,
-    )
+    add_package(app, "documents", folder, name=name, embed=embed)
 
 
 @pytest.fixture(scope="session")
@@ -43,14 +34,7 @@ def samples_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("collections")
     app = App(Settings(home=home))
     for name in COLLECTIONS:
-        add_catalogue(
-            app,
-            FolderRows(SAMPLES / name),
-            recipe=package_recipe(PACKAGES.get("documents")),
-            name=name,
-            progress=lambda _report: None,
-            embed=False,
-        )
+        add(app, SAMPLES / name, name, embed=False)
     app.close()
     return home
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
-from stackroom_catalogues.judoka.rows import keep_files, open_rows
+from stackroom_catalogues.judoka.rows import keep_files
+from support.building import add_package
 from support.texts import values_missing_from_text
 
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"
@@ -124,11 +123,7 @@ def judokon(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     (home / "models").symlink_to(models_folder, target_is_directory=True)
     files = write_files(home / "files")
     app = App(Settings(home=home))
-    source = open_rows(str(files))
-    assert source is not None
-    add_catalogue(
-        app, source, recipe=package_recipe(PACKAGES.get("judoka")), name="judoka", progress=lambda _report: None
-    )
+    add_package(app, "judoka", files, embed=True)
     keep_files(str(files), home / "catalogues" / "judoka")
     yield Judokon(app=app, gate=app.build_gate(["judoka"]), files=files)
     app.close()

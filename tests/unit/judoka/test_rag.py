@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.errors import InputError, ModelError, NotFoundError, UnavailableError
-from stackroom.packages import PACKAGES
+from stackroom.errors import InputError, NotFoundError, UnavailableError
 from stackroom.settings import Settings
-from stackroom_catalogues.judoka.rows import open_rows
+from support.building import add_package
 
 Run = Callable[..., Any]
 
@@ -41,11 +39,7 @@ def build(home: Path, cards: Any, passages: Any, *, embed: bool = True) -> None:
     (files / "judoka.json").write_text(json.dumps(cards))
     (files / "passages.json").write_text(json.dumps(passages))
     app = App(Settings(home=home))
-    source = open_rows(str(files))
-    assert source is not None
-    add_catalogue(
-        app, source, recipe=package_recipe(PACKAGES.get("judoka")), name="judoka", progress=lambda _r: None, embed=embed
-    )
+    add_package(app, "judoka", files, embed=embed)
     app.close()
 
 
@@ -106,38 +100,6 @@ def test_another_kind_of_catalogue_is_refused(plain_home: Path, monkeypatch: pyt
 def test_the_model_is_checked(at_rag: Path, run: Run) -> None:
     told = run(["rag", "check"])
     assert (told.code, told.out) == (0, run(["model", "check"]).out)
-
-
-def test_a_model_that_is_cut_short_is_found(
-    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    whole = next(path for path in models_folder.iterdir() if path.is_dir())
-    broken = tmp_path / "models" / whole.name
-    broken.mkdir(parents=True)
-    for file in whole.iterdir():
-        (broken / file.name).symlink_to(file)
-    (broken / "weights.bin").unlink()
-    (broken / "weights.bin").write_bytes(b"short")
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    told = run(["rag", "check"])
-    assert told.code == ModelError.exit_code
-    assert "weights.bin has 5 bytes" in told.err
-
-
-def test_a_model_of_the_right_size_without_sense_is_found(
-    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
-    whole = next(path for path in models_folder.iterdir() if path.is_dir())
-    broken = tmp_path / "models" / whole.name
-    broken.mkdir(parents=True)
-    for file in whole.iterdir():
-        (broken / file.name).symlink_to(file)
-    (broken / "weights.bin").unlink()
-    (broken / "weights.bin").write_bytes(bytes((whole / "weights.bin").stat().st_size))
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    told = run(["rag", "check"])
-    assert told.code == ModelError.exit_code
-    assert "the model is damaged" in told.err
 
 
 def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
+from stackroom.assembly.build import package_recipe
 from stackroom.errors import InputError
 from stackroom.ingest.mapping import require_valid
 from stackroom.model.record import Record
@@ -26,6 +26,7 @@ from stackroom_catalogues.judoka.rows import (
     records_of,
     weight_of,
 )
+from support.building import add_package
 
 
 def read(location: Path) -> list[Record]:
@@ -86,19 +87,10 @@ def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reas
 ) -> None:
     path = shared_data / "judoka" / "client_embeddings.malformed.json.zst"
     app = App(Settings(home=tmp_path))
-    source = open_rows(str(path))
-    assert source is not None
     with pytest.raises(
         InputError, match=r"client_embeddings\.malformed\.json\.zst: not valid JSON at line 609, column"
     ):
-        add_catalogue(
-            app,
-            source,
-            recipe=package_recipe(PACKAGES.get("judoka")),
-            name="judoka",
-            progress=lambda _r: None,
-            embed=False,
-        )
+        add_package(app, "judoka", path)
     assert app.library.list_installed() == []
     assert not (tmp_path / "catalogues" / "judoka").exists()
 
@@ -130,17 +122,8 @@ def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
 ) -> None:
     write(small_files, name, '[\n {"id": 1},\n {"id": }\n]')
     app = App(Settings(home=tmp_path))
-    source = open_rows(str(small_files))
-    assert source is not None
     with pytest.raises(InputError, match=rf"{name}: not valid JSON at line 3, column 9"):
-        add_catalogue(
-            app,
-            source,
-            recipe=package_recipe(PACKAGES.get("judoka")),
-            name="judoka",
-            progress=lambda _r: None,
-            embed=False,
-        )
+        add_package(app, "judoka", small_files)
     assert not (tmp_path / "catalogues" / "judoka").exists()
 
 
@@ -218,7 +201,7 @@ def test_a_card_has_its_average_its_strengths_and_a_code(small_files: Path) -> N
     [
         ({"id": None}, "'id' is missing"),
         ({"id": True}, "'id' is True"),
-        ({"id": "passage:1"}, "does not begin like"),
+        ({"id": "passage:1"}, "a card's id has no kind before it"),
         ({"firstname": "", "surname": None}, "'firstname' and 'surname' are missing"),
         ({"rarity": "Mythic"}, "one of Common, Epic, Legendary is right"),
         ({"stats": [1]}, "an object with power"),
@@ -255,18 +238,5 @@ def test_the_synonyms_are_kept_beside_the_catalogue_and_stay_when_a_location_has
 
 def test_a_second_build_of_the_same_files_changes_nothing(small_files: Path, tmp_path: Path) -> None:
     app = App(Settings(home=tmp_path))
-    reports = []
-    for _ in range(2):
-        source = open_rows(str(small_files))
-        assert source is not None
-        reports.append(
-            add_catalogue(
-                app,
-                source,
-                recipe=package_recipe(PACKAGES.get("judoka")),
-                name="judoka",
-                progress=lambda _r: None,
-                embed=False,
-            )
-        )
+    reports = [add_package(app, "judoka", small_files) for _ in range(2)]
     assert [(report.written, report.unchanged, report.rejected) for report in reports] == [(12, 0, 0), (0, 12, 0)]

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Delete
-from stackroom_catalogues.judoka.rows import build_code, open_rows
+from stackroom_catalogues.judoka.rows import build_code
 from stackroom_catalogues.judoka.synonyms import synonyms_in
+from support.building import add_package
 
 pytestmark = pytest.mark.model
 
@@ -32,6 +31,8 @@ def test_a_search_answers_in_the_fixed_shape_with_ids_as_written(judokon: Any) -
         assert 0 <= hit["score"] <= 1
     assert {hit["id"] for hit in found} == {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}
     assert found[0]["country"] == "Japan"
+    for top_k in (0, 51):
+        assert judokon.call("judokon.search", query="judoka", topK=top_k).error_code == "invalid_input"
 
 
 @pytest.mark.row("J2")
@@ -40,18 +41,6 @@ def test_a_filter_that_leaves_one_judoka_does_not_make_it_certain(judokon: Any) 
     found = judokon.structured("judokon.search", query="municipal wastewater permits", filters={"country": "Brazil"})
     assert [hit["relevance"] for hit in found["results"]] in ([], [None])
     assert found["evidence"] == "none"
-
-
-@pytest.mark.row("J2")
-def test_a_search_has_eight_results_by_default_and_one_to_fifty_by_wish(judokon: Any) -> None:
-    schema = judokon.gate.get_tool(LOCAL_USER, "judokon.search").input_schema
-    limits = {"default": 8, "minimum": 1, "maximum": 50, "type": "integer", "description": "Most results"}
-    assert schema["properties"]["topK"] == limits
-    assert schema["properties"]["filters"]["properties"]["rarity"]["enum"] == ["Common", "Epic", "Legendary"]
-    assert schema["required"] == ["query"]
-    assert len(judokon.structured("judokon.search", query="judoka", topK=2)["results"]) == 2
-    for top_k in (0, 51):
-        assert judokon.call("judokon.search", query="judoka", topK=top_k).error_code == "invalid_input"
 
 
 @pytest.mark.row("J2")
@@ -281,16 +270,7 @@ def library(home: Path, rows: list[dict[str, Any]]) -> App:
     home.mkdir()
     (home / "judoka.json").write_text(json.dumps(rows), encoding="utf-8")
     app = App(Settings(home=home))
-    source = open_rows(str(home / "judoka.json"))
-    assert source is not None
-    add_catalogue(
-        app,
-        source,
-        recipe=package_recipe(PACKAGES.get("judoka")),
-        name="judoka",
-        progress=lambda _report: None,
-        embed=False,
-    )
+    add_package(app, "judoka", home / "judoka.json")
     return app
 
 

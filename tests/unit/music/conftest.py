@@ -19,8 +19,6 @@ from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.gate.answer import Answer
@@ -32,6 +30,7 @@ from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
 from stackroom_catalogues.music.audio.tags import read_tags
 from stackroom_catalogues.music.rows import GroupedRows
+from support.building import add_package
 from support.texts import values_missing_from_text
 
 RATE = 8_000
@@ -209,6 +208,23 @@ def new_audio() -> Callable[[Path], AudioFolder]:
     return AudioFolder
 
 
+class CountedReading:
+    """Reads tags, and counts the files."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        self.read.append(path.name)
+        return read_tags(path)
+
+
+@pytest.fixture
+def counted_reading() -> CountedReading:
+    """Reads tags, and counts the files."""
+    return CountedReading()
+
+
 @pytest.fixture(scope="session")
 def pictures() -> tuple[bytes, bytes]:
     """Two pictures, a JPEG and a PNG, as far as their beginnings say."""
@@ -261,15 +277,7 @@ class MusicHome:
 
     def add(self, source: RowSource | str | Path) -> IngestReport:
         """Bring the catalogue up to a source or a location."""
-        rows = open_rows(PACKAGES.get("music"), str(source)) if isinstance(source, str | Path) else source
-        return add_catalogue(
-            self.app,
-            rows,
-            recipe=package_recipe(PACKAGES.get("music")),
-            name=self.name,
-            progress=lambda _report: None,
-            embed=not self.app.settings.offline,
-        )
+        return add_package(self.app, "music", source, name=self.name, embed=not self.app.settings.offline)
 
     @property
     def folder(self) -> Path:

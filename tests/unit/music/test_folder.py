@@ -11,19 +11,11 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
-from stackroom.ingest.ledger import Ledger
-from stackroom.library import LEDGER_FILE
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.packages import PACKAGES
-from stackroom.settings import Settings
 from stackroom.tools.media import CallerMedia, MediaKind
-from stackroom_catalogues.music.audio.tags import read_tags
-from stackroom_catalogues.music.rows import open_rows
 from support.work import count_calls
 
 pytestmark = pytest.mark.row("Z17")
@@ -32,23 +24,12 @@ FILES = int(os.environ.get("STACKROOM_AUDIO_FILES", "100"))
 MOST_CALLS = 12_000
 
 
-class CountedReading:
-    """Reads tags, and counts the files."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
-    def __call__(self, path: Path) -> dict[str, Any]:
-        self.read.append(path.name)
-        return read_tags(path)
-
-
 @pytest.mark.timeout(600)
 def test_a_rescan_after_one_change_reads_one_file_and_touches_one_record(
-    audio: Any, home: Any, fill: Callable[..., None]
+    audio: Any, home: Any, fill: Callable[..., None], counted_reading: Any
 ) -> None:
     fill(audio, FILES)
-    read = CountedReading()
+    read = counted_reading
     first = home.add(audio.rows(read=read))
     assert (first.rejected, first.duplicates) == (0, 0)
     assert len(read.read) == FILES
@@ -189,19 +170,6 @@ def test_a_folder_that_is_suddenly_empty_does_not_empty_the_catalogue(audio: Any
     assert len(everything(home)) == 2
 
 
-def test_damaged_files_are_listed_with_the_reason(audio: Any, home: Any) -> None:
-    audio.add("good.mp3", title="Good", artist="Ann")
-    (audio.path / "empty.flac").write_bytes(b"")
-    (audio.path / "text.mp3").write_text("no song " * 50)
-    report = home.add(audio.path)
-    assert report.rejected == 2
-    ledger = Ledger(home.folder / LEDGER_FILE)
-    listed = {place: reason for _, place, reason in ledger.rejects()}
-    ledger.close()
-    assert listed["empty.flac"] == "it is empty"
-    assert set(listed) == {"empty.flac", "text.mp3"}
-
-
 def test_two_folders_can_be_in_one_catalogue_and_share_an_artist(
     audio: Any, home: Any, new_audio: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -222,25 +190,6 @@ def test_a_search_takes_little_work(audio: Any, home: Any, fill: Callable[..., N
     fill(audio, FILES)
     home.add(audio.path)
     assert calls_of_a_search(home.gate) < MOST_CALLS
-
-
-@pytest.mark.row("Z4")
-@pytest.mark.data
-@pytest.mark.model
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(FILES < 2000, reason="embedding all of Chinook takes minutes; STACKROOM_AUDIO_FILES=2000 does it")
-def test_a_search_of_chinook_takes_little_work_with_meaning_too(
-    models_folder: Path, chinook: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "models").symlink_to(models_folder, target_is_directory=True)
-    app = App(Settings(home=tmp_path))
-    source = open_rows(str(chinook))
-    assert source is not None
-    add_catalogue(
-        app, source, recipe=package_recipe(PACKAGES.get("music")), name="music", progress=lambda _report: None
-    )
-    assert calls_of_a_search(app.build_gate(["music"])) < MOST_CALLS
-    app.close()
 
 
 def calls_of_a_search(gate: Gate) -> int:

@@ -9,8 +9,6 @@ import pytest
 
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
-from stackroom.assembly.locations import open_rows
 from stackroom.assembly.server_parts import build_context
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
@@ -26,6 +24,7 @@ from stackroom_catalogues.music.downloads.queue import Download, DownloadState
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
 from stackroom_catalogues.music.tables import METADATA
+from support.building import add_package
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -79,9 +78,7 @@ def music_server(app: App, music: Path) -> Iterator[MusicServer]:
 
 
 def add_music(app: App, location: Path, name: str) -> None:
-    rows = open_rows(PACKAGES.get("music"), str(location))
-    recipe = package_recipe(PACKAGES.get("music"))
-    add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+    add_package(app, "music", location, name=name)
 
 
 def asked_for(music_server: MusicServer) -> Download:

@@ -88,16 +88,6 @@ def require_all_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: 
 
 @pytest.mark.row("Z14")
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
-def test_the_text_says_everything_that_the_structured_content_does(
-    sample_music: Any, tool: str, arguments: dict[str, Any]
-) -> None:
-    for sized in ({}, {"max_tokens": 400}, {"limit": 100}):
-        answer = sample_music.call(tool, **arguments, **sized)
-        assert values_missing_from_text(answer.structured, answer.text) == []
-
-
-@pytest.mark.row("Z14")
-@pytest.mark.parametrize(("tool", "arguments"), CALLS)
 def test_an_answer_fits_by_default_and_its_pages_lose_nothing(
     sample_music: Any, tool: str, arguments: dict[str, Any]
 ) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.ingest.batch import ListRows
-from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
+from support.building import add_package
 
 pytestmark = pytest.mark.row("P6")
 
@@ -30,8 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("library")
     app = App(Settings(home=home))
     for name, rows in (("papers", PAPERS), ("anime", ANIME)):
-        recipe = package_recipe(PACKAGES.get(name))
-        add_catalogue(app, ListRows(rows), recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+        add_package(app, name, ListRows(rows))
     app.close()
     return home
 

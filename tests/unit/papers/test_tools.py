@@ -1,6 +1,5 @@
 """`search_papers`, through the gate: its shape, its limits, and that filters come before ranking."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -133,23 +132,6 @@ def test_without_vectors_the_answer_says_that_it_goes_by_words(serve: Callable[.
     assert found["searchMode"] == "fts_only"
     assert "no vectors" in found["degraded"]
     assert [paper["title"] for paper in found["papers"]] == ["Protein folding"]
-
-
-def test_the_declaration_has_the_names_and_limits_of_the_interface_and_is_small(serve: Callable[..., Served]) -> None:
-    (tool,) = serve().gate.list_tools(LOCAL_USER)
-    properties = tool.input_schema["properties"]
-    assert list(properties) == [
-        *("query", "paper_count", "publish_year_range", "keywords", "exclude_keywords"),
-        *("explain", "max_tokens", "cursor"),
-    ]
-    assert tool.input_schema["required"] == ["query"]
-    limits = {"default": 10, "maximum": 50, "minimum": 1, "type": "integer", "description": "Most results"}
-    assert properties["paper_count"] == limits
-    years = properties["publish_year_range"]
-    assert (years["type"], years["minItems"], years["maxItems"]) == ("array", 2, 2)
-    declared = {"name": tool.name, "title": tool.title, "description": tool.description}
-    declared |= {"inputSchema": tool.input_schema, "outputSchema": tool.output_schema}
-    assert len(json.dumps(declared, ensure_ascii=False).encode()) <= LARGEST_DECLARATION
 
 
 def test_ten_papers_come_unless_another_count_is_asked_for(serve: Callable[..., Served]) -> None:
