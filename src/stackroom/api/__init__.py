@@ -77,7 +77,7 @@ from stackroom.tools.merge import (
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
-from stackroom.tools.result_text import result_text
+from stackroom.tools.result_text import catalogue_tool, result_text
 from stackroom.tools.spec import (
     AskedTaste,
     Explained,
@@ -89,7 +89,6 @@ from stackroom.tools.spec import (
     ToolParams,
     ToolResult,
     ToolSpec,
-    catalogue_tool,
     shape_why,
     why_lines,
 )

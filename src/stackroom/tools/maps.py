@@ -37,7 +37,8 @@ from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, Scope
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, choose_catalogue
 from stackroom.tools.merge import shown_scope
-from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec, catalogue_tool
+from stackroom.tools.result_text import catalogue_tool
+from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
 
 LIST_TYPES = (FieldType.TAGS, FieldType.TEXTS)
 TITLES_READ = 5_000

@@ -6,13 +6,15 @@ and its short values, followed by its long ones. A shape declares with `headline
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from string import Formatter
 from typing import Any
 
 from pydantic import BaseModel
 
+from stackroom.model.principal import Action, Cost
 from stackroom.tools.budget import PricedResult, json_text, value_text
-from stackroom.tools.spec import Explained, FoundResult, NotedResult, ToolResult, why_lines
+from stackroom.tools.spec import Explained, FoundResult, NotedResult, ToolResult, ToolSpec, why_lines
 
 NAMES = ("title", "name")
 """The fields that an entry is called by."""
@@ -151,3 +153,7 @@ def _in_brackets(item: Any) -> str:
 
 def _fields(texts: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+
+catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True, text=result_text)
+"""Declares a tool that only reads catalogues; its answers are cached."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
@@ -231,10 +231,6 @@ class ToolSpec:
     def full_output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer with every field, however many tools there are."""
         return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
-
-
-catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
-"""Declares a tool that only reads catalogues; its answers are cached."""
 
 
 def one_of(choices: type[StrEnum]) -> WithJsonSchema:

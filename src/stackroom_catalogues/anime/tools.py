@@ -30,7 +30,6 @@ from stackroom.api import (
     field_values,
     merge_facets,
     reach_of,
-    result_text,
     scope_each,
     scope_of,
     search_scopes,
@@ -226,7 +225,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchAnimeResult,
             run=anime.search,
             searches=anime.search_path,
-            text=result_text,
             count_of=attrgetter("total_matches"),
         ),
         catalogue_tool(
@@ -236,7 +234,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=RecommendAnimeResult,
             run=anime.recommend,
             recommends=_asked_taste,
-            text=result_text,
         ),
         catalogue_tool(
             name="get_anime_details",
@@ -244,7 +241,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=DetailsParams,
             result=DetailsResult,
             run=anime.details,
-            text=result_text,
         ),
         catalogue_tool(
             name="browse_taxonomy",
@@ -252,7 +248,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=BrowseAnimeParams,
             result=BrowseAnimeResult,
             run=anime.browse,
-            text=result_text,
         ),
     ]
     return layout.declare(every)

@@ -38,7 +38,6 @@ from stackroom.api import (
     parse_exclusions,
     reach_of,
     require_excludable,
-    result_text,
     scope_each,
     search_each,
     shape_why,
@@ -353,7 +352,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=RagResult,
             run=judokon.query_rag,
             searches=judokon.rag_path,
-            text=result_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -363,7 +361,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchJudokaResult,
             run=judokon.search,
             searches=judokon.search_path,
-            text=result_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -372,7 +369,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=IdParams,
             result=CardResult,
             run=judokon.get_by_id,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.random",
@@ -381,7 +377,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RandomParams,
             result=CardResult,
             run=judokon.draw,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.resolveCode",
@@ -389,7 +384,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=ResolveParams,
             result=CardResult,
             run=judokon.resolve_code,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.validateCardCode",
@@ -397,7 +391,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CodeParams,
             result=CodeResult,
             run=judokon.validate_code,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.compare",
@@ -405,7 +398,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CompareParams,
             result=CompareResult,
             run=judokon.compare,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
@@ -413,7 +405,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=OpponentParams,
             result=OpponentResult,
             run=judokon.suggest_opponent,
-            text=result_text,
         ),
         catalogue_tool(
             name="judokon.listCountries",
@@ -421,7 +412,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CountriesParams,
             result=CountriesResult,
             run=judokon.list_countries,
-            text=result_text,
         ),
     ]
     return layout.declare(every)

@@ -27,7 +27,6 @@ from stackroom.api import (
     ask_each,
     catalogue_tool,
     merge,
-    result_text,
     shape_why,
 )
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
@@ -276,7 +275,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchMusicResult,
             run=music.search,
             searches=music.search_path,
-            text=result_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),
         catalogue_tool(
@@ -285,7 +283,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=GetParams,
             result=GetResult,
             run=music.get,
-            text=result_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]

@@ -34,7 +34,6 @@ from stackroom.api import (
     depth_for,
     query_tokens,
     reach_of,
-    result_text,
     search_scopes,
     shape_why,
     usual_path,
@@ -181,7 +180,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         result=SearchPapersResult,
         run=papers.search,
         searches=papers.search_path,
-        text=result_text,
         count_of=attrgetter("total"),
     )
     return layout.declare([search])

@@ -106,8 +106,8 @@ from stackroom.tools.merge import (
     shown_scope,
     usual_path,
 )
+from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
 from stackroom.tools.spec import ToolSpec
-from stackroom.tools.spec import catalogue_tool as declare_catalogue_tool
 
 
 class GenericTools:
