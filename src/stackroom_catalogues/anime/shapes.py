@@ -299,7 +299,3 @@ class BrowseAnimeResult(PricedResult):
         before = [0, *accumulate(len(one.tags) for one in self.categories)]
         shown = [one.between(start - at, end - at) for one, at in zip(self.categories, before, strict=False)]
         return self.model_copy(update={"categories": [one for one in shown if one.tags]})
-
-    def shortened(self, _chars: int) -> "BrowseAnimeResult":
-        """Return the answer itself: tags are short."""
-        return self

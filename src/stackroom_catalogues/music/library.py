@@ -30,11 +30,10 @@ from stackroom_catalogues.music.names import numbers_in, work_key
 
 ID = re.compile(rf"({'|'.join(KINDS)})-\S+")
 SCAN_KEYS = 5_000
-NAMESAKES = 10
 WORDS_TRIED = 50
 SUGGESTIONS = 3
-SURE = 0.72
-"""Similarity from which a name is accepted as the wanted one."""
+EXACT = 1.0
+"""Similarity of a name that is exactly the wanted one."""
 LIKE = 0.5
 """Similarity from which a name is suggested."""
 
@@ -140,47 +139,25 @@ class MusicLibrary:
         return self.find(wanted) or self._named(KINDS, wanted)
 
     def _named(self, kinds: Sequence[str], wanted: str) -> Record:
-        alike: dict[str, list[Key]] = {}
-        for kind in kinds:
-            matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
-            alike[kind] = [match.key for match in matches if match.likeness >= SURE]
-            same = self.fetch([match.key for match in matches if match.likeness >= 1.0])
-            if len(same) == 1:
-                return same[0]
-            if same:
-                listed = "; ".join(f"{one.id} ({described(one)})" for one in same)
-                raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
-        for kind in kinds if not ID.fullmatch(wanted) else ():
-            record = self._find_spelt(alike[kind], wanted) or self._find_with_words(kind, wanted)
-            if record is not None:
-                self.notes.append(self._note(kind, wanted, record))
-                return record
-        raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
+        choices = [self.view.resolve(wanted, scope=self.scope(kind)) for kind in kinds]
+        likeliest = max(choices, key=lambda choice: choice.likeness)
+        others = [other.record for other in likeliest.others]
+        meant = [record for record in (likeliest.record, *others) if record and self._has_numbers(record, wanted)]
+        if likeliest.record is None or not meant or ID.fullmatch(wanted):
+            raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self.hint(kinds, wanted)}")
+        if likeliest.likeness < EXACT:
+            self.notes.append(_note(wanted, meant))
+            return meant[0]
+        namesakes = [likeliest.record, *(other.record for other in likeliest.others if other.likeness >= EXACT)]
+        if len(namesakes) > 1:
+            listed = "; ".join(f"{one.id} ({described(one)})" for one in namesakes)
+            raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
+        return namesakes[0]
 
-    def _note(self, kind: str, wanted: str, taken: Record) -> str:
-        """Return a note with the record that was taken for a name, and the others that it could mean."""
-        choice = self.view.resolve(wanted, scope=self.scope(kind))
-        records = [choice.record, *(other.record for other in choice.others)]
-        others = [record for record in records if record is not None and record.id != taken.id]
-        listed = "; ".join(f"'{other.get('name')}' ({other.id})" for other in others)
-        hint = f"; it could also be {listed}" if listed else ""
-        return f"'{wanted[:100]}' was taken for '{taken.get('name')}' ({taken.id}){hint}"
-
-    def _find_spelt(self, alike: Sequence[Key], wanted: str) -> Record | None:
-        """Return the first record with a similar name and the same numbers in it; None without one."""
-        return next((record for record in self.fetch(alike) if self._has_numbers(record, wanted)), None)
-
-    def _find_with_words(self, kind: str, wanted: str) -> Record | None:
-        """Return the record with the shortest name that contains all wanted words in order; None without one."""
-        words = f" {fold_name(wanted)} "
-        found = self.reader.lexical(analyse_query(wanted, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
-        named = [
-            (len(name), record.id, record)
-            for record in self.fetch([Key(key) for key in found.keys.tolist()])
-            for name in self.catalogue.spec.names_of(record)
-            if words.strip() and words in f" {fold_name(name)} "
-        ]
-        return min(named, key=lambda one: one[:2])[2] if named else None
+    def _has_numbers(self, record: Record, wanted: str) -> bool:
+        """Tell whether a name of a record has the wanted numbers: the fifth symphony is not a misspelt sixth."""
+        asked = set(numbers_in(wanted))
+        return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
 
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
         """Yield the records whose whole name occurs in a sentence, with that name."""
@@ -190,11 +167,6 @@ class MusicLibrary:
             for name in self.catalogue.spec.names_of(record):
                 if fold_name(name) and f" {fold_name(name)} " in words:
                     yield record, name
-
-    def _has_numbers(self, record: Record, wanted: str) -> bool:
-        """Tell whether a name of a record has the wanted numbers: the fifth symphony is not a misspelt sixth."""
-        asked = set(numbers_in(wanted))
-        return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
 
     def hint(self, kinds: Sequence[str], wanted: str) -> str:
         """Return a hint with similar names; a wrong id is read as the name that it was made from."""
@@ -209,6 +181,13 @@ class MusicLibrary:
         best = sorted(matches, key=lambda match: (-match.likeness, match.key))[:SUGGESTIONS]
         names = [f"'{record.get('name')}' ({record.id})" for record in self.fetch([match.key for match in best])]
         return f"; did you mean {' or '.join(names)}?" if names else "; search for it with catalog.search"
+
+
+def _note(wanted: str, meant: Sequence[Record]) -> str:
+    """Return a note with the record that was taken for a name, and the others that it could mean."""
+    taken, *others = [f"'{record.get('name')}' ({record.id})" for record in meant]
+    hint = f"; it could also be {'; '.join(others)}" if others else ""
+    return f"'{wanted[:100]}' was taken for {taken}{hint}"
 
 
 def album_order(track: Record) -> tuple[object, ...]:

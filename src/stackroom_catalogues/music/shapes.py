@@ -21,8 +21,6 @@ from stackroom.api import (
     Tag,
     ToolParams,
     ToolResult,
-    shorten,
-    shorten_list,
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from stackroom_catalogues.music.playlist import MOST_MINUTES
@@ -162,10 +160,6 @@ class PagesResult(PricedResult, MusicResult):
         pages = {name: one.first(count) for name in PAGES if isinstance(one := getattr(self, name, None), Page)}
         return self.model_copy(update=pages)
 
-    def shortened(self, _chars: int) -> Self:
-        """Return the result: its entries are short."""
-        return self
-
 
 PAGES = ("artists", "albums", "tracks", "fixes")
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
@@ -251,6 +245,7 @@ class GetResult(FromCatalogue, PagesResult):
     """The result of `catalog.get`: the requested record, and lists; parts that do not apply are left out."""
 
     unit: ClassVar[str] = "of each list"
+    long_parts: ClassVar[tuple[str, ...]] = ("item.*",)
 
     query_type: QueryType
     item: Annotated[dict[str, Any], LEAN] | None = _left_out()
@@ -282,17 +277,6 @@ class GetResult(FromCatalogue, PagesResult):
         gaps = [gap.first(count) for gap in self.gaps] if self.gaps else self.gaps
         stats = self.stats and self.stats.model_copy(update={"genres": self.stats.genres[:count]})
         return super().first(count).model_copy(update={"gaps": gaps, "stats": stats})
-
-    def shortened(self, chars: int) -> Self:
-        """Return the result with long values of the record cut."""
-        item = self.item and {name: _shortened(value, chars) for name, value in self.item.items()}
-        return self.model_copy(update={"item": item})
-
-
-def _shortened(value: Any, chars: int) -> Any:
-    if isinstance(value, str):
-        return shorten(value, chars)
-    return shorten_list(value, chars) if isinstance(value, list) else value
 
 
 def entry_of(
