@@ -155,38 +155,29 @@ class FoundGap:
     said: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """One kind of gap with all its occurrences."""
-
-    name: str
-    found: tuple[FoundGap, ...]
-
-
 def find_gaps(
     tracks: Sequence[Record],
     albums: Sequence[Record],
     *,
     reference: Sequence[str] | None = None,
     further: Sequence[Record] = (),
-) -> list[Gap]:
-    """Return the gaps of tracks and albums; `reference` names the albums of a complete discography.
+) -> dict[str, list[FoundGap]]:
+    """Return the gaps of tracks and albums by their kind; `reference` names the albums of a complete discography.
 
     `further` are albums of others that an artist is on, such as compilations: they are not missing either.
     """
-    gaps = [
-        Gap(name=name, found=tuple(FoundGap(records=(track,)) for track in tracks if is_lacking(track)))
+    lacking = {
+        name: [FoundGap(records=(track,)) for track in tracks if is_lacking(track)]
         for name, is_lacking in WITHOUT.items()
-    ]
-    uncovered = [FoundGap(records=(album,)) for album in albums if not album.get("cover")]
+    }
     missing = missing_albums(reference or (), [*albums, *further])
-    return [
-        *gaps,
-        Gap(name="albums_without_cover", found=tuple(uncovered)),
-        Gap(name="albums_with_missing_positions", found=tuple(_iter_incomplete(tracks, albums))),
-        Gap(name="duplicates", found=tuple(_iter_duplicates(tracks))),
-        Gap(name="missing_albums", found=tuple(FoundGap(said={"name": name}) for name in missing)),
-    ]
+    return {
+        **lacking,
+        "albums_without_cover": [FoundGap(records=(album,)) for album in albums if not album.get("cover")],
+        "albums_with_missing_positions": list(_iter_incomplete(tracks, albums)),
+        "duplicates": list(_iter_duplicates(tracks)),
+        "missing_albums": [FoundGap(said={"name": name}) for name in missing],
+    }
 
 
 def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
@@ -262,8 +253,8 @@ def answer_gaps(library: MusicLibrary, params: GetParams, *, naming: Mapping[str
     return GetResult(
         query_type="gaps",
         item=identity(record) if record else None,
-        gaps=[_gap_group(gap, params, record, naming) for gap in gaps if gap.found],
-        notes=[ENTERED] if gaps[-1].found else [],
+        gaps=[_gap_group(name, found, params, record, naming) for name, found in gaps.items() if found],
+        notes=[ENTERED] if gaps["missing_albums"] else [],
     )
 
 
@@ -288,10 +279,12 @@ def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], 
     return library.tracks_of(record), [record] if record.kind == ALBUM else []
 
 
-def _gap_group(gap: Gap, params: GetParams, record: Record | None, naming: Mapping[str, str]) -> GapGroup:
+def _gap_group(
+    name: str, gaps: Sequence[FoundGap], params: GetParams, record: Record | None, naming: Mapping[str, str]
+) -> GapGroup:
     end = params.offset + params.limit
-    items = [_gap_item(found, record, naming) for found in gap.found[params.offset : end]]
-    return GapGroup(gap=gap.name, total=len(gap.found), has_more=end < len(gap.found), items=items)
+    items = [_gap_item(found, record, naming) for found in gaps[params.offset : end]]
+    return GapGroup(gap=name, total=len(gaps), has_more=end < len(gaps), items=items)
 
 
 def _gap_item(found: FoundGap, record: Record | None, naming: Mapping[str, str]) -> GapItem:

@@ -23,9 +23,9 @@ from stackroom.api import (
     ToolResult,
 )
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, TRACK
-from stackroom_catalogues.music.playlist import MOST_MINUTES
 
 GENRES_SHOWN = 6
+MOST_MINUTES = 24 * 60
 MOST = 100
 """The most records of one kind in an answer, and the last result that paging reaches."""
 

@@ -32,7 +32,7 @@ from stackroom.api import (
 from stackroom_catalogues.music.gaps import answer_fixes, answer_gaps
 from stackroom_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from stackroom_catalogues.music.library import MusicLibrary, find_similar
-from stackroom_catalogues.music.playlist_request import make_playlist
+from stackroom_catalogues.music.playlist import make_playlist
 from stackroom_catalogues.music.search import (
     NEAREST_OF_KIND,
     FoundKinds,

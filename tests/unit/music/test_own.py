@@ -39,10 +39,10 @@ def keep(music: Any, **fields: Any) -> dict[str, Any]:
 def test_a_like_is_kept_by_id_or_name_and_taken_back(own: Any) -> None:
     for meant in (SATIE, "Erik Satie"):
         assert own.ask("mutate", action="create", kind="like", id=meant)["applied"]
-    assert {like.record_id for like in store(own).list_likes("local")[0]} == {SATIE, "artist-erik-satie"}
+    assert {like.id for like in store(own).list_likes("local")[0]} == {SATIE, "artist-erik-satie"}
     assert not own.ask("mutate", action="create", kind="like", id=SATIE)["applied"]
     own.ask("mutate", action="delete", kind="like", id=SATIE)
-    assert [like.record_id for like in store(own).list_likes("local")[0]] == ["artist-erik-satie"]
+    assert [like.id for like in store(own).list_likes("local")[0]] == ["artist-erik-satie"]
 
 
 def test_a_playlist_keeps_its_order_and_is_changed_and_deleted_by_id_or_name(own: Any) -> None:

@@ -41,6 +41,7 @@ MOST_LIKES = 10_000
 MOST_PLAYLISTS = 200
 SMALL_BODY = 16 * 1024
 MOST_TRACKS = 2_000
+LONGEST_NAME = 200
 LONGEST_PLAY_S = 86_400
 ROUNDING_S = 1.0
 """By how much a play may exceed the track's length as the catalogue has it."""
@@ -51,7 +52,7 @@ RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 class PlaylistParams(BodyParams):
     """A new playlist, or the new state of one."""
 
-    name: str = Field(min_length=1, max_length=200, description="what it is called")
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
     tracks: list[RecordName] | None = Field(
         default=None,
         max_length=MOST_TRACKS,
@@ -147,10 +148,10 @@ def list_likes(request: EndpointRequest[LikesParams, None]) -> LikesResult:
     offset, limit = request.query.offset, request.query.limit
     likes, total = _store(request).list_likes(request.principal.name, offset=offset, limit=limit)
     return LikesResult(
-        likes=[LikeEntry(id=like.record_id, kind=like.kind, liked_at=like.liked_at) for like in likes],
+        likes=likes,
         total=total,
         has_more=offset + len(likes) < total,
-        missing=request.media.missing_among([like.record_id for like in likes]),
+        missing=request.media.missing_among([like.id for like in likes]),
     )
 
 
@@ -258,20 +259,14 @@ def list_endpoints() -> list[Endpoint]:
     ]
 
 
-def _shown_playlist(request: AnyRequest, playlist: Any) -> PlaylistResult:
+def _shown_playlist(request: AnyRequest, playlist: PlaylistResult) -> PlaylistResult:
     return _playlist_results(request.media, [playlist])[0]
 
 
-def _playlist_results(media: CallerMedia, playlists: Sequence[Any]) -> list[PlaylistResult]:
+def _playlist_results(media: CallerMedia, playlists: Sequence[PlaylistResult]) -> list[PlaylistResult]:
     """Return playlists, each with the tracks that no longer exist for the caller."""
     missing = set(media.missing_among([track for playlist in playlists for track in playlist.tracks]))
     return [
-        PlaylistResult(
-            id=playlist.id,
-            name=playlist.name,
-            updated_at=playlist.updated_at,
-            tracks=list(playlist.tracks),
-            missing=[track for track in dict.fromkeys(playlist.tracks) if track in missing],
-        )
+        playlist.model_copy(update={"missing": [one for one in dict.fromkeys(playlist.tracks) if one in missing]})
         for playlist in playlists
     ]

@@ -1,7 +1,7 @@
 """Lists for a player, with the addresses of pictures: everything by name or by a search, and what the caller keeps."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -284,24 +284,18 @@ class ListenAnswer:
 
     def _likes(self) -> ListenResult:
         likes, _ = self._open_store().list_likes(self._user)
-        found = find_placed(self._libraries, [like.record_id for like in likes])
+        found = find_placed(self._libraries, [like.id for like in likes])
         groups = {
-            GROUP_OF[kind]: self._page(
-                [found[like.record_id] for like in likes if like.kind == kind and like.record_id in found]
-            )
+            GROUP_OF[kind]: self._page([found[like.id] for like in likes if like.kind == kind and like.id in found])
             for kind in KINDS
         }
-        missing = [like.record_id for like in likes if like.record_id not in found]
+        missing = [like.id for like in likes if like.id not in found]
         return ListenResult(missing=missing).model_copy(update=groups)
 
     def _plays(self) -> ListenResult:
-        counts = self._open_store().list_plays(self._user)
-        found = find_placed(self._libraries, [count.track_id for count in counts])
-        heard = [
-            Placed(found[count.track_id].library, found[count.track_id].record, count.plays)
-            for count in counts
-            if count.track_id in found
-        ]
+        plays = self._open_store().list_plays(self._user)
+        found = find_placed(self._libraries, list(plays))
+        heard = [replace(found[track], plays=count) for track, count in plays.items() if track in found]
         return ListenResult(tracks=self._page(heard))
 
     def _playlist(self) -> ListenResult:

@@ -17,7 +17,7 @@ from stackroom.api import (
 from stackroom_catalogues.music.grouping import TRACK
 from stackroom_catalogues.music.library import MusicLibrary
 from stackroom_catalogues.music.player.endpoints import open_player
-from stackroom_catalogues.music.playlist_request import plan_playlist
+from stackroom_catalogues.music.playlist import plan_playlist
 
 LIKE, PLAYLIST = "like", "playlist"
 FIELDS: Mapping[str, Sequence[str]] = {LIKE: (), PLAYLIST: ("name", "tracks", "about", "minutes")}
@@ -55,7 +55,7 @@ def _change_like(store: Any, libraries: Sequence[MusicLibrary], user: str, reque
     if not request.id:
         raise InputError("'id' is missing: the id or name of the artist, album or track that is liked")
     record, notes = _get_record(libraries, request.id)
-    is_liked = any(like.record_id == record.id for like in store.list_likes(user)[0])
+    is_liked = any(like.id == record.id for like in store.list_likes(user)[0])
     if is_liked is (request.action is EditAction.CREATE):
         return None
     of = {"of": record.kind, "name": str(record.get("name"))}

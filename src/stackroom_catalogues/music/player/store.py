@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -11,48 +10,24 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, sele
 
 from stackroom.api import ConflictError, InputError, NotFoundError, OwnDatabase, OwnStorage
 from stackroom.api.server import users, utc_now
+from stackroom_catalogues.music.player.endpoints import (
+    LONGEST_NAME,
+    MOST_LIKES,
+    MOST_PLAYLISTS,
+    MOST_TRACKS,
+    LikeEntry,
+    PlaylistResult,
+)
 from stackroom_catalogues.music.tables import likes as _likes
 from stackroom_catalogues.music.tables import play_counts as _counts
 from stackroom_catalogues.music.tables import playlist_tracks as _tracks
 from stackroom_catalogues.music.tables import playlists as _playlists
 
 STORAGES_KEPT = 8
-MOST_LIKES = 10_000
-MOST_PLAYLISTS = 200
-MOST_TRACKS = 2_000
 MOST_TRACKS_IN_ALL = 20_000
 """Tracks in all playlists of a user together: all of them are listed at once."""
-LONGEST_NAME = 200
 NUL = "\0"
 """The character that PostgreSQL cannot store."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Like:
-    """A record that a user likes."""
-
-    record_id: str
-    kind: str
-    liked_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playlist:
-    """An ordered list of tracks of one user."""
-
-    id: str
-    name: str
-    updated_at: datetime
-    tracks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlayCount:
-    """How often a user played a track, and for how long in all."""
-
-    track_id: str
-    plays: int
-    seconds: int
 
 
 class Player:
@@ -63,14 +38,14 @@ class Player:
         self._database = database
         self._now = now
 
-    def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[Like], int]:
+    def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[LikeEntry], int]:
         """Return a page of a user's likes, the newest first, and the total."""
         mine = select(_likes).join(users, users.c.id == _likes.c.user_id).where(users.c.name == user)
         newest_first = mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)
         with self._database.read() as connection:
             rows = connection.execute(newest_first.offset(offset).limit(limit)).all()
             total = _count(connection, mine)
-        return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
+        return [LikeEntry(id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
 
     def like(self, user: str, record_id: str, kind: str) -> None:
         """Add a like, unless there is one."""
@@ -91,21 +66,23 @@ class Player:
             mine = _likes.c.user_id == _hold_user(connection, user)
             connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
 
-    def list_playlists(self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS) -> tuple[list[Playlist], int]:
+    def list_playlists(
+        self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS
+    ) -> tuple[list[PlaylistResult], int]:
         """Return a page of a user's playlists, by name, and the total."""
         by_name = _playlists_of(user).order_by(_playlists.c.name, _playlists.c.id)
         with self._database.read() as connection:
             rows = connection.execute(by_name.offset(offset).limit(limit)).all()
             return _with_tracks(connection, rows), _count(connection, _playlists_of(user))
 
-    def get_playlist(self, user: str, playlist_id: str) -> Playlist:
+    def get_playlist(self, user: str, playlist_id: str) -> PlaylistResult:
         """Return a playlist of a user; refuse an unknown id."""
         with self._database.read() as connection:
             return _get_playlist(connection, user, playlist_id)
 
-    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
+    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> PlaylistResult:
         """Add a playlist."""
-        made = Playlist(id=secrets.token_hex(8), name=name, updated_at=self._now(), tracks=tuple(tracks))
+        made = _playlist(secrets.token_hex(8), name, self._now(), tracks)
         _require_playlist(made)
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
@@ -115,13 +92,13 @@ class Player:
             _put_tracks(connection, user_id, made)
         return made
 
-    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
+    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> PlaylistResult:
         """Replace the name and the tracks of a playlist; without tracks, they stay as they are."""
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             former = _get_playlist(connection, user, playlist_id)
-            kept = former.tracks if tracks is None else tuple(tracks)
-            changed = Playlist(id=former.id, name=name, updated_at=self._now(), tracks=kept)
+            kept = former.tracks if tracks is None else tracks
+            changed = _playlist(former.id, name, self._now(), kept)
             _require_playlist(changed)
             row = _playlists.update().where(_playlists.c.id == changed.id)
             connection.execute(row.values(name=name, updated_at=changed.updated_at))
@@ -136,13 +113,12 @@ class Player:
             found = _get_playlist(connection, user, playlist_id)
             connection.execute(_playlists.delete().where(_playlists.c.id == found.id))
 
-    def list_plays(self, user: str) -> list[PlayCount]:
-        """Return the tracks that a user played, the most played first."""
+    def list_plays(self, user: str) -> dict[str, int]:
+        """Return how often a user played which tracks, the most played first."""
         mine = select(_counts).join(users, users.c.id == _counts.c.user_id).where(users.c.name == user)
         order = (_counts.c.plays.desc(), _counts.c.played_at.desc(), _counts.c.track_id)
         with self._database.read() as connection:
-            rows = connection.execute(mine.order_by(*order))
-            return [PlayCount(track_id=row.track_id, plays=row.plays, seconds=row.seconds) for row in rows]
+            return {row.track_id: row.plays for row in connection.execute(mine.order_by(*order))}
 
     def add_play(self, user: str, track_id: str, seconds: int) -> None:
         """Count that a user played a track."""
@@ -177,7 +153,7 @@ def _playlists_of(user: str) -> Select[Any]:
     return select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
 
 
-def _get_playlist(connection: Connection, user: str, playlist_id: str) -> Playlist:
+def _get_playlist(connection: Connection, user: str, playlist_id: str) -> PlaylistResult:
     wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
     rows = connection.execute(wanted).all() if NUL not in playlist_id else []
     if not rows:
@@ -185,16 +161,21 @@ def _get_playlist(connection: Connection, user: str, playlist_id: str) -> Playli
     return _with_tracks(connection, rows)[0]
 
 
-def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
+def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[PlaylistResult]:
     """Return the playlists of rows with their tracks, in the same order."""
     tracks: dict[str, list[str]] = {row.id: [] for row in rows}
     theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
     for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
         tracks[playlist_id].append(track_id)
-    return [Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tuple(tracks[row.id])) for row in rows]
+    return [_playlist(row.id, row.name, row.updated_at, tracks[row.id]) for row in rows]
 
 
-def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> None:
+def _playlist(playlist_id: str, name: str, updated_at: datetime, tracks: Sequence[str]) -> PlaylistResult:
+    """Return a playlist; which of its tracks are missing is for its reader to say."""
+    return PlaylistResult(id=playlist_id, name=name, updated_at=updated_at, tracks=list(tracks), missing=[])
+
+
+def _put_tracks(connection: Connection, user_id: int, playlist: PlaylistResult) -> None:
     """Insert the tracks of a playlist that has none yet."""
     tracks = playlist.tracks
     theirs = _playlists.c.user_id == user_id
@@ -210,7 +191,7 @@ def _put_tracks(connection: Connection, user_id: int, playlist: Playlist) -> Non
         connection.execute(_tracks.insert(), rows)
 
 
-def _require_playlist(playlist: Playlist) -> None:
+def _require_playlist(playlist: PlaylistResult) -> None:
     name, tracks = playlist.name, playlist.tracks
     if not name.strip() or len(name) > LONGEST_NAME:
         raise InputError(f"'name' must have 1 to {LONGEST_NAME} characters")
