@@ -145,11 +145,23 @@ class AnimeTools:
         )
 
     def _recommended(self, item: Recommendation, view: CatalogueView, *, explain: bool) -> RecommendedAnime:
-        recommended = _recommended(item, view, self._catalogues.label(view.name))
-        weights = view.spec.recommend
-        if not explain or weights is None:
-            return recommended
-        return recommended.model_copy(update={"why": shape_why(item.signals.why(weights))})
+        parts, weights = item.signals, view.spec.recommend
+        return RecommendedAnime(
+            **_shape(item.record),
+            catalogue=self._catalogues.label(view.name),
+            similarity_score=round(item.score, 4),
+            signals=SignalShape(
+                semantic=round(parts.semantic, 4),
+                taxonomy=round(parts.taxonomy, 4),
+                temporal=round(parts.temporal, 4),
+                format=round(parts.format, 4),
+            ),
+            other_signals=OtherSignalsShape(
+                wish=_other_signal(parts.wish, parts.wish_weight),
+                known=_other_signal(parts.known, weights.known if weights else 0.0),
+            ),
+            why=shape_why(parts.why(weights)) if explain and weights else None,
+        )
 
     def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
         """Return one anime."""
@@ -190,7 +202,21 @@ class AnimeTools:
         return DetailsResult(anime=None, suggestions=list(dict.fromkeys(named)), notes=notes)
 
     def _details(self, found: FoundRecord) -> AnimeDetails:
-        return _details(found.record, self._catalogues.label(found.view.name))
+        record = found.record
+        return AnimeDetails(
+            catalogue=self._catalogues.label(found.view.name),
+            id=record.id,
+            titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
+            type=record.get("type"),
+            episodes=record.get("episodes") or 0,
+            status=record.get("status"),
+            season=SeasonShape(year=record.get("year"), season=record.get("season")),
+            duration=record.get("duration"),
+            sources=list(record.get("sources") or ()),
+            relations=list(record.get("relations") or ()),
+            tags=_tags(record),
+            synopsis=record.get("synopsis"),
+        )
 
     def browse(
         self, principal: Principal, params: BrowseAnimeParams, *, catalogue: str | None = None
@@ -319,25 +345,6 @@ def _tags(record: Record) -> list[TagShape]:
     return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
 
 
-def _recommended(item: Recommendation, view: CatalogueView, catalogue: str | None) -> RecommendedAnime:
-    parts, weights = item.signals, view.spec.recommend
-    return RecommendedAnime(
-        **_shape(item.record),
-        catalogue=catalogue,
-        similarity_score=round(item.score, 4),
-        signals=SignalShape(
-            semantic=round(parts.semantic, 4),
-            taxonomy=round(parts.taxonomy, 4),
-            temporal=round(parts.temporal, 4),
-            format=round(parts.format, 4),
-        ),
-        other_signals=OtherSignalsShape(
-            wish=_other_signal(parts.wish, parts.wish_weight),
-            known=_other_signal(parts.known, weights.known if weights else 0.0),
-        ),
-    )
-
-
 def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:
     return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
@@ -366,20 +373,3 @@ def _not_understood(answers: Collection[Recommendations]) -> list[str]:
 def _unknown(choice: NameChoice) -> str:
     hint = f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else ""
     return f"no title like '{choice.asked}'{hint}"
-
-
-def _details(record: Record, catalogue: str | None) -> AnimeDetails:
-    return AnimeDetails(
-        catalogue=catalogue,
-        id=record.id,
-        titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
-        type=record.get("type"),
-        episodes=record.get("episodes") or 0,
-        status=record.get("status"),
-        season=SeasonShape(year=record.get("year"), season=record.get("season")),
-        duration=record.get("duration"),
-        sources=list(record.get("sources") or ()),
-        relations=list(record.get("relations") or ()),
-        tags=_tags(record),
-        synopsis=record.get("synopsis"),
-    )

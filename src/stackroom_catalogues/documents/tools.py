@@ -413,7 +413,7 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
         reads=documents.searched,
         run=documents.search,
         searches=documents.search_path,
-        text=_search_text,
+        text=_whole_text,
         properties={"sources": sources},
         count_of=lambda result: len(result.results),
     )
@@ -433,22 +433,20 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
         reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
         searches=documents.handbook_path,
-        text=_handbook_text,
+        text=_whole_text,
         count_of=lambda result: len(result.results),
     )
 
 
-def _search_text(result: SearchDocumentsResult) -> str:
-    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
-    return _whole_text(result, result.results, [f"skipped: {', '.join(names)}"] if names else [])
+def _skipped_text(result: SearchDocumentsResult | HandbookResult) -> list[str]:
+    skipped = result.skipped if isinstance(result, SearchDocumentsResult) else []
+    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in skipped]
+    return [f"skipped: {', '.join(names)}"] if names else []
 
 
-def _handbook_text(result: HandbookResult) -> str:
-    return _whole_text(result, result.results, [])
-
-
-def _whole_text(result: PassagesResult, passages: Sequence[FoundPassage], skipped: Sequence[str]) -> str:
-    remarks = [*skipped, *(f"note: {remark}" for remark in result.remarks)]
+def _whole_text(result: SearchDocumentsResult | HandbookResult) -> str:
+    passages: Sequence[FoundPassage] = result.results
+    remarks = [*_skipped_text(result), *(f"note: {remark}" for remark in result.remarks)]
     if not passages:
         return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
     texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
