@@ -12,7 +12,7 @@ from typing import Any
 import filelock
 
 from stackroom.assembly.app import App
-from stackroom.assembly.build import add_catalogue, own_recipe
+from stackroom.assembly.build import add_catalogue, own_recipe, package_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.codec import digest_of
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
@@ -22,8 +22,10 @@ from stackroom.gate.gate import Gate
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
+from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.port import Embedding, Put
+from stackroom.sources.port import RowSource
 from support.embedders import WordEmbedder, word_vector
 from support.memory_shelf import MemoryShelf
 
@@ -76,6 +78,15 @@ class Shelved:
             vector = word_vector(text, self.embedder.model.dimension)
             embedding = Embedding(digest=digest_of(text), vector=vector) if embed else None
             self.shelf.apply([Put(record=record, embedding=embedding)])
+
+
+def add_package(
+    app: App, package: str, source: RowSource | str | Path, *, name: str = "", embed: bool = False
+) -> IngestReport:
+    """Bring a catalogue of a package up to a source or a location; it has the package's name unless one is given."""
+    rows = open_rows(PACKAGES.get(package), str(source)) if isinstance(source, str | Path) else source
+    recipe = package_recipe(PACKAGES.get(package))
+    return add_catalogue(app, rows, recipe=recipe, name=name or package, progress=lambda _report: None, embed=embed)
 
 
 def add_rows(app: App, path: Path, declaration: str, name: str = "films", *, embed: bool = False) -> IngestReport:

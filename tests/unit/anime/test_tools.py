@@ -8,7 +8,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
-from support.building import add_package
+from support.libraries import add_package
 
 pytestmark = pytest.mark.model
 

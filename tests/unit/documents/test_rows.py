@@ -20,7 +20,7 @@ from stackroom.settings import Settings
 from stackroom.sources.folder_rows import FolderRows
 from stackroom.zstd import zstd
 from stackroom_catalogues.documents.rows import open_rows, records_of
-from support.building import add_package
+from support.libraries import add_package
 
 pytestmark = pytest.mark.row("T10")
 

@@ -18,7 +18,7 @@ from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
 from stackroom_catalogues.documents import tools as document_tools
 from stackroom_catalogues.documents.merging import Found, merged, without_repeats
-from support.building import add_package
+from support.libraries import add_package
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")

@@ -14,7 +14,7 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER
 from stackroom.settings import Settings
 from stackroom_catalogues.judoka.rows import keep_files
-from support.building import add_package
+from support.libraries import add_package
 from support.texts import values_missing_from_text
 
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"

@@ -10,7 +10,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.errors import InputError, ModelError, NotFoundError, UnavailableError
 from stackroom.settings import Settings
-from support.building import add_package
+from support.libraries import add_package
 
 Run = Callable[..., Any]
 

@@ -26,7 +26,7 @@ from stackroom_catalogues.judoka.rows import (
     records_of,
     weight_of,
 )
-from support.building import add_package
+from support.libraries import add_package
 
 
 def read(location: Path) -> list[Record]:

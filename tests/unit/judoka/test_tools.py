@@ -13,7 +13,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.port import Delete
 from stackroom_catalogues.judoka.rows import build_code
 from stackroom_catalogues.judoka.synonyms import synonyms_in
-from support.building import add_package
+from support.libraries import add_package
 
 pytestmark = pytest.mark.model
 

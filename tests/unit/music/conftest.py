@@ -30,7 +30,7 @@ from stackroom.settings import Settings
 from stackroom.sources.port import RowSource
 from stackroom_catalogues.music.audio.tags import read_tags
 from stackroom_catalogues.music.rows import GroupedRows
-from support.building import add_package
+from support.libraries import add_package
 from support.texts import values_missing_from_text
 
 RATE = 8_000

@@ -24,7 +24,7 @@ from stackroom_catalogues.music.downloads.queue import Download, DownloadState
 from stackroom_catalogues.music.downloads.settings import DownloadsSettings
 from stackroom_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
 from stackroom_catalogues.music.tables import METADATA
-from support.building import add_package
+from support.libraries import add_package
 
 pytestmark = pytest.mark.row("Z8")
 

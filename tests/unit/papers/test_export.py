@@ -11,7 +11,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.ingest.batch import ListRows
 from stackroom.settings import Settings
-from support.building import add_package
+from support.libraries import add_package
 
 pytestmark = pytest.mark.row("P6")
 
