@@ -11,6 +11,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from enum import StrEnum
 from itertools import pairwise
 from types import MappingProxyType
@@ -160,7 +161,7 @@ def ask(query: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> 
     """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
         statement = _require_one_statement(_require_text(query.sql))
-        with _Connection(query) as db:
+        with closing(_open(query)) as db:
             return _Run(db, query, statement, ends_at=monotonic() + query.time_s, monotonic=monotonic).reply()
     except _Refused as refusal:
         return refusal.reply
@@ -212,28 +213,21 @@ def _require_one_statement(sql: str) -> _Statement:
     return _Statement(sql[pieces[0].start() : pieces[-1].end()], [piece.group() for piece in pieces])
 
 
-class _Connection:
-    """A read-only connection for one statement."""
-
-    def __init__(self, query: SqlQuery) -> None:
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
-        # the -shm file, which this process may not extend again and which the server has mapped.
-        self._db = apsw.Connection(f"file:{_escaped(query.path)}?mode=ro&readonly_shm=1", flags=flags)
-        self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
-        for option, value in SAFE_CONFIGURATION.items():
-            self._db.config(option, value)
-        for pragma in SAFE_PRAGMAS:
-            self._db.execute(f"PRAGMA {pragma}").fetchall()
-        for name, select in query.views.items():
-            self._db.execute(f"CREATE TEMP VIEW {quoted(name)} AS {select}")
-        self._db.execute(f"PRAGMA {LAST_PRAGMA}")
-
-    def __enter__(self) -> apsw.Connection:
-        return self._db
-
-    def __exit__(self, *_error: object) -> None:
-        self._db.close()
+def _open(query: SqlQuery) -> apsw.Connection:
+    """Open a read-only connection for one statement."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
+    # the -shm file, which this process may not extend again and which the server has mapped.
+    db = apsw.Connection(f"file:{_escaped(query.path)}?mode=ro&readonly_shm=1", flags=flags)
+    db.set_busy_timeout(BUSY_TIMEOUT_MS)
+    for option, value in SAFE_CONFIGURATION.items():
+        db.config(option, value)
+    for pragma in SAFE_PRAGMAS:
+        db.execute(f"PRAGMA {pragma}").fetchall()
+    for name, select in query.views.items():
+        db.execute(f"CREATE TEMP VIEW {quoted(name)} AS {select}")
+    db.execute(f"PRAGMA {LAST_PRAGMA}")
+    return db
 
 
 def _escaped(path: str) -> str:
@@ -292,7 +286,7 @@ class _Run:
             columns=self._columns or [],
             rows=collected.rows,
             has_more=collected.has_more,
-            notes=collected.notes(),
+            notes=list(collected.notes),
         )
 
     def _install_guards(self) -> None:
@@ -431,7 +425,8 @@ class _Rows:
         self.has_more = False
         self._limit = min(limit, MOST_ROWS)
         self._bytes = 0
-        self._notes: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
+        """Notes on values that were cut, each once."""
 
     @property
     def is_full(self) -> bool:
@@ -454,12 +449,8 @@ class _Rows:
         self.rows.append(values)
         return True
 
-    def notes(self) -> list[str]:
-        """Return notes on cut values."""
-        return list(self._notes)
-
     def _note(self, note: str) -> None:
-        self._notes[note] = None
+        self.notes[note] = None
 
     def _plain(self, value: Any) -> Any:
         """Return a value as JSON."""
