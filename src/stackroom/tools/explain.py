@@ -102,7 +102,9 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(found.key))
     rank = None if failed else place
     cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
-    reasons = [*(_left_out(path, found, one) for one in failed), _otherwise(place, sentence)] if failed else [sentence]
+    reasons = [sentence]
+    if failed:
+        reasons = [*(_left_out(path, found, condition) for condition in failed), _otherwise(place, sentence)]
     return ExplainResult(
         id=address_of(path.view.name, record.id),
         title=found.spec.title_of(record),
@@ -113,7 +115,7 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
         page=None if rank is None else (rank - 1) // path.page + 1,
         cut=Cut.CONDITION if failed else cut,
         terms=_terms(ranked, found),
-        because=[one for one in (*reasons, *_context(path, ranked, standing, found, rank)) if one],
+        because=[reason for reason in (*reasons, *_context(path, ranked, standing, found, rank)) if reason],
         **_measured(standing),
     )
 
@@ -288,7 +290,7 @@ def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
     """Return the first records that a tool shows, with explanations."""
     ranked = path.rank(path.scope)
     shown = path.show(ranked)
-    hits = {**{one.key: one for one in ranked.ranking}, **shown.raised}
+    hits = {**{hit.key: hit for hit in ranked.ranking}, **shown.raised}
     return ranked.read([hits[key] for key in shown.keys[:limit]], explain=True)
 
 

@@ -70,7 +70,7 @@ def parse_bucketing(stated: str, field: FieldSpec) -> Bucketing:
     if text in list(Period):
         return _period(Period(text), field, place)
     if field.type is FieldType.DATE:
-        raise InputError(f"{place} is no period; right are {', '.join(f'{field.name}/{one}' for one in Period)}")
+        raise InputError(f"{place} is no period; right are {', '.join(f'{field.name}/{period}' for period in Period)}")
     try:
         width = float(text)
     except ValueError:
@@ -105,7 +105,7 @@ def round_width(reach: float, *, is_whole: bool, parts: int = WANTED_BUCKETS) ->
     """Return a round number by which a range of this length is cut in about so many parts."""
     raw = Decimal(repr(reach)) / parts
     step = Decimal(1).scaleb(raw.adjusted())
-    width = next(step * one for one in ROUND if step * one >= raw)
+    width = next(step * factor for factor in ROUND if step * factor >= raw)
     return max(width, Decimal(1)) if is_whole else width
 
 
@@ -124,7 +124,8 @@ def shown_number(number: float, field: FieldSpec) -> int | float | str:
 def _each(numbers: Numbers) -> Buckets:
     values, indexes = np.unique(numbers, return_inverse=True)
     each = values.tolist()
-    return Buckets(indexes=indexes, labels=[plain_number(one) for one in each], bounds=[(one, one) for one in each])
+    labels = [plain_number(value) for value in each]
+    return Buckets(indexes=indexes, labels=labels, bounds=[(value, value) for value in each])
 
 
 def _by_decade(numbers: Numbers, field: FieldSpec) -> Buckets:

@@ -90,7 +90,7 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     if groups:
         yield f"  {' | '.join([*groups[0].values, *_heads(groups, figures)])}"
         yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
-    yield from (f"  {one.value} | {value_text(one.title)} [{one.id}]" for one in parts.ranked or ())
+    yield from (f"  {ranked.value} | {value_text(ranked.title)} [{ranked.id}]" for ranked in parts.ranked or ())
     if parts.group_count is not None:
         yield f"  {len(groups) + len(parts.ranked or ())} of {parts.group_count} {'groups' if groups else 'records'}"
     yield from (lacking_text(name, count) for name, count in parts.without.items())

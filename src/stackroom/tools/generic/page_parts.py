@@ -146,9 +146,9 @@ def _sample_queries(view: CatalogueView, scope: Scope) -> list[str]:
     """Return queries to begin with: declared ones, or frequent tags and the names of the best known records."""
     if view.spec.samples:
         return list(view.spec.samples)
-    tags = next((one for one in view.spec.column_fields if one.type is FieldType.TAGS and one.facet), None)
+    tags = next((field for field in view.spec.column_fields if field.type is FieldType.TAGS and field.facet), None)
     values = [facet.value for facet in view.reader.facets(tags.name, scope=scope)] if tags else []
-    titles = [view.spec.title_of(one.record) for one in list_keys(view, scope).page(0, SAMPLES).page]
+    titles = [view.spec.title_of(ranked.record) for ranked in list_keys(view, scope).page(0, SAMPLES).page]
     return list(dict.fromkeys((*_paired(values), *titles)))[:SAMPLES]
 
 

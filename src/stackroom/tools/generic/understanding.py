@@ -39,13 +39,13 @@ def understand_query(
     read = _read(view, seen, query, as_words)
     filters, exclude = dict(filters), {name: _values_of(values) for name, values in exclude.items()}
     phrases, notes = [], []
-    for one in read.stated:
-        held = [condition for condition in one.conditions if _add(condition, filters, exclude, view.spec)]
+    for stated in read.stated:
+        held = [condition for condition in stated.conditions if _add(condition, filters, exclude, view.spec)]
         if held:
             text = ", ".join(describe(condition, view.spec) for condition in held)
-            phrases.append(UnderstoodPhrase(phrase=one.phrase, text=text, field=held[0].field))
+            phrases.append(UnderstoodPhrase(phrase=stated.phrase, text=text, field=held[0].field))
         else:
-            notes.append(LEFT_ASIDE.format(phrase=one.phrase, label=label_of(one.conditions[0].field)))
+            notes.append(LEFT_ASIDE.format(phrase=stated.phrase, label=label_of(stated.conditions[0].field)))
     return Understood(query=read.rest, filters=filters, exclude=exclude, phrases=phrases), notes
 
 
@@ -77,7 +77,9 @@ def _read(view: CatalogueView, seen: Scope, query: str, as_words: Sequence[str])
         return nothing
     vocabulary, known = _vocabulary(view, seen), filters_of(view.spec)
     read = read_query(query, vocabulary, unread=as_words)
-    unknown = [one.phrase for one in read.stated if any(condition.field not in known for condition in one.conditions)]
+    unknown = [
+        stated.phrase for stated in read.stated if any(condition.field not in known for condition in stated.conditions)
+    ]
     if unknown:
         read = read_query(query, vocabulary, unread=[*as_words, *unknown])
     return nothing if read.stated and _is_name(view, seen, query) else read
@@ -89,7 +91,7 @@ def _vocabulary(view: CatalogueView, seen: Scope) -> PreferenceVocabulary:
 
 
 def _is_name(view: CatalogueView, seen: Scope, query: str) -> bool:
-    return any(one.likeness >= NAME_LIKE for one in view.reader.titles_like(query, scope=seen, limit=1))
+    return any(match.likeness >= NAME_LIKE for match in view.reader.titles_like(query, scope=seen, limit=1))
 
 
 def _add(condition: Condition, filters: dict[str, Any], exclude: dict[str, list[str]], spec: CatalogueSpec) -> bool:
@@ -114,9 +116,10 @@ def _add(condition: Condition, filters: dict[str, Any], exclude: dict[str, list[
 
 def _narrower(chosen: Any, stated: Range, spec: CatalogueSpec) -> dict[str, Any] | None:
     """Return what two ranges have in common; None where that is nothing."""
-    by_hand = next((one for one in parse_filters({stated.field: chosen}, spec) if isinstance(one, Range)), stated)
-    lows = [one.at_least for one in (by_hand, stated) if one.at_least is not None]
-    highs = [one.at_most for one in (by_hand, stated) if one.at_most is not None]
+    by_hand = [condition for condition in parse_filters({stated.field: chosen}, spec) if isinstance(condition, Range)]
+    ranges = [*by_hand[:1], stated]
+    lows = [some.at_least for some in ranges if some.at_least is not None]
+    highs = [some.at_most for some in ranges if some.at_most is not None]
     both = Range(stated.field, max(lows, default=None), min(highs, default=None))
     if both.at_least is not None and both.at_most is not None and both.at_least > both.at_most:
         return None

@@ -62,22 +62,22 @@ def read_changelog(catalogues: Sequence[OpenCatalogue], principal: Principal, re
     """Return the changes of these catalogues that the principal may see, newest first."""
     if rest != RECENT:
         return None
-    there = {one.name: one for one in catalogues}
-    changes = ask_each(there, lambda one: list(_iter_visible(one, principal)))
+    by_name = {catalogue.name: catalogue for catalogue in catalogues}
+    changes = ask_each(by_name, lambda catalogue: list(_iter_visible(catalogue, principal)))
     entries = [entry for name, some in changes.found.items() for entry in _iter_entries(name, some)]
-    newest_first = sorted(entries, key=lambda one: one.place, reverse=True)
+    newest_first = sorted(entries, key=lambda entry: entry.place, reverse=True)
 
     def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
-        return ((one.cursor, one.plain()) for one in _following(newest_first, cursor))
+        return ((entry.cursor, entry.plain()) for entry in _following(newest_first, cursor))
 
-    older = [name for name, one in there.items() if name in changes.found and _has_older(one)]
+    older = [name for name in changes.found if _has_older(by_name[name])]
     head = {"not_listed": f"changes of {', '.join(older)} before the last {CHANGES_READ:,}"} if older else {}
     return ContentList(name="changes", total=len(entries), after=after, head=head)
 
 
 def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     """Declare the recent changes as a resource; none where no catalogue is editable."""
-    editable = [one for one in catalogues if one.spec.editable]
+    editable = [catalogue for catalogue in catalogues if catalogue.spec.editable]
     if not editable:
         return []
     entry = ResourceEntry(uri=SCHEME + RECENT, name="recent changes", mime_type="application/json")
@@ -98,7 +98,7 @@ def _following(entries: Sequence[_Entry], cursor: str | None) -> Sequence[_Entry
     """Return the entries after the one that a cursor names."""
     if cursor is None:
         return entries
-    rest = list(dropwhile(lambda one: one.cursor != cursor, entries))
+    rest = list(dropwhile(lambda entry: entry.cursor != cursor, entries))
     if not rest:
         raise wrong_cursor()
     return rest[1:]
@@ -114,7 +114,9 @@ def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[Pa
     history, before = catalogue.shelf.history(), None
     for _ in range(CHANGES_READ // CHANGES_AT_ONCE):
         page = history.list_changes(limit=CHANGES_AT_ONCE, before=before)
-        yield from (one for one in page if one.before != one.after and is_visible(one, principal.visibility))
+        for change in page:
+            if change.before != change.after and is_visible(change, principal.visibility):
+                yield change
         if len(page) < CHANGES_AT_ONCE:
             return
         before = page[-1].change_no
@@ -122,11 +124,15 @@ def _iter_visible(catalogue: OpenCatalogue, principal: Principal) -> Iterator[Pa
 
 def _iter_entries(catalogue: str, changes: Sequence[PastChange]) -> Iterator[_Entry]:
     """Yield the changes of a catalogue as entries: those by calls one by one, others by the run."""
-    for (is_called, _), run in groupby(changes, key=lambda one: (bool(one.author.call_id), one.author.principal)):
+    for (is_called, _), run in groupby(changes, key=_caller):
         if is_called:
-            yield from (_Entry(catalogue=catalogue, changes=[one]) for one in run)
+            yield from (_Entry(catalogue=catalogue, changes=[change]) for change in run)
         else:
             yield _Entry(catalogue=catalogue, changes=list(run))
+
+
+def _caller(change: PastChange) -> tuple[bool, str]:
+    return bool(change.author.call_id), change.author.principal
 
 
 def _summed(changes: Sequence[PastChange]) -> dict[str, Any]:
