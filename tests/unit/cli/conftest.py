@@ -1,19 +1,30 @@
 """Commands as somebody at a terminal types them."""
 
-import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.terminals import Terminal
+
 Run = Callable[..., Any]
 
 
-class Terminal(io.StringIO):
-    """Somebody at a terminal, who types this."""
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process: an empty folder, unless a test names another."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("STACKROOM_HOME", str(folder))
+    return folder
 
-    def isatty(self) -> bool:
-        return True
+
+@pytest.fixture
+def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is the sample without vectors."""
+    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
+    return plain_home
 
 
 @pytest.fixture

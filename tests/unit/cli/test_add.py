@@ -19,13 +19,6 @@ BOOKS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is an empty folder."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
-    return tmp_path
-
-
 @pytest.fixture
 def books(tmp_path: Path) -> Path:
     """A small export of a reader's books."""

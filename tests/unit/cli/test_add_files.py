@@ -21,13 +21,6 @@ WINES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is an empty folder."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
-    return tmp_path
-
-
 def written(path: Path, rows: list[list[Any]]) -> Path:
     path.write_text("".join(f"{','.join(map(str, row))}\n" for row in rows))
     return path

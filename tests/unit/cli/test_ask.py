@@ -1,7 +1,6 @@
 """What a search prints: titles, telling fields with their names, and labels; on a terminal and in a pipe."""
 
 import contextlib
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from stackroom.cli.main import main
+from support.terminals import Terminal
 
 Run = Callable[..., Any]
 
@@ -27,13 +27,6 @@ f1,Inception,2010,148 min,Thriller,A thief enters the dreams of others and is as
 f2,Paprika,2006,90 min,Animation,A machine that shows dreams is stolen and dreams leak into the streets of the city.
 f3,Vertigo,1958,128 min,Thriller,A detective who fears heights follows a woman through San Francisco.
 """
-
-
-class Screen(io.StringIO):
-    """A terminal that keeps what is shown."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +83,7 @@ def on_screen(own: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]
     monkeypatch.setenv("TERM", "xterm-256color")
 
     def show(arguments: list[str]) -> str:
-        screen = Screen()
+        screen = Terminal()
         with monkeypatch.context() as patch, contextlib.suppress(SystemExit):
             patch.setattr("sys.stdout", screen)
             main(arguments)

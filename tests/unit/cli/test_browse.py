@@ -13,13 +13,6 @@ Run = Callable[..., Any]
 pytestmark = pytest.mark.row("N1")
 
 
-@pytest.fixture
-def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is the sample without vectors."""
-    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
-    return plain_home
-
-
 def test_records_are_counted_and_summed_by_group_under_filters(at_sample: Path, run: Run) -> None:
     found = run(["browse", "anime", "--by", "type", "--of", "episodes", "--tags", "space", "--json"]).json
     assert found["of"] == "episodes"

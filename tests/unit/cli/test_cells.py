@@ -53,8 +53,7 @@ drink_id,drink,measure,ingredient
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+def folder(tmp_path: Path) -> Path:
     for name, spec, rows in (("albums", ALBUMS, ALBUM_ROWS), ("drinks", DRINKS, DRINK_ROWS)):
         (tmp_path / f"{name}.toml").write_text(spec)
         (tmp_path / f"{name}.csv").write_text(rows)

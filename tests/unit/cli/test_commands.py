@@ -17,20 +17,6 @@ from stackroom.tools.spec import NOTHING_ANSWERS
 Run = Callable[..., Any]
 
 
-@pytest.fixture
-def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is the sample without vectors."""
-    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
-    return plain_home
-
-
-@pytest.fixture
-def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is an empty folder."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
-    return tmp_path
-
-
 def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -> None:
     (anime,) = run(["list", "--json"]).json
     assert (anime["name"], anime["spec"], anime["model"]) == ("anime", "anime", None)
@@ -38,7 +24,7 @@ def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -
     assert "anime" in run(["list"]).out
 
 
-def test_an_empty_library_says_how_to_fill_it(at_nothing: Path, run: Run) -> None:
+def test_an_empty_library_says_how_to_fill_it(home: Path, run: Run) -> None:
     assert "stackroom init" in run(["list"]).out
     served = run(["serve"])
     assert served.code == NotFoundError.exit_code
@@ -56,7 +42,7 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
 
 
 @pytest.mark.row("N2")
-def test_search_says_first_that_nothing_answers_and_shows_the_nearest_few(at_sample: Path, run: Run) -> None:
+def test_search_says_first_thhome_answers_and_shows_the_nearest_few(at_sample: Path, run: Run) -> None:
     arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
     table = run(arguments)
     assert table.out.startswith(NOTHING_ANSWERS)
@@ -150,8 +136,8 @@ def test_recommending_from_a_catalogue_without_vectors_is_refused_with_the_reaso
 
 
 @pytest.mark.row("A10")
-def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(at_nothing: Path, run: Run) -> None:
-    file = at_nothing / "rows.jsonl"
+def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(home: Path, run: Run) -> None:
+    file = home / "rows.jsonl"
     good = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "synopsis": "About tea."}
     file.write_text("\n".join([json.dumps(good), "{broken", json.dumps({"title": "B"})]))
     ran = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed"])
@@ -166,15 +152,15 @@ def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(at_nothing: 
     assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == ["A"]
 
 
-def test_a_catalogue_of_a_kind_that_is_not_built_in_is_refused(at_nothing: Path, run: Run) -> None:
-    file = at_nothing / "rows.jsonl"
+def test_a_catalogue_of_a_kind_that_is_not_built_in_is_refused(home: Path, run: Run) -> None:
+    file = home / "rows.jsonl"
     file.write_text("")
     ran = run(["add", str(file), "--as", "anmie", "--no-embed"])
     assert ran.code == NotFoundError.exit_code
     assert "did you mean 'anime'?" in ran.err
 
 
-def test_init_without_the_model_installs_the_sample_once(at_nothing: Path, run: Run) -> None:
+def test_init_without_the_model_installs_the_sample_once(home: Path, run: Run) -> None:
     assert run(["init", "--no-model"]).code == 0
     again = run(["init", "--no-model"])
     assert again.code == 0
@@ -190,12 +176,12 @@ def test_the_doctor_finds_a_whole_library_well(sample_home: Path, monkeypatch: p
     assert "BAD" not in ran.out
 
 
-def test_the_doctor_lists_the_tasks_of_a_running_server(at_nothing: Path, run: Run) -> None:
+def test_the_doctor_lists_the_tasks_of_a_running_server(home: Path, run: Run) -> None:
     background = Background()
     background.add(Task(name="sync", description="Syncs.", run=lambda _context: "3 synced"))
     background.start()
     assert background.wait_for("sync", runs=1, timeout_s=10.0)
-    status_task(background, at_nothing).run(TaskContext())
+    status_task(background, home).run(TaskContext())
     background.stop()
     (task,) = [finding for finding in run(["doctor", "--json"]).json if finding["what"] == "task sync"]
     assert task["ok"]
@@ -211,7 +197,7 @@ def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytes
     assert "works" in run(["model", "check"]).out
 
 
-def test_a_missing_model_is_said_with_the_command_that_gets_it(at_nothing: Path, run: Run) -> None:
+def test_a_missing_model_is_said_with_the_command_that_gets_it(home: Path, run: Run) -> None:
     ran = run(["model", "check"])
     assert ran.code == 5
     assert "stackroom model pull" in ran.err
@@ -219,7 +205,7 @@ def test_a_missing_model_is_said_with_the_command_that_gets_it(at_nothing: Path,
 
 @pytest.mark.row("A12")
 def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
-    at_nothing: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch, run: Run
+    home: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     for name, value in embedding_server.environment().items():
         monkeypatch.setenv(name, value)

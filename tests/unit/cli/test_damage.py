@@ -38,9 +38,8 @@ search = true
 
 
 @pytest.fixture(autouse=True)
-def catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
+def catalogues(tmp_path: Path, run: Run) -> Path:
     """The folder of a library with the catalogues books and films."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     for name in ("books", "films"):
         (tmp_path / f"{name}.csv").write_text("id,title\n1,Heat and dust\n2,Alien worlds\n")
         assert run(["add", str(tmp_path / f"{name}.csv"), "--yes", "--no-embed"]).code == 0

@@ -13,14 +13,7 @@ pytestmark = pytest.mark.row("N3")
 Run = Callable[..., Any]
 
 
-@pytest.fixture
-def at_plain(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sample library without vectors, as the one that commands use."""
-    monkeypatch.setenv("STACKROOM_HOME", str(plain_home))
-    return plain_home
-
-
-def test_a_record_that_is_found_has_its_rank_in_the_answer(at_plain: Path, run: Run) -> None:
+def test_a_record_that_is_found_has_its_rank_in_the_answer(at_sample: Path, run: Run) -> None:
     hits = run(["search", "anime", "space pirates", "--json"]).json["results"]
     told = run(["explain", "anime", "space pirates", hits[2]["id"], "--json"]).json
     assert (told["found"], told["rank"], told["tool"]) == (True, 3, "stackroom search")
@@ -29,7 +22,7 @@ def test_a_record_that_is_found_has_its_rank_in_the_answer(at_plain: Path, run: 
 @pytest.mark.parametrize(
     "order", [("mal-1", "--year", "2010.."), ("--year", "2010..", "mal-1"), ("--year=2010..", "mal-1")]
 )
-def test_a_record_that_is_not_found_is_told_why(at_plain: Path, run: Run, order: tuple[str, ...]) -> None:
+def test_a_record_that_is_not_found_is_told_why(at_sample: Path, run: Run, order: tuple[str, ...]) -> None:
     told = run(["explain", "anime", "Cowboy Bebop", *order])
     assert "not found: condition" in told.out
     assert "leaves it out: it has 1998" in told.out
@@ -46,7 +39,7 @@ def test_a_record_that_is_not_found_is_told_why(at_plain: Path, run: Run, order:
     ],
 )
 def test_what_cannot_be_explained_is_refused_with_what_would_be_right(
-    at_plain: Path, run: Run, arguments: list[str], code: int, says: str
+    at_sample: Path, run: Run, arguments: list[str], code: int, says: str
 ) -> None:
     ran = run(["explain", "anime", *arguments])
     assert (ran.code, ran.out) == (code, "")

@@ -19,12 +19,6 @@ def lines_of_next(text: str) -> list[str]:
     return [line.split("  ")[1] for line in text.splitlines() if line.startswith("  stackroom ")]
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
-    return tmp_path / "library"
-
-
 def test_without_a_library_and_a_terminal_the_three_next_commands_are_said_and_nothing_is_made(
     home: Path, run: Run
 ) -> None:

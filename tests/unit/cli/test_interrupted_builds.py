@@ -14,9 +14,8 @@ COMMANDS = (["list"], ["doctor"], ["search", "anime", "robots"])
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     """The folder of a catalogue in which something has gone wrong."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     folder = tmp_path / "home" / "catalogues" / "anime"
     folder.mkdir(parents=True)
     return folder

@@ -87,32 +87,26 @@ def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]])
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
-    return tmp_path
-
-
-@pytest.fixture
-def one_file(folder: Path) -> list[str]:
+def one_file(tmp_path: Path) -> list[str]:
     """The arguments that add one file with a column for the kind."""
-    (folder / "games.toml").write_text(DECLARATION.format(kind='kind = "what"', game_sources="", designer_sources=""))
+    (tmp_path / "games.toml").write_text(DECLARATION.format(kind='kind = "what"', game_sources="", designer_sources=""))
     rows = [(*game, "game", "") for game in GAMES]
     rows += [(one, name, "", "", "", "Designer", country) for one, name, country in DESIGNERS]
-    table = write_csv(folder / "all.csv", (*GAME_COLUMNS, "what", "country"), rows)
-    return ["add", str(table), "--spec", str(folder / "games.toml"), "--no-embed", "--json"]
+    table = write_csv(tmp_path / "all.csv", (*GAME_COLUMNS, "what", "country"), rows)
+    return ["add", str(table), "--spec", str(tmp_path / "games.toml"), "--no-embed", "--json"]
 
 
 @pytest.fixture
-def two_files(folder: Path) -> dict[str, list[str]]:
+def two_files(tmp_path: Path) -> dict[str, list[str]]:
     """The arguments that add each of two files, whose names say the kind of their rows."""
     game_sources, designer_sources = 'sources = ["games.csv"]', 'sources = ["designers*.csv"]'
     declaration = DECLARATION.format(kind="", game_sources=game_sources, designer_sources=designer_sources)
-    (folder / "games.toml").write_text(declaration)
+    (tmp_path / "games.toml").write_text(declaration)
     tables = {
-        "games": write_csv(folder / "games.csv", GAME_COLUMNS, GAMES),
-        "designers": write_csv(folder / "designers.csv", DESIGNER_COLUMNS, DESIGNERS),
+        "games": write_csv(tmp_path / "games.csv", GAME_COLUMNS, GAMES),
+        "designers": write_csv(tmp_path / "designers.csv", DESIGNER_COLUMNS, DESIGNERS),
     }
-    spec = ["--spec", str(folder / "games.toml"), "--no-embed", "--json"]
+    spec = ["--spec", str(tmp_path / "games.toml"), "--no-embed", "--json"]
     return {name: ["add", str(table), *spec] for name, table in tables.items()}
 
 
@@ -174,14 +168,14 @@ def test_kinds_and_relations_work_from_two_files_in_any_order(
 
 
 def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
-    two_files: dict[str, list[str]], folder: Path, run: Run
+    two_files: dict[str, list[str]], tmp_path: Path, run: Run
 ) -> None:
     added = run(two_files["games"]).json
     assert added["dangling"] == 4
     assert added["notes"] == ["'designerIds' of game records names records that do not exist: 'd1', 'd2', 'd3'"]
     listed = run(["rejects", "boardgames", "--json"]).json
     assert listed[0] == {
-        "source": str(folder / "games.csv"),
+        "source": str(tmp_path / "games.csv"),
         "place": "line 2",
         "reason": "'g1' is kept; 'designerIds' names the designer 'd1', which does not exist",
     }
@@ -191,8 +185,8 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
     assert run(["rejects", "boardgames"]).out == "no row was left out\n"
 
 
-def test_an_id_of_another_kind_is_dangling(two_files: dict[str, list[str]], folder: Path, run: Run) -> None:
-    write_csv(folder / "games.csv", GAME_COLUMNS, [*GAMES, ("g8", "Odd", "2020", "g1", "")])
+def test_an_id_of_another_kind_is_dangling(two_files: dict[str, list[str]], tmp_path: Path, run: Run) -> None:
+    write_csv(tmp_path / "games.csv", GAME_COLUMNS, [*GAMES, ("g8", "Odd", "2020", "g1", "")])
     run(two_files["designers"])
     assert run(two_files["games"]).json["dangling"] == 1
     (listed,) = run(["rejects", "boardgames", "--json"]).json
@@ -200,10 +194,10 @@ def test_an_id_of_another_kind_is_dangling(two_files: dict[str, list[str]], fold
 
 
 def test_ids_that_collide_between_kinds_are_rejected_within_a_file_and_between_files(
-    one_file: list[str], two_files: dict[str, list[str]], folder: Path, run: Run
+    one_file: list[str], two_files: dict[str, list[str]], tmp_path: Path, run: Run
 ) -> None:
     del one_file
-    write_csv(folder / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("g1", "Not Catan", "USA")])
+    write_csv(tmp_path / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("g1", "Not Catan", "USA")])
     run(two_files["games"])
     added = run(two_files["designers"]).json
     assert (added["written"], added["rejected"]) == (4, 1)
@@ -216,8 +210,10 @@ def test_ids_that_collide_between_kinds_are_rejected_within_a_file_and_between_f
         assert call(gate, "fetch", id="boardgames/g1")["title"] == "Catan"
 
 
-def test_two_rows_of_one_file_with_one_id_say_that_kinds_share_ids(one_file: list[str], folder: Path, run: Run) -> None:
-    with (folder / "all.csv").open("a", encoding="utf-8") as file:
+def test_two_rows_of_one_file_with_one_id_say_that_kinds_share_ids(
+    one_file: list[str], tmp_path: Path, run: Run
+) -> None:
+    with (tmp_path / "all.csv").open("a", encoding="utf-8") as file:
         file.write("d1,A Game,,,,game,\n")
     assert run(one_file).json["duplicates"] == 1
     (listed,) = run(["rejects", "boardgames", "--json"]).json
@@ -225,11 +221,11 @@ def test_two_rows_of_one_file_with_one_id_say_that_kinds_share_ids(one_file: lis
 
 
 def test_a_source_that_is_refreshed_keeps_the_kind_of_its_rows(
-    two_files: dict[str, list[str]], folder: Path, run: Run
+    two_files: dict[str, list[str]], tmp_path: Path, run: Run
 ) -> None:
     for arguments in two_files.values():
         run(arguments)
-    write_csv(folder / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("d5", "Markus Brand", "Germany")])
+    write_csv(tmp_path / "designers.csv", DESIGNER_COLUMNS, [*DESIGNERS, ("d5", "Markus Brand", "Germany")])
     with closing(App(load_settings())) as app:
         for source in list_sources(app):
             refresh_from_source(app, source, lambda _rows: None)

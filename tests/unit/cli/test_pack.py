@@ -17,9 +17,8 @@ FILMS = "id,title,plot\n1,Heat,Two men and a robbery.\n2,Alien,Something aboard.
 
 
 @pytest.fixture
-def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
+def films(tmp_path: Path, run: Run) -> Path:
     """A library with a catalogue of films, and the folder around it."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     (tmp_path / "films.csv").write_text(FILMS)
     assert run(["add", str(tmp_path / "films.csv"), "--yes", "--no-embed"]).code == 0
     return tmp_path

@@ -1,12 +1,12 @@
 """Progress of a build: what is said where there is no terminal, and how fast it says a build is."""
 
-import io
 import sys
 
 import pytest
 
 from stackroom.cli.progress import CLEARED, LINE_S, ProgressLine, build_progress, describe_step
 from stackroom.ingest.pipeline import IngestReport
+from support.terminals import Terminal
 
 pytestmark = pytest.mark.row("N12")
 
@@ -55,13 +55,6 @@ def test_a_line_is_said_at_intervals_and_each_step_has_its_own_pace(capsys: pyte
         "films: 100 of 100 rows read, 20/s, about 1 s left",
         "films: 20 of 80 texts embedded, 4/s, about 15 s left",
     ]
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_line_on_a_terminal_is_rewritten_and_taken_away_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

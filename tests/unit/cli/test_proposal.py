@@ -17,12 +17,6 @@ FERRIES = (
 )
 
 
-@pytest.fixture(autouse=True)
-def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library of this process is an empty folder."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
-
-
 @pytest.fixture
 def ferries(tmp_path: Path) -> str:
     """A small timetable."""

@@ -12,9 +12,8 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def library(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+def library(tmp_path: Path, run: Run) -> Path:
     """A library with a small catalogue, and a folder for a database beside it."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     (tmp_path / "books.jsonl").write_text('{"id": "1", "title": "Ulysses"}\n{"id": "2", "title": "Emma"}\n')
     assert run(["add", str(tmp_path / "books.jsonl"), "--yes", "--no-embed"]).code == 0
     return tmp_path

@@ -45,9 +45,7 @@ def publish(
     commands: list[list[str]],
     failures: list[Exception],
     run: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Publish:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
     uploaded = tmp_path / "uploaded"
 
     def run_command(command: Sequence[str]) -> str:

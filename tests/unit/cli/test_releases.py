@@ -15,8 +15,7 @@ COUNT = 12
 
 
 @pytest.fixture
-def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publisher:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+def publisher(tmp_path: Path) -> Publisher:
     found = new_publisher(tmp_path)
     found.publish("1.0", make_stars(COUNT, "1.0").values())
     return found

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from stackroom.control.control import Control
-from stackroom.errors import ConflictError, InputError
 from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z3")
@@ -17,11 +16,10 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def home(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(home: Path, run: Run) -> Path:
     """A library with a user."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path))
     run(["user", "add", "ada"])
-    return tmp_path
+    return home
 
 
 def test_a_role_may_be_the_first_thing_that_is_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,35 +59,3 @@ def test_a_role_is_changed_and_what_is_not_given_stays(home: Path, run: Run) -> 
     assert (changed["permissions"], changed["quotas"]) == (["EditCatalog"], {**expected, "sql": 0})
     ran = run(["role", "change", "reader", "--allow", "AccessCatalog"])
     assert ran.out.startswith("update_role reader: done\nreader: AccessCatalog;")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["add", "r"], 2, "--allow"),
-        (["add", "a b", "--allow", "AccessCatalog"], InputError.exit_code, "cannot be the name of a role"),
-        (["add", "r", "--allow", "AccessCatalog", "--read-per-minute", "-1"], 2, "must be 0 or more"),
-        (["add", "r", "--allow", "AccessCatalog", "--sql-per-minute", "many"], 2, "must be a whole number"),
-        (["change", "admin", "--allow", "AccessCatalog"], ConflictError.exit_code, "has every permission and stays so"),
-    ],
-)
-def test_what_cannot_be_done_says_why_on_one_channel_with_its_code(
-    home: Path, run: Run, arguments: list[str], code: int, says: str
-) -> None:
-    ran = run(["role", *arguments])
-    assert (ran.code, ran.out) == (code, "")
-    assert says in ran.err
-    assert "Traceback" not in ran.err
-    assert len(run(["role", "list", "--json"]).json["roles"]) == 4
-
-
-@pytest.mark.row("Z13")
-def test_changes_of_roles_are_in_the_audit(home: Path, run: Run) -> None:
-    run(["role", "add", "Slow", "--allow", "AccessCatalog", "--read-per-minute", "3"])
-    run(["role", "delete", "slow", "--json"])
-    run(["role", "delete", "admin"])
-    refused, deleted, made = run(["audit", "tail", "-n", "3", "--json"]).json["rows"]
-    assert (made["operation"], made["target"], made["outcome"]) == ("account/create_role", "Slow", "ok")
-    assert made["parameters"] == {"permissions": ["AccessCatalog"], "quotas": {"read": 3}}
-    assert (deleted["operation"], deleted["outcome"]) == ("account/delete_role", "ok")
-    assert (refused["target"], refused["outcome"], refused["error"]) == ("admin", "error", "conflict")

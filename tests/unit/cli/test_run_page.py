@@ -6,16 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "shared-server.md"
 Run = Callable[..., Any]
 
 
-def test_the_commands_about_users_work_as_typed_in_order(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "library"))
+def test_the_commands_about_users_work_as_typed_in_order(tmp_path: Path, run: Run) -> None:
     (tmp_path / "rows.csv").write_text("title,year\nStalker,1979\nSolaris,1972\n", encoding="utf-8")
     for name in ("anime", "handbook"):
         assert run(["add", str(tmp_path / "rows.csv"), "--name", name, "--yes", "--no-embed"]).code == 0

@@ -13,10 +13,9 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
-    return tmp_path / "home"
+    return home
 
 
 @pytest.fixture

@@ -17,9 +17,8 @@ FILMS = "Title,Genres,Year\nHeat,Crime;Drama,1995\nAlien,Horror;Sci-Fi,1979\nAli
 
 
 @pytest.fixture(autouse=True)
-def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The library of this process is an empty folder, with a table beside it."""
-    monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "home"))
+def at_nothing(tmp_path: Path) -> Path:
+    """A folder with a table."""
     (tmp_path / "My Films.csv").write_text(FILMS)
     return tmp_path
 

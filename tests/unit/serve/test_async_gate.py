@@ -3,54 +3,37 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import OverloadedError, RateLimitedError
 from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import Action, AuditEntry, Cost, Outcome, Principal, Quotas
-from stackroom.serve.async_gate import AsyncGate, Caller, RefusalThrottle, Workers
+from stackroom.model.principal import Action, Outcome, Principal, Quotas
+from stackroom.serve.async_gate import MOST_KNOWN, WAITING_THREADS, AsyncGate, Caller, RefusalThrottle, Workers
 from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+from stackroom.tools.spec import ToolParams
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import Notes, make_tool
 
 TEMPLATE = "notes://{name}"
+
+
+class Query(ToolParams):
+    query: str
+
+
 READER = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}))
 CALLER = Caller(principal=READER, via="websocket")
 
 
-class Params(ToolParams):
-    query: str
-
-
-class Result(ToolResult):
-    found: str
-
-
-class Notes:
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        self.entries.append(entry)
-
-
 def gate_of(*, limiter: RateLimiter | None = None, notes: Notes | None = None) -> Gate:
-    search = ToolSpec(
-        name="search",
-        description="",
-        params=Params,
-        result=Result,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        cacheable=True,
-        run=lambda _principal, params: Result(found=params.query),
-        text=lambda result: result.found,
-    )
+    search = make_tool("search", params=Query, cacheable=True)
     resource = ResourceSpec(
         prefix="notes://",
         name="notes",
@@ -164,3 +147,110 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
         return [*seen, await ask(), await throttle.wait("ada")]
 
     assert anyio.run(talk) == [None, False, "rate_limited", True, None, False]
+
+
+def test_what_only_waits_is_not_bounded_by_the_threads_that_work_and_keeps_none_of_them() -> None:
+    anyio.run(wait_and_work)
+
+
+async def wait_and_work() -> None:
+    workers = Workers(threads=1)
+    all_wait = threading.Barrier(WAITING_THREADS + 1)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(WAITING_THREADS):
+            tasks.start_soon(partial(workers.run, lambda: all_wait.wait(10), of="ada", waits=True))
+        assert await workers.run(lambda: "done", of="ada") == "done"
+        await anyio.to_thread.run_sync(all_wait.wait, 10)
+    assert workers.in_flight == 0
+
+
+ENDLESS_S = 60.0
+
+
+def test_somebody_who_was_not_refused_never_waits() -> None:
+    throttle = RefusalThrottle(pause_s=ENDLESS_S)
+    throttle.note("greedy", is_refused=True)
+
+    async def pass_by() -> bool:
+        with anyio.fail_after(5):
+            return await throttle.wait("ada")
+
+    assert anyio.run(pass_by) is False
+
+
+def test_requests_of_somebody_who_was_refused_go_on_one_after_the_other() -> None:
+    throttle = RefusalThrottle(pause_s=0.02)
+    throttle.note("greedy", is_refused=True)
+    passed: list[float] = []
+
+    async def go() -> None:
+        await throttle.wait("greedy")
+        passed.append(anyio.current_time())
+
+    async def flood() -> float:
+        start = anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(go)
+        return start
+
+    start = anyio.run(flood)
+    assert [moment - start >= 0.02 * (place + 1) for place, moment in enumerate(passed)] == [True] * 4
+
+
+def test_whoever_is_let_in_again_waits_no_longer() -> None:
+    throttle = RefusalThrottle(pause_s=0.05)
+
+    async def flood() -> None:
+        throttle.note("greedy", is_refused=True)
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(1000):
+                    tasks.start_soon(throttle.wait, "greedy")
+                await throttle.wait("greedy")
+                throttle.note("greedy", is_refused=False)
+        assert await throttle.wait("greedy") is False
+
+    anyio.run(flood)
+
+
+def test_nobody_is_held_for_longer_than_the_longest() -> None:
+    throttle = RefusalThrottle(pause_s=ENDLESS_S, longest_s=0.05)
+    throttle.note("greedy", is_refused=True)
+
+    async def flood() -> None:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(20):
+                    tasks.start_soon(throttle.wait, "greedy")
+
+    anyio.run(flood)
+
+
+def test_a_caller_that_gives_up_leaves_the_line() -> None:
+    throttle = RefusalThrottle(pause_s=0.01)
+    throttle.note("greedy", is_refused=True)
+
+    async def flood() -> None:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(500):
+                tasks.start_soon(throttle.wait, "greedy")
+            await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(1):
+            assert await throttle.wait("greedy")
+
+    anyio.run(flood)
+
+
+def test_what_is_known_of_the_refused_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stackroom.serve.async_gate.MOST_KNOWN", 3)
+    assert MOST_KNOWN > 3
+    throttle = RefusalThrottle(pause_s=0)
+    for number in range(4):
+        throttle.note(f"greedy {number}", is_refused=True)
+
+    async def held() -> list[bool]:
+        return [await throttle.wait(f"greedy {number}") for number in range(4)]
+
+    assert anyio.run(held) == [False, False, False, True]

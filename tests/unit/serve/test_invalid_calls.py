@@ -11,25 +11,15 @@ from pydantic import ValidationError
 
 from stackroom.control.accounts.limits import RateLimiter
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import AuditEntry, Outcome, Principal, Quotas
+from stackroom.model.principal import Outcome, Principal, Quotas
 from stackroom.serve.async_gate import AsyncGate, Caller, Workers
 from stackroom.serve.mcp_server import Handlers
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import Notes
 
 pytestmark = pytest.mark.row("Z13")
 
 ADA = Caller(principal=Principal(name="ada", actions=frozenset(), quotas=Quotas(read=2, write=0, sql=0)), via="http")
-
-
-class Notes:
-    """Implements `Observer` by remembering."""
-
-    def __init__(self) -> None:
-        self.entries: list[AuditEntry] = []
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        assert not durable
-        self.entries.append(entry)
 
 
 def send(notes: Notes, method: str, params: dict[str, Any], *, times: int = 1) -> Exception:

@@ -10,12 +10,12 @@ import pytest
 from mcp import types
 
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.principal import LOCAL_USER
 from stackroom.serve.async_gate import Caller, caller_of
 from stackroom.serve.mcp_server import build_server
 from stackroom.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import make_tool
 
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 OPENING = [
@@ -24,31 +24,8 @@ OPENING = [
 ]
 
 
-class Params(ToolParams):
-    pass
-
-
-class Result(ToolResult):
-    done: bool = True
-
-
-def works(_principal: Principal, _params: Params) -> Result:
-    return Result()
-
-
 def gate() -> Gate:
-    tool = ToolSpec(
-        name="works",
-        description="",
-        params=Params,
-        result=Result,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        is_instant=True,
-        run=works,
-        text=lambda _result: "done",
-    )
-    return Gate(Toolbox([tool]))
+    return Gate(Toolbox([make_tool("works", is_instant=True)]))
 
 
 def call(request_id: Any) -> dict[str, Any]:

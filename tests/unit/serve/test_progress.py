@@ -8,24 +8,16 @@ import anyio
 import pytest
 
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
+from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.serve import mcp_server
 from stackroom.serve.async_gate import Caller, caller_of
 from stackroom.serve.mcp_server import build_server
 from stackroom.serve.message_loop import serve_messages
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import Done, NoParams, make_tool
 
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 HEARD_BEATS = 2
-
-
-class NoParams(ToolParams):
-    pass
-
-
-class Done(ToolResult):
-    done: bool = True
 
 
 class SlowCall:
@@ -71,16 +63,7 @@ def heard_of_a_slow_call(meta: dict[str, Any]) -> SlowCall:
 
     async def talk() -> SlowCall:
         line = SlowCall(meta)
-        tool = ToolSpec(
-            name="slow",
-            description="",
-            params=NoParams,
-            result=Done,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            run=line.run,
-            text=lambda _result: "done",
-        )
+        tool = make_tool("slow", line.run)
         with anyio.fail_after(20):
             await serve_messages(build_server(lambda: Gate(Toolbox([tool])), caller_of), line.receive, line.send, who)
         return line

@@ -9,15 +9,14 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import Action, AuditEntry, Cost, Principal
 from stackroom.serve.async_gate import asked_names, caller_of
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.guard import Authenticator, KnownHosts
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.mcp_server import build_server
 from stackroom.settings import ToolNames
-from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
+from support.plain_tools import Notes, make_tool
 
 pytestmark = pytest.mark.row("N17")
 
@@ -30,45 +29,13 @@ META = {
 LEGACY = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}
 
 
-class Params(ToolParams):
-    pass
-
-
-class Result(ToolResult):
-    done: bool = True
-
-
-def works(_principal: Principal, _params: Params) -> Result:
-    return Result()
-
-
-class Notes:
-    """An observer that keeps which tools were called."""
-
-    def __init__(self) -> None:
-        self.targets: list[str] = []
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        self.targets.append(entry.target)
-
-
 @pytest.fixture
 def notes() -> Notes:
     return Notes()
 
 
 def open_client(notes: Notes, tool_names: ToolNames = "dotted") -> TestClient:
-    tool = ToolSpec(
-        name="catalog.get",
-        description="After catalog.get.",
-        params=Params,
-        result=Result,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        is_instant=True,
-        run=works,
-        text=lambda _result: "done",
-    )
+    tool = make_tool("catalog.get", description="After catalog.get.", is_instant=True)
     gate = Gate(Toolbox([tool]), observers=[notes])
     app = build_app(
         build_server(lambda: gate, caller_of, tool_names=tool_names),
@@ -121,7 +88,7 @@ def test_a_tool_is_called_by_either_name_and_noted_by_its_own(client: TestClient
         for name in ("catalog.get", "catalog_get"):
             answer = result_of(ask(client, path, "tools/call", name=name, arguments={}))
             assert answer["structuredContent"] == {"done": True}
-    assert notes.targets == ["catalog.get"] * 4
+    assert [entry.target for entry in notes.entries] == ["catalog.get"] * 4
 
 
 def test_a_websocket_chooses_by_its_address_too(client: TestClient) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox, Toolboxes
 from stackroom_catalogues.music.player import endpoints as player_endpoints
 from support.health import GivenHealth
+from support.plain_tools import NoParams, Notes
 from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
@@ -47,10 +48,6 @@ class Params(ToolParams):
 
     query: str
     limit: int = 10
-
-
-class NoParams(ToolParams):
-    """No arguments."""
 
 
 class Result(ToolResult):
@@ -146,23 +143,12 @@ def _document(service: Service, gate: Gate) -> dict[str, Any]:
 
 
 @dataclass(kw_only=True)
-class Noted:
-    """Implements `gate.Observer`: keeps every note."""
-
-    entries: list[AuditEntry] = field(default_factory=list)
-
-    def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Keep a note."""
-        self.entries.append(entry)
-
-
-@dataclass(kw_only=True)
 class Site:
     """A server without sockets, and what stands behind it."""
 
     client: TestClient
     service: Service
-    notes: Noted
+    notes: Notes
     problems: dict[str, str]
     health: GivenHealth
     recorder: EventLog | None
@@ -214,7 +200,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         control = Control.open(configured) if accounts else None
         if control:
             opened.callback(control.close)
-        metrics, notes, health = Metrics(), Noted(), GivenHealth()
+        metrics, notes, health = Metrics(), Notes(), GivenHealth()
         observers = [metrics, notes, *([control.audit] if control else [])]
         gate = Gate(
             toolboxes or Toolbox(TOOLS, [NOTES], media=[_songs(tmp_path)]),

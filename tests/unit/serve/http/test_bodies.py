@@ -1,12 +1,20 @@
 """Bodies are read within bounds on each of them and on all of them together."""
 
+import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
+from stackroom.errors import InputError
 from stackroom.serve.http.bodies import Bodies, MemoryBudget, WithBody
+from stackroom.serve.http.endpoints import DECODED_AT_ONCE, read_object
 
 pytestmark = pytest.mark.row("T6")
 
@@ -104,3 +112,26 @@ def test_unauthenticated_callers_cannot_take_the_room_of_others() -> None:
     bodies, app = Bodies(of_strangers=10), Recorder()
     assert status_of(post(WithBody(app, bodies, is_public=True), [b"x" * 11])) == 503
     assert status_of(post(WithBody(app, bodies), [b"x" * 11])) == 200
+
+
+HEADERS = [(b"content-type", b"application/json")]
+
+
+async def refuse() -> weakref.ref[Request]:
+    """Read a large body that is not JSON, and return a reference to its request."""
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"x" * (DECODED_AT_ONCE + 1), "more_body": False}
+
+    request = Request({"type": "http", "method": "POST", "headers": HEADERS}, receive)
+    with suppress(InputError):
+        await read_object(request)
+    return weakref.ref(request)
+
+
+def test_a_request_with_a_large_body_that_is_not_json_is_forgotten_when_it_is_refused() -> None:
+    gc.disable()
+    try:
+        assert asyncio.run(refuse())() is None
+    finally:
+        gc.enable()

