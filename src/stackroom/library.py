@@ -192,7 +192,10 @@ class Library:
         without such a file, whose spec is not the name of a package, has lost it.
         """
         require_name(name)
-        known = self._find_place(name)
+        known = self.find_place(name)
+        if known is None and (self.folder / name).is_dir():
+            _require_disposable(self.folder / name)
+            shutil.rmtree(self.folder / name)  # left by a build that was stopped before its marker was written
         place = known or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
@@ -247,14 +250,6 @@ class Library:
             replace_file(catalogue.folder / DECLARATION_FILE, declaration.encode())
             if (marker := _find_marker(catalogue.folder)) is not None:
                 _write(marker, _read(marker))
-
-    def _find_place(self, name: str) -> Installed | None:
-        folder = self.folder / name
-        marker = _find_marker(folder)
-        if marker is None and folder.is_dir():
-            _require_disposable(folder)
-            shutil.rmtree(folder)  # left by a build that was stopped before its marker was written
-        return _read(marker) if marker else None
 
     def remove(self, name: str) -> None:
         """Delete a catalogue, or what there is of its first build; stopped before its end, it is an unfinished one."""

@@ -59,22 +59,6 @@ def deferred(target: str) -> Callable[..., Any]:
     return call
 
 
-def _nothing(_catalogues: Catalogues) -> tuple[()]:
-    return ()
-
-
-def _no_endpoints() -> tuple[()]:
-    return ()
-
-
-def _no_rows(_location: str) -> RowSource | None:
-    return None
-
-
-def _keep_nothing(_location: str, _folder: Path) -> None:
-    """Keep no files."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """Sample data that ships with a package, and the name of the catalogue that `stackroom init` makes of it."""
@@ -92,24 +76,24 @@ class CataloguePackage:
     """The `catalogue.toml`, as `importlib.resources.files(__package__) / "catalogue.toml"`."""
     mapping: RowMapping | None = None
     """How rows become records; None: as the declaration says."""
-    open_rows: Callable[[str], RowSource | None] = _no_rows
+    open_rows: Callable[[str], RowSource | None] = lambda _location: None
     """Opens a location that the package reads in its own way; None leaves it to the engine."""
-    keep_files: Callable[[str, Path], None] = _keep_nothing
+    keep_files: Callable[[str, Path], None] = lambda _location, _folder: None
     """Copies what the tools need of the files at a location into the catalogue's folder."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """Network sources by the prefix of their locations: `stackroom add PREFIX:QUERY`."""
     samples: tuple[Sample, ...] = ()
     reads_folders: bool = False
     """Whether `stackroom add FOLDER` without --as makes a catalogue of this package."""
-    tools: Callable[[Catalogues], Sequence[ToolSpec]] = _nothing
+    tools: Callable[[Catalogues], Sequence[ToolSpec]] = lambda _catalogues: ()
     """The tools over the catalogues that follow the package."""
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
-    resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
-    own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = _nothing
+    resources: Callable[[Catalogues], Sequence[ResourceSpec]] = lambda _catalogues: ()
+    own_kinds: Callable[[Catalogues], Sequence[OwnKinds]] = lambda _catalogues: ()
     """Kinds that belong to users, such as likes, which `catalog.mutate` changes too."""
-    media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
-    endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
+    media: Callable[[Catalogues], Sequence[MediaSpec]] = lambda _catalogues: ()
+    endpoints: Callable[[], Sequence[Endpoint]] = tuple
     """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""
     server: str = ""
     """`module:function` that gives the package's parts of a shared server; loaded when one starts."""

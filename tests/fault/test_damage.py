@@ -176,7 +176,7 @@ def test_a_server_finds_damage_after_it_has_started_and_mends_or_reports_it(
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
         assert DamageTask(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
-        assert "Film 7" in app.problems()[f"catalogue {NAME}"]
+        assert "Film 7" in app.catalogue_problems()[f"catalogue {NAME}"]
         filtered = next(call for call in right if "filters" in call)
         assert ids_in(answers_of(app)[filtered]) == ids_in(right[filtered])
 
@@ -189,9 +189,9 @@ def test_what_is_put_right_after_it_was_reported_is_found_whole_again_without_a_
         app.background.add(DamageTask(app, share=1).task(first_s=0.0, again_s=0.01))
         app.background.start()
         assert app.background.wait_for("check catalogues", runs=1, timeout_s=120)
-        assert "ledger.sqlite is missing" in app.problems()[f"catalogue {NAME}"]
+        assert "ledger.sqlite is missing" in app.catalogue_problems()[f"catalogue {NAME}"]
         away.rename(ledger)
-        wait_until(lambda: f"catalogue {NAME}" not in app.problems(), timeout_s=120)
+        wait_until(lambda: f"catalogue {NAME}" not in app.catalogue_problems(), timeout_s=120)
 
 
 def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_on_a_full_disk_is_not_called_damaged(home: Path, mo
     with closing(open_app(home)) as app:
         app.build_gate([NAME])
         assert DamageTask(app, share=1).run(TaskContext()) == f"not whole: {NAME}"
-        assert f"catalogue {NAME}" not in app.problems()
+        assert f"catalogue {NAME}" not in app.catalogue_problems()
 
 
 def full_disk(_size: int) -> bytes:

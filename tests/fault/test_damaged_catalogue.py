@@ -133,7 +133,7 @@ def test_resources_of_the_other_catalogues_are_there(gate: Gate) -> None:
 @pytest.mark.row("T6")
 def test_what_is_degraded_names_the_catalogue_that_was_damaged_while_it_was_served(app: App, gate: Gate) -> None:
     del gate
-    assert [part for part in app.problems() if part.startswith("catalogue")] == [f"catalogue {DAMAGED}"]
+    assert list(app.catalogue_problems()) == [f"catalogue {DAMAGED}"]
 
 
 @pytest.mark.row("T8")

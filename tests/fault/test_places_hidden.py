@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.toolboxes import ToolChoice
 from stackroom.control.control import Control
@@ -76,8 +76,7 @@ def app(home: Path) -> Iterator[App]:
 
 
 def build(app: App, control: Control, *names: str) -> tuple[Gate, AdminServer]:
-    runtime = RuntimeStatus(identities=tuple, counters=dict)
-    admin = AdminServer(app, control, runtime)
+    admin = AdminServer(app, control)
     return app.build_gate(names, tools=ToolChoice.ALL, server_tools=admin.tools), admin
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.catalogue.compiler import load_spec
 from stackroom.cli.main import COMMANDS, find_package_commands
@@ -102,7 +102,7 @@ def test_the_page_of_errors_has_every_code():
 def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
     app = App(Settings(home=tmp_path, offline=True, sections={"downloads": {"folder": str(tmp_path)}}))
     with closing(Control.open(app.settings)) as control:
-        house = AdminServer(app, control, RuntimeStatus(identities=list, counters=dict))
+        house = AdminServer(app, control)
         tools = {tool.name: tool for tool in house.tools.tools}
         house.stop()
     described = {tool.name: tool for tool in SCRIPT.list_house_tools()}

@@ -57,10 +57,6 @@ class PackageCatalogue:
     """The locations it was built from."""
 
 
-def _wake_nothing(_name: str) -> None:
-    """Wake no task: nothing runs beside."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
     """The parts of a shared server that a package may use."""
@@ -80,7 +76,7 @@ class ServerContext:
     refresh: Callable[[str, str, IngestRequest], IngestReport]
     """Brings a catalogue up to a location, on behalf of a user; builds it where it is not installed."""
     now: Callable[[], datetime] = utc_now
-    wake: Callable[[str], None] = _wake_nothing
+    wake: Callable[[str], None] = lambda _name: None
     """Has a task of `ServerParts.tasks` run now, by its name."""
 
 

@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from stackroom.analytics.events import EventLog
@@ -29,19 +28,18 @@ from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom.tools.toolbox import ServerTools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeStatus:
-    """The state of the transport, for admin tools."""
-
-    identities: Callable[[], Sequence[Identity]]
-    """Returns the identities of the open streams, one for each."""
-    counters: Callable[[], Mapping[str, Any]]
-
-
 class AdminServer:
     """Jobs, analytics, admin tools and package parts of one shared server."""
 
-    def __init__(self, app: App, control: Control, runtime: RuntimeStatus) -> None:
+    def __init__(
+        self,
+        app: App,
+        control: Control,
+        *,
+        identities: Callable[[], Sequence[Identity]] = tuple,
+        counters: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        """`identities` returns those of the open streams, and `counters` what the transport counts."""
         settings = app.settings
         self.events = EventLog(control.database)
         """Records events for analytics; one of the gate's observers."""
@@ -64,11 +62,11 @@ class AdminServer:
             settings=settings,
             started_at=utc_now(),
             catalogues=app.list_served,
-            identities=runtime.identities,
+            identities=identities,
             problems=self.health.problems,
             credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
             audit=control.audit,
-            counters=lambda: {**runtime.counters(), "events_dropped": self.events.dropped},
+            counters=lambda: {**counters(), "events_dropped": self.events.dropped},
         )
         self.tools = ServerTools(
             tools=[

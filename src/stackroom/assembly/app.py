@@ -1,7 +1,5 @@
 """The composition root of everything but transports: settings → library → open catalogues → gate."""
 
-import importlib
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -20,7 +18,7 @@ from stackroom.gate.answer import AnswerCache
 from stackroom.gate.gate import Gate, Limiter, Observer
 from stackroom.model.principal import Principal
 from stackroom.model.vectors import ModelId
-from stackroom.packages import PACKAGES, PackageRegistry
+from stackroom.packages import PACKAGES, PackageRegistry, load_target
 from stackroom.packs.status import ReleaseStatus
 from stackroom.search.searcher import Reranker
 from stackroom.settings import Settings
@@ -32,9 +30,8 @@ from stackroom.tools.own_storage import OwnStorage
 from stackroom.tools.spec import ToolSpec
 from stackroom.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
-LOCAL_MODULE = "stackroom.control.database.engine"
-logger = logging.getLogger(__name__)
-RERANK_MODULE = "stackroom.search.remote_reranker"
+OPEN_LOCAL = "stackroom.control.database.engine:open_local"
+RERANKER = "stackroom.search.remote_reranker:RemoteReranker"
 
 
 class OwnRecords:
@@ -68,7 +65,7 @@ class OwnRecords:
     def _open_local(self) -> Any:
         """Open the local user's database; its library is imported here, since most servers never need it."""
         try:
-            return importlib.import_module(LOCAL_MODULE).open_local(self._home)
+            return load_target(OPEN_LOCAL)(self._home)
         except StorageError as error:
             reason = "nothing of the local user can be read or kept: the file in the library's folder cannot be opened"
             raise StorageError(f"{reason}; is the library read-only?") from error
@@ -121,7 +118,7 @@ class App(Workshop):
         url = self.settings.rerank.url
         if not url or (self.settings.offline and not is_on_this_machine(url)):
             return None
-        return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
+        return cast(Reranker, load_target(RERANKER)(self.settings.rerank))
 
     @cached_property
     def release_status(self) -> ReleaseStatus:
@@ -203,17 +200,12 @@ class App(Workshop):
         models = dict.fromkeys(reader.model for reader in readers if reader.model is not None)
         return list({one.model: one for one in map(self.embedder_of, models)}.values())
 
-    def problems(self) -> dict[str, str]:
-        """Return what is degraded and why, by part: the embedder, and each catalogue that has a problem.
+    def catalogue_problems(self) -> dict[str, str]:
+        """Return the catalogues that are served and not as they should be, each with the reason.
 
         Catalogues are not checked here, which can take long: those are named that cannot be opened or read now, and
         those in which the last check found something.
         """
-        failing = [one.problem for one in (self.query_embedder, *self._watching.values()) if one.problem is not None]
-        return ({"embedding": "; ".join(failing)} if failing else {}) | self.catalogue_problems()
-
-    def catalogue_problems(self) -> dict[str, str]:
-        """Return the catalogues that are served and not as they should be, each with the reason."""
         problems = self._serving.problems() if self._serving else {}
         return {f"catalogue {name}": problem for name, problem in problems.items()}
 

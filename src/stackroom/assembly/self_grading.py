@@ -23,10 +23,6 @@ Asking = Callable[[int, int], None]
 """Called with the number of questions asked so far, and of all."""
 
 
-def _silent(_done: int, _all: int) -> None:
-    """Report nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedCatalogue:
     """A catalogue that was just graded, with its questions as they were asked."""
@@ -38,7 +34,12 @@ class GradedCatalogue:
 
 
 def grade_catalogue(
-    app: App, name: str, request: GoldenSetRequest, *, asking: Asking = _silent, now: Callable[[], datetime] = utc_now
+    app: App,
+    name: str,
+    request: GoldenSetRequest,
+    *,
+    asking: Asking = lambda _done, _all: None,
+    now: Callable[[], datetime] = utc_now,
 ) -> GradedCatalogue:
     """Write the questions of a catalogue, ask them, and keep both the questions and the grade."""
     catalogue, folder = app.open_catalogue(name), app.library.get_installed(name).folder

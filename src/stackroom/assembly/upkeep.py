@@ -5,13 +5,13 @@ rebuilt, and what cannot be is a condition of the catalogue, which is looked at 
 newer releases, and one lays out maps that are missing or out of date, once a catalogue has been quiet for a while.
 """
 
-import importlib
 import logging
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from stackroom.assembly.app import App
 from stackroom.assembly.collections.sync_task import sync_tasks
@@ -24,6 +24,7 @@ from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError, UnavailableError
+from stackroom.packages import load_target
 from stackroom.shelf.port import Checkpoint, Problem
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.health import check_catalogue
@@ -34,7 +35,7 @@ FIRST_S = 5.0
 AGAIN_S = 30.0
 SHARE = 0.1
 """The share of one core that it takes."""
-CHECK_MODULE = "stackroom.packs.check"
+RELEASE_CHECKER = "stackroom.packs.check:ReleaseChecker"
 """Slow to import; loaded when the task runs."""
 FIRST_CHECK_S = 10.0
 """How long after the start it begins."""
@@ -111,14 +112,14 @@ def release_task(app: App) -> Task:
     """Return the task of a server, unless the settings forbid it: then it has nothing to do."""
 
     @cache
-    def checker() -> object:
-        return importlib.import_module(CHECK_MODULE).ReleaseChecker(app.library, app.settings, app.release_status)
+    def checker() -> Any:
+        return load_target(RELEASE_CHECKER)(app.library, app.settings, app.release_status)
 
     def run(context: TaskContext) -> None:
         if app.settings.updates.check and not app.settings.offline:
             for catalogue in app.list_served():
                 context.check_stopped()
-                checker().check_once(catalogue.name)  # type: ignore[attr-defined]
+                checker().check_once(catalogue.name)
 
     return Task(
         name="releases",

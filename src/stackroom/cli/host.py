@@ -6,7 +6,7 @@ from collections.abc import Callable
 import click
 
 from stackroom.api.server import NO_PARTS
-from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.server_health import ServerHealth
 from stackroom.assembly.server_parts import list_endpoints
@@ -39,7 +39,12 @@ def host(app: App, settings: Settings, load: Load) -> None:
     admin = None
     if control:
         _print_first_admin(control)
-        admin = AdminServer(app, control, _runtime_status(workers, streams))
+        admin = AdminServer(
+            app,
+            control,
+            identities=streams.identities,
+            counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)},
+        )
         observers = [control.audit, admin.events, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = new_pool("loader", 1)
@@ -75,12 +80,6 @@ def host(app: App, settings: Settings, load: Load) -> None:
         if control:
             control.close()
         app.close()
-
-
-def _runtime_status(workers: Workers, streams: Streams) -> RuntimeStatus:
-    return RuntimeStatus(
-        identities=streams.identities, counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)}
-    )
 
 
 def _print_first_admin(control: Control) -> None:

@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -182,17 +182,14 @@ def _sync(fresh: Path) -> None:
 
 
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
-    name = f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    target = next(one for one in _names(folder, name) if not one.exists())
+    target = wanted = folder / f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    number = 1
+    while target.exists():
+        number += 1
+        target = wanted.with_name(f"{wanted.name}-{number}")
     os.replace(fresh, target)  # commit point: the back-up is complete
     sync_folder(folder)
     return target
-
-
-def _names(folder: Path, name: str) -> Iterator[Path]:
-    yield folder / name
-    for number in range(2, 1000):
-        yield folder / f"{name}-{number}"
 
 
 def _order(backup: Path) -> tuple[str, int]:

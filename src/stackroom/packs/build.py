@@ -50,10 +50,6 @@ Progress = Callable[[int], None]
 """Called with the number of records that were written since the last call."""
 
 
-def _silent(_count: int) -> None:
-    """Report nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackLabel:
     """All that a pack says of its catalogue, apart from the records."""
@@ -69,7 +65,9 @@ class PackLabel:
     calibration: PackCalibration | None = None
 
 
-def build_pack(reader: ShelfReader, label: PackLabel, target: Path, *, progress: Progress = _silent) -> Manifest:
+def build_pack(
+    reader: ShelfReader, label: PackLabel, target: Path, *, progress: Progress = lambda _count: None
+) -> Manifest:
     """Write the pack of a snapshot into a folder, in place of an older pack, and return its manifest."""
     if label.version is not None:
         require_version(label.version)

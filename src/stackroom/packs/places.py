@@ -264,14 +264,10 @@ class WebPlace:
 
 def _named(url: str, error: ExpectedError) -> ExpectedError:
     """Return an error of a transfer with the address in it."""
-    is_transfer = isinstance(error, TransferError)
-    kind = UnavailableError if is_transfer else type(error)
-    advice = ", or try again later: it may limit how often it is asked" if _is_limited(error) else ""
-    return kind(f"{shown_address(url)}: {error.message}{advice}")
-
-
-def _is_limited(error: ExpectedError) -> bool:
-    return isinstance(error, TransferError) and error.status == LIMITED
+    if not isinstance(error, TransferError):
+        return type(error)(f"{shown_address(url)}: {error.message}")
+    advice = ", or try again later: it may limit how often it is asked" if error.status == LIMITED else ""
+    return UnavailableError(f"{shown_address(url)}: {error.message}{advice}")
 
 
 def _require_size(name: str, size: int, asset: Asset, max_bytes: int) -> None:
@@ -397,15 +393,13 @@ def _choose(place: ReleasePlace, version: str | None) -> Release:
     offered = [release for release in place.list_releases() if release.is_installable]
     if not offered:
         raise NotFoundError(f"{place.shown} has no release with a {MANIFEST_FILE}; stackroom pack publish makes one")
-    chosen = next((release for release in offered if _is_wanted(release, version)), None)
+    if version is None:
+        return offered[0]
+    chosen = next((release for release in offered if _is_tag_of(release.tag, version.removeprefix("v"))), None)
     if chosen is None:
         newest = ", ".join(release.tag for release in offered[:SHOWN_TAGS])
         raise NotFoundError(f"{place.shown} has no release of version {version}; newest: {newest}")
     return chosen
-
-
-def _is_wanted(release: Release, version: str | None) -> bool:
-    return version is None or _is_tag_of(release.tag, version.removeprefix("v"))
 
 
 def _is_tag_of(tag: str, version: str) -> bool:

@@ -40,9 +40,13 @@ PATCHES = 4
 class PublishedRelease:
     """A release in a folder of releases."""
 
-    tag: str
     folder: Path
     manifest: Manifest
+
+    @property
+    def tag(self) -> str:
+        """The name of the release."""
+        return self.folder.name
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -81,8 +85,7 @@ def publish_pack(pack: Path, folder: Path) -> Publication:
         if before and before[0].manifest.content == manifest.content:
             return Publication(release=before[0], is_new=False)
         _require_next(manifest, pack, before)
-        tag = manifest.version
-        release = PublishedRelease(tag=tag, folder=folder / RELEASES_FOLDER / tag, manifest=manifest)
+        release = PublishedRelease(folder=folder / RELEASES_FOLDER / manifest.version, manifest=manifest)
         _write_release(release, pack, before[:PATCHES])
         _write_index(folder, [release, *before])
         return Publication(release=release)
@@ -92,7 +95,7 @@ def list_published(folder: Path) -> list[PublishedRelease]:
     """Return the releases of a folder, newest first."""
     paths = sorted((folder / RELEASES_FOLDER).glob(f"*/{MANIFEST_FILE}"))
     named = [path.parent for path in paths if TAG.fullmatch(path.parent.name)]
-    releases = [PublishedRelease(tag=path.name, folder=path, manifest=load_manifest(path)) for path in named]
+    releases = [PublishedRelease(folder=path, manifest=load_manifest(path)) for path in named]
     return sorted(releases, key=lambda release: version_key(release.manifest.version), reverse=True)
 
 

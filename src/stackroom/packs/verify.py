@@ -4,7 +4,7 @@ A pack as shipped is checked byte for byte, and read as a receiver reads it. The
 been made by a patch and compressed anew, so they are checked by the SHA-256 of their content.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from stackroom.catalogue.compiler import compile_text
@@ -15,12 +15,7 @@ from stackroom.packs.installed import FORMER_FILE, InstalledPack
 from stackroom.packs.manifest import MANIFEST_FILE, SIGNATURE_FILE, SPEC_FILE, Manifest, load_manifest
 from stackroom.packs.patches import check_file
 from stackroom.packs.signing import PublicKey, verify_signature
-
-Checkpoint = Callable[[], None]
-
-
-def _go_on() -> None:
-    """Let a check go on to its end."""
+from stackroom.shelf.port import Checkpoint, never_stop
 
 
 def check_pack(folder: Path) -> Iterator[str]:
@@ -49,7 +44,7 @@ def check_signature(folder: Path, key: PublicKey) -> Iterator[str]:
         yield f"{folder / SIGNATURE_FILE}: {error.message}"
 
 
-def check_installed_pack(folder: Path, *, checkpoint: Checkpoint = _go_on) -> Iterator[str]:
+def check_installed_pack(folder: Path, *, checkpoint: Checkpoint = never_stop) -> Iterator[str]:
     """Yield the faults of the release that a catalogue was installed from, and of the one before it."""
     pack = InstalledPack(folder)
     for name in (MANIFEST_FILE, FORMER_FILE):

@@ -141,7 +141,7 @@ def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(tmp
     app = App(Settings(home=tmp_path / "home"), packages=registry(kept))
     gate = app.build_gate()
     assert gate.call(LOCAL_USER, "search", {"query": "go"}).structured
-    assert "'removed', which is not installed; install it with pip" in app.problems()["catalogue removed"]
+    assert "'removed', which is not installed; install it with pip" in app.catalogue_problems()["catalogue removed"]
     app.close()
 
 
@@ -153,20 +153,16 @@ def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(tmp_path: Path, w
     app.close()
 
 
-def test_one_small_tool_of_a_package_leaves_the_generic_tools_in_place(tmp_path: Path, write: Write) -> None:
-    app = built(tmp_path / "home", registry(write("games", more=", tools=tools")), "games")
-    assert [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)] == [
-        "browse",
-        "fetch",
-        "games_ping",
-        "search",
-        "similar",
-    ]
-    app.close()
-
-
-def test_a_package_may_say_that_its_tools_replace_the_generic_ones(tmp_path: Path, write: Write) -> None:
-    more = ", tools=tools, replaces_generic_tools=True"
+@pytest.mark.parametrize(
+    ("more", "tools"),
+    [
+        (", tools=tools", ["browse", "fetch", "games_ping", "search", "similar"]),
+        (", tools=tools, replaces_generic_tools=True", ["games_ping"]),
+    ],
+)
+def test_the_tools_of_a_package_stand_beside_the_generic_ones_unless_it_says_that_they_replace_them(
+    tmp_path: Path, write: Write, more: str, tools: list[str]
+) -> None:
     app = built(tmp_path / "home", registry(write("games", more=more)), "games")
-    assert [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)] == ["games_ping"]
+    assert [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)] == tools
     app.close()

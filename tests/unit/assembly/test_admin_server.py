@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
@@ -22,7 +22,6 @@ from stackroom.settings import Settings
 pytestmark = pytest.mark.row("Z8")
 
 PASSWORD = "correct horse battery"
-RUNTIME = RuntimeStatus(identities=list, counters=dict)
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def app(tmp_path: Path, music: Path) -> Iterator[App]:
 @pytest.fixture
 def server(app: App) -> Iterator[AdminServer]:
     with closing(Control.open(app.settings)) as control:
-        server = AdminServer(app, control, RUNTIME)
+        server = AdminServer(app, control)
         yield server
         server.stop()
 
@@ -68,7 +67,7 @@ def add_music(app: App, location: Path, name: str) -> None:
 def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to(tmp_path: Path, music: Path) -> None:
     def names(app: App) -> set[str]:
         with closing(Control.open(app.settings)) as control:
-            server = AdminServer(app, control, RUNTIME)
+            server = AdminServer(app, control)
             found = {tool.name for tool in server.tools.tools}
             server.stop()
         app.close()
@@ -104,7 +103,7 @@ def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, mo
     monkeypatch.setattr("stackroom.assembly.builtin_jobs.rebuild_indexes", indexes)
     with closing(Control.open(app.settings)) as control:
         house = App(Settings(home=app.settings.home))
-        server = AdminServer(house, control, RUNTIME)
+        server = AdminServer(house, control)
         server.start()
         house.background.start()
         server._scheduler.board.trigger("rebuild_indexes", by="ada")
@@ -127,5 +126,5 @@ def test_the_events_that_were_dropped_are_told(server: AdminServer) -> None:
 def test_where_the_settings_of_downloads_are_wrong_the_section_is_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
     app = App(Settings(home=tmp_path / "home", sections={"downloads": wrong}))
     with closing(Control.open(app.settings)) as control, pytest.raises(InputError, match="the section 'downloads': "):
-        AdminServer(app, control, RUNTIME)
+        AdminServer(app, control)
     app.close()

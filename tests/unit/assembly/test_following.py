@@ -141,12 +141,12 @@ def test_a_catalogue_whose_folder_is_gone_leaves_the_lists_and_calls_about_it_sa
     every = gate.call(LOCAL_USER, "search", {"query": "heat"})
     assert every.structured is not None
     assert any(note.startswith("plays: skipped") for note in every.structured["notes"])
-    assert list(app.problems()) == ["catalogue plays"]
+    assert list(app.catalogue_problems()) == ["catalogue plays"]
     away.rename(app.library.folder / "plays")
     assert gate.refresh()
     assert names_in(gate) == ["films", "plays"]
     assert find(gate, "plays", "hamlet") == ["Hamlet"]
-    assert app.problems() == {}
+    assert app.catalogue_problems() == {}
 
 
 def test_while_the_whole_library_is_gone_the_lists_stay_and_every_call_is_a_storage_error(app: App) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from stackroom.api.server import NO_PARTS
-from stackroom.assembly.admin_server import AdminServer, RuntimeStatus
+from stackroom.assembly.admin_server import AdminServer
 from stackroom.assembly.app import App
 from stackroom.assembly.server_parts import build_context, build_server_parts, list_endpoints
 from stackroom.control.control import Control
@@ -125,7 +125,7 @@ def control(app: App) -> Iterator[Control]:
 
 @pytest.fixture
 def server(app: App, control: Control) -> Iterator[AdminServer]:
-    server = AdminServer(app, control, RuntimeStatus(identities=list, counters=dict))
+    server = AdminServer(app, control)
     yield server
     server.stop()
 
@@ -215,7 +215,7 @@ def test_a_package_whose_tools_fail_leaves_its_catalogue_the_generic_tools(
     app.packages._loaded["games"] = replace(package, tools=failing)
     gate = app.build_gate(["games"])
     assert {"search", "fetch"} <= {tool.name for tool in gate.list_tools(LOCAL_USER)}
-    assert "the package is broken" in app.problems()["catalogue games"]
+    assert "the package is broken" in app.catalogue_problems()["catalogue games"]
     assert "catalogue package 'games' failed" in caplog.text
 
 

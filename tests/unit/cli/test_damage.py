@@ -95,10 +95,10 @@ def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run:
     assert said in line
     with closing(App(load_settings())) as app:
         app.build_gate()
-        assert "catalogue books" not in app.problems()
+        assert "catalogue books" not in app.catalogue_problems()
         problems = check_installed(app, "books", never_stop)
         assert [said in str(one) for one in problems] == [True]
-        assert said in app.problems()["catalogue books"]
+        assert said in app.catalogue_problems()["catalogue books"]
         (found,) = [one for one in examine(app.open_catalogue("books")) if one.is_ok is not True]
         assert (found.part, said in found.detail) == ("pack", True)
     assert said in run(["job", "run", "integrity_check"]).err
@@ -108,11 +108,11 @@ def test_a_catalogue_that_fails_while_it_is_served_is_named(catalogues: Path, mo
     monkeypatch.setattr("stackroom.assembly.serving.PROBED_S", 0.0)  # the look before the damage counts no longer
     with closing(App(load_settings())) as app:
         app.build_gate()
-        assert app.problems() == {}
+        assert app.catalogue_problems() == {}
         for path in (catalogues / "books").glob("records.sqlite*"):
             path.write_bytes(b"\xff" * path.stat().st_size)
-        assert list(app.problems()) == ["catalogue books"]
-        assert "from a back-up" in app.problems()["catalogue books"]
+        assert list(app.catalogue_problems()) == ["catalogue books"]
+        assert "from a back-up" in app.catalogue_problems()["catalogue books"]
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
@@ -130,7 +130,7 @@ def test_a_catalogue_without_a_good_marker_does_not_stop_the_others(catalogues: 
     assert 'write {"spec": "NAME"}' in line
     app = App(load_settings())
     gate = app.build_gate()
-    assert app.problems().keys() == {"catalogue books"}
+    assert app.catalogue_problems().keys() == {"catalogue books"}
     del gate
     app.close()
 

@@ -1,4 +1,4 @@
-"""Settings: defaults, then the file, then the environment."""
+"""Settings: defaults, then the file, then the environment; sections of packages, and the place of collections."""
 
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,10 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ("[mcp.rate_limit]\nread_per_minute = -1", "'mcp.rate_limit.read_per_minute': -1 is less than 0"),
         ('[auth]\nissuer = "https://a"', "'auth': 'audience' is missing"),
         ('[auth]\nissuer = "https://a"\naudience = "p"', "'jwks_url' is missing"),
+        ("[rerank]\nurl = 3", "setting 'rerank.url': 3 is not a text; write one in quotes"),
+        ("embedding = 7", r"setting 'embedding': 7 is not a section; write \[embedding\]"),
+        ("[log_level]\na = 1", "log_level"),
+        ('[embedding]\ntimeout_s = "soon"', "'embedding.timeout_s': 'soon' is not a number"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
@@ -136,17 +140,6 @@ def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "stackroom.toml").write_bytes(b'# caf\xe9\nlog_level = "INFO"\n')
     with pytest.raises(InputError, match=r"stackroom\.toml: not UTF-8 text"):
         load_settings({"STACKROOM_HOME": str(tmp_path)})
-
-
-def test_a_variable_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"embedding.timeout_s.*'soon' is not a number"):
-        load(tmp_path, STACKROOM_EMBED_TIMEOUT_S="soon")
-
-
-@pytest.mark.parametrize("file", ["embedding = 7", 'rerank = "x"', "[log_level]\na = 1"])
-def test_a_section_that_is_a_value_and_a_value_that_is_a_section_are_refused(tmp_path: Path, file: str) -> None:
-    with pytest.raises(InputError):
-        load(tmp_path, file)
 
 
 @pytest.mark.row("Z14")
@@ -170,18 +163,6 @@ def test_the_seed_s_sections_are_understood(tmp_path: Path) -> None:
     assert (limits.read_per_minute, limits.write_per_minute, limits.sql_per_minute) == (7, 3, 1)
     default = load(tmp_path).rate_limit
     assert (default.read_per_minute, default.write_per_minute, default.sql_per_minute) == (120, 30, 10)
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("[rerank]\nurl = 3", "rerank.url"),
-        ("[embedding]\nmodel = 1.5", "embedding.model"),
-    ],
-)
-def test_a_number_is_no_text(tmp_path: Path, file: str, name: str) -> None:
-    with pytest.raises(InputError, match=f"setting '{name}': [0-9.]+ is not a text; write one in quotes"):
-        load(tmp_path, file)
 
 
 def test_a_library_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -237,3 +218,61 @@ def test_a_section_that_no_package_declares_is_refused(tmp_path: Path) -> None:
         load_with_weather(tmp_path, "[wether]")
     with pytest.raises(InputError, match=r"unknown key 'sever' \(did you mean 'server'\?\)"):
         load(tmp_path, "[sever]")
+
+
+@pytest.mark.row("T7")
+@pytest.mark.parametrize(
+    ("environment", "place", "is_given"),
+    [
+        ({}, "./vector_dbs", False),
+        ({"base_db_path": "/data/vectors"}, "/data/vectors", True),
+        ({"base_db_path": "s3://bucket/lancedb"}, "s3://bucket/lancedb", True),
+        ({"base_db_path": "az://container/lancedb"}, "az://container/lancedb", True),
+        ({"GCS_BUCKET_NAME": "thoth-data", "GCP_PROJECT_ID": "thoth"}, "gs://thoth-data/lancedb", True),
+        ({"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "./local"}, "gs://thoth-data/lancedb", True),
+        ({"GCS_BUCKET_NAME": "thoth-data", "base_db_path": "gs://thoth-data/x"}, "gs://thoth-data/x", True),
+    ],
+)
+def test_the_database_of_the_collections_is_where_the_usual_variables_say(
+    tmp_path: Path, environment: dict[str, str], place: str, is_given: bool
+) -> None:
+    collections = load(tmp_path, **environment).collections
+    assert (collections.place, collections.is_given) == (place, is_given)
+
+
+def test_the_file_names_the_collections_too(tmp_path: Path) -> None:
+    file = '[collections]\nbase_db_path = "gs://b-1/x"\nnames = ["handbook", "dnd"]\nrefresh_s = 60\n'
+    collections = load(tmp_path, file).collections
+    assert (collections.place, collections.names, collections.refresh_s) == ("gs://b-1/x", ("handbook", "dnd"), 60)
+
+
+@pytest.mark.row("T7")
+@pytest.mark.parametrize(
+    ("environment", "problem"),
+    [
+        ({"base_db_path": "https://minio.example/b"}, "is s3://BUCKET/PATH, and the server of it is named by AWS_END"),
+        ({"base_db_path": "s3:///path"}, "names no bucket; a folder, or gs://BUCKET/PATH"),
+        ({"base_db_path": "ftp://host/x"}, "has the scheme 'ftp', which is not supported"),
+        ({"base_db_path": "s3://key:secret@bucket/x"}, "credentials go into environment variables"),
+        ({"base_db_path": " "}, "is empty"),
+        ({"GCS_BUCKET_NAME": "gs://bucket"}, "is not the name of a bucket; write it alone"),
+        ({"GCS_BUCKET_NAME": "one", "base_db_path": "s3://two/x"}, "GCS_BUCKET_NAME is one; set one of them"),
+        ({"STACKROOM_COLLECTIONS_REFRESH_S": "-1"}, "is less than 0"),
+        ({"STACKROOM_MODELS": "s3://bucket/models"}, "is an address; a file or folder of this machine is needed"),
+    ],
+)
+def test_a_place_that_cannot_work_is_refused_with_what_would_be_right(
+    tmp_path: Path, environment: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        load(tmp_path, **environment)
+
+
+@pytest.mark.row("T7")
+@pytest.mark.parametrize("address", ["s3://bucket/lib", "gs://bucket", "az://container/lib"])
+def test_a_library_at_an_address_is_refused_with_the_commands_that_work(address: str) -> None:
+    with pytest.raises(InputError) as refused:
+        load_settings({"STACKROOM_HOME": address})
+    assert f"stackroom publish NAME {address}" in refused.value.message
+    assert f"stackroom sync {address}" in refused.value.message
+    assert f"base_db_path={address}" in refused.value.message
