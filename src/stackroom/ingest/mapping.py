@@ -293,7 +293,6 @@ def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Val
 
 def digest_of_reading(spec: CatalogueSpec, mapping: RowMapping) -> str:
     """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
-    known = f"{mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
-    known += f" {spec.group_path}" if spec.group_path else ""
-    kinds = f" {spec.kind_path} {mapping.kind}" if spec.kind_path or mapping.kind else ""
-    return hashlib.sha256(f"{known}{kinds}".encode()).hexdigest()[:12]
+    paths = (spec.id_path, spec.group_path, spec.kind_path)
+    known = f"{mapping.version} {mapping.kind} {paths} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    return hashlib.sha256(known.encode()).hexdigest()[:12]

@@ -16,6 +16,7 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.compressed import iter_short_lines, open_decompressed, without_compression
 from stackroom.sources.file_rows import FileRows
 from stackroom.sources.port import SourceRow
+from stackroom.sources.text_lines import UTF16_MARKS
 
 ROW_LISTS = ("data", "rows", "items", "records")
 """Keys under which a JSON object usually has its rows."""
@@ -146,7 +147,6 @@ def _spread(values: Sequence[Any]) -> list[Any]:
 LINES_ENDINGS = (".jsonl", ".ndjson")
 LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
 """The beginning of a JSON Lines file."""
-UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SHOWN_PATHS = 8
 NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
 

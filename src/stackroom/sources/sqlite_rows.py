@@ -25,7 +25,7 @@ from stackroom.sources.columns import COLUMN as VECTOR_COLUMN
 from stackroom.sources.columns import VectorColumn, text_in, unique_names
 from stackroom.sources.compressed import is_compressed, open_decompressed
 from stackroom.sources.file_rows import FileRows
-from stackroom.sources.location import NO_OPTIONS, ReadOptions
+from stackroom.sources.location import NO_OPTIONS, SELECTION, ReadOptions
 from stackroom.sources.port import SourceRow
 from stackroom.sources.relations import (
     KINDS,
@@ -58,7 +58,6 @@ WHERE columns.seqno = 0 AND NOT listed.partial AND columns.name IS NOT NULL
 """The first columns of the indexes of a table."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 
 class SqliteRows(FileRows):

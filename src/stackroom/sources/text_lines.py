@@ -30,14 +30,13 @@ _KANA = re.compile(r"[\u3041-\u30ff]")
 _PRIVATE_USE = re.compile(r"[\ue000-\uf8ff]")
 _ABOVE_ASCII = re.compile(r"[^\x00-\x7f]")
 _BYTES_ABOVE_ASCII = re.compile(rb"[\x80-\xff]")
-_BINARY_LOOKED_AT = 8_192
 _ISO_2022_JP = b"\x1b$"
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
     """Decode bytes; line ends become newlines. Refuse what is no text, and text of an unknown encoding."""
     marked = next((encoding for bom, encoding in _BOMS if content.startswith(bom)), None)
-    if marked is None and b"\0" in content[:_BINARY_LOOKED_AT]:
+    if marked is None and b"\0" in content[:LOOKED_AT_BYTES]:
         raise InputError("not a text file: it has NUL bytes; save it as UTF-8 text")
     text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -79,8 +79,9 @@ class LanceRows(RowSource):
         self._table = database.get_table(table)
         self._stated_model = model
         self._default_model = default_model
-        self._description = find_description(self._table.schema)
-        if self._description is not None and (damage := find_damage(self._table.schema, self._description)):
+        self.description: Mapping[str, Any] | None = find_description(self._table.schema)
+        """The description that Stackroom published with the table; None where another program wrote it."""
+        if self.description is not None and (damage := find_damage(self._table.schema, self.description)):
             raise InputError(f"{self.name}: {damage}; publish the catalogue again")
 
     @property
@@ -110,24 +111,19 @@ class LanceRows(RowSource):
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows, with their vectors where it is known which model made them."""
         model = self.find_model()
-        to_row = _foreign_row if self._description is None else _published_row
+        to_row = _foreign_row if self.description is None else _published_row
         with self._copied() as batches:
             numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
             for number, values in islice(numbered, start, None):
                 vector = values.pop("vector", None)
                 known = None if vector is None or model is None else SourceVector(model=model, values=vector)
-                yield to_row(number, values, known, self._description or {})
-
-    @property
-    def description(self) -> Mapping[str, Any] | None:
-        """The description that Stackroom published with the table; None where another program wrote it."""
-        return self._description
+                yield to_row(number, values, known, self.description or {})
 
     def find_model(self) -> ModelId | None:
         """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
         if not _has_vectors(self._table.schema):
             return None
-        name = self._stated_model or (self._description or {}).get("model") or _noted_model(self._table)
+        name = self._stated_model or (self.description or {}).get("model") or _noted_model(self._table)
         name = name or self._default_model
         return ModelId(name=name, dimension=self._table.schema.field("vector").type.list_size) if name else None
 
@@ -160,7 +156,7 @@ class LanceRows(RowSource):
         Rows that are not those that were published may have been changed by another program since: then a second
         reading gives the same again.
         """
-        published = str(self._description["digest"]).partition("-")[2] if self._description else None
+        published = str(self.description["digest"]).partition("-")[2] if self.description else None
         if published is None or (read := _sum_of(path)) == published:
             return
         self._copy(path)
