@@ -18,7 +18,8 @@ from stackroom.text.preference_pieces import Checks, Leaning, Nudge, PreferenceV
 from stackroom.text.preferences import Preferences, UnderstoodWords, understand
 from support.work import count_calls
 
-SENTENCES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))["sentence"]
+TABLES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))
+SENTENCES, TOLD = TABLES["sentence"], TABLES["understood"]
 TAGS: Final = (
     *("sci-fi", "slice of life", "horror", "romance", "comedy", "ecchi", "gore", "mecha", "harem", "isekai"),
     *("mystery", "thriller", "fantasy", "school", "space", "kids"),
@@ -104,38 +105,9 @@ def test_the_table_has_enough_sentences_and_none_twice() -> None:
     assert len(said) == len(set(said))
 
 
-@pytest.mark.parametrize(
-    ("sentence", "understood"),
-    [
-        ("post-2020", [UnderstoodWords("post-2020", "year ≥ 2021")]),
-        ("2005 to 2010", [UnderstoodWords("2005 to 2010", "year 2005–2010")]),
-        ("Under 13 episodes!", [UnderstoodWords("Under 13 episodes", "episodes ≤ 12")]),
-        ("a movie", [UnderstoodWords("movie", "type is MOVIE")]),
-        ("not an OVA", [UnderstoodWords("not an OVA", "type is not OVA")]),
-        ("No Horror", [UnderstoodWords("No Horror", "not tagged horror")]),
-        ("must have romance", [UnderstoodWords("must have romance", "tagged romance")]),
-        ("darker tone", [UnderstoodWords("darker tone", "towards: dark, grim and serious (horror, thriller)")]),
-        (
-            "for kids",
-            [UnderstoodWords("for kids", "towards: for children and families (kids); not tagged gore, horror")],
-        ),
-        ("horror is fine", [UnderstoodWords("horror is fine", "makes no difference")]),
-        ("nothing like Naruto", [UnderstoodWords("nothing like Naruto", "unlike: Naruto")]),
-        ("surprise me", [UnderstoodWords("surprise me", "different from each other and from the titles")]),
-        ("not sad", [UnderstoodWords("not sad", "away from: sad, melancholic")]),
-        (
-            "like Mushishi but in space",
-            [
-                UnderstoodWords("like Mushishi", "like: Mushishi"),
-                UnderstoodWords("in space", "towards: set in space (space)"),
-            ],
-        ),
-    ],
-)
-def test_what_was_understood_is_told_in_the_words_of_the_sentence(
-    sentence: str, understood: Sequence[UnderstoodWords]
-) -> None:
-    assert understand(sentence, ANIME).understood == tuple(understood)
+@pytest.mark.parametrize("told", TOLD, ids=[told["say"] for told in TOLD])
+def test_what_was_understood_is_told_in_the_words_of_the_sentence(told: Mapping[str, Any]) -> None:
+    assert understand(told["say"], ANIME).understood == tuple(UnderstoodWords(*words) for words in told["words"])
 
 
 @pytest.mark.parametrize(
