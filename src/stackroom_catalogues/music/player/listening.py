@@ -264,22 +264,20 @@ class ListenAnswer:
         library, record = artist.library, artist.record
         return ListenResult(
             item=self._item(artist),
-            albums=self._page([Placed(library, one) for one in library.albums_of(record)]),
-            tracks=self._page([Placed(library, one) for one in library.top_tracks_of(record)]),
-            artists=self._page(
-                [Placed(library, similar_artist) for similar_artist in _similar_artists(library, record)]
-            ),
+            albums=self._page_of(library, library.albums_of(record)),
+            tracks=self._page_of(library, library.top_tracks_of(record)),
+            artists=self._page_of(library, _similar_artists(library, record)),
         )
 
     def _album(self) -> ListenResult:
         album = self._get(ALBUM)
-        tracks = [Placed(album.library, one) for one in album.library.tracks_of(album.record)]
-        return ListenResult(item=self._item(album), tracks=self._page(tracks))
+        tracks = self._page_of(album.library, album.library.tracks_of(album.record))
+        return ListenResult(item=self._item(album), tracks=tracks)
 
     def _similar(self) -> ListenResult:
         placed = self._get(None)
         found = find_similar(placed.library, placed.record, limit=MOST)
-        page = self._page([Placed(placed.library, one) for one, _ in found])
+        page = self._page_of(placed.library, [one for one, _ in found])
         return ListenResult(item=self._item(placed)).model_copy(update={GROUP_OF[placed.record.kind]: page})
 
     def _likes(self) -> ListenResult:
@@ -311,6 +309,9 @@ class ListenAnswer:
         if found is None or (kind is not None and found.record.kind != kind):
             raise NotFoundError(f"no {kind or 'record'} '{self._query.id[:200]}'; list=search finds ids")
         return found
+
+    def _page_of(self, library: MusicLibrary, records: Sequence[Record]) -> ListedPage:
+        return self._page([Placed(library, record) for record in records])
 
     def _page(self, found: Sequence[Placed] | Iterator[Placed], *, total: int | None = -1) -> ListedPage:
         """Return a part of a list; -1 counts it."""
