@@ -100,10 +100,15 @@ class MusicLibrary:
         tracks = self.tracks_of(artist)
         return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
 
-    def artists_of(self, record: Record) -> list[Record]:
-        """Return the artists of an album or track."""
-        found = self.reader.find([RecordId(one) for one in record.get("artist_ids") or ()], scope=self.scope(ARTIST))
-        return self.fetch(list(found.values()))
+    def lists_of(self, record: Record) -> dict[str, list[Record]]:
+        """Return the records around one by their kind: of an artist, an album or a track."""
+        if record.kind == ARTIST:
+            return {ALBUM: self.albums_of(record), TRACK: self.top_tracks_of(record)}
+        if record.kind == ALBUM:
+            return {TRACK: self.tracks_of(record)}
+        ids = [RecordId(one) for one in (*(record.get("artist_ids") or ()), record.get("album_id") or "")]
+        around = self.fetch(list(self.reader.find(ids, scope=self.scope()).values()))
+        return {kind: [one for one in around if one.kind == kind] for kind in (ARTIST, ALBUM)}
 
     def recent_keys(self, kind: str) -> list[Key]:
         """Return the keys of a kind, newest first.

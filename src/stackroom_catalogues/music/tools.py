@@ -158,9 +158,7 @@ class MusicTools:
 def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
     """Return the function of each query type; `naming` names the catalogue to `catalog.mutate`."""
     return {
-        "artist": _artist,
-        "album": _album,
-        "track": _track,
+        **dict.fromkeys(KINDS, _record),
         "recent": _recent,
         "stats": _stats,
         "similar": _similar,
@@ -176,44 +174,23 @@ def _required_id(params: GetParams) -> str:
     return params.id
 
 
-def _page(records: Sequence[Record], params: GetParams, *, within: Record, usual: int | None = None) -> RecordGroup:
+def _page(records: Sequence[Record], params: GetParams, *, within: Record | None, usual: int | None) -> RecordGroup:
     """Return a page of a record's own; `usual` is its size unless the call says how many."""
     end = params.offset + (params.limit if usual is None or "limit" in params.model_fields_set else usual)
     shown = [entry_of(record, within=within) for record in records[params.offset : end]]
     return RecordGroup(items=shown, total=len(records), has_more=end < len(records))
 
 
-def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return an artist with albums and most played tracks."""
-    artist = library.get(ARTIST, _required_id(params))
-    return GetResult(
-        query_type="artist",
-        item=plain_fields(artist),
-        albums=_page(library.albums_of(artist), params, within=artist, usual=TOP_TRACKS),
-        tracks=_page(library.top_tracks_of(artist), params, within=artist, usual=TOP_TRACKS),
-    )
-
-
-def _album(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return an album with its tracks in order."""
-    album = library.get(ALBUM, _required_id(params))
-    return GetResult(
-        query_type="album",
-        item=plain_fields(album),
-        tracks=_page(library.tracks_of(album), params, within=album),
-    )
-
-
-def _track(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return a track with its album and artists."""
-    track = library.get(TRACK, _required_id(params))
-    album = library.find(str(track.get("album_id"))) if track.get("album_id") else None
-    return GetResult(
-        query_type="track",
-        item=plain_fields(track),
-        artists=page_of([entry_of(one) for one in library.artists_of(track)], offset=0, limit=MOST),
-        albums=page_of([entry_of(album)] if album else [], offset=0, limit=MOST),
-    )
+def _record(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return an artist with albums and most played tracks, an album with its tracks, or a track with both."""
+    record = library.get(params.query_type, _required_id(params))
+    within = None if record.kind == TRACK else record
+    usual = TOP_TRACKS if record.kind == ARTIST else None
+    groups: dict[str, Any] = {
+        GROUPS[kind]: _page(records, params, within=within, usual=usual)
+        for kind, records in library.lists_of(record).items()
+    }
+    return GetResult(query_type=params.query_type, item=plain_fields(record), **groups)
 
 
 def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
