@@ -1,4 +1,4 @@
-"""What a killed build or damage has left of a catalogue: every command can live with it, and names what is wrong."""
+"""What a killed build has left of a catalogue: every command can live with it."""
 
 import json
 from collections.abc import Callable
@@ -56,28 +56,3 @@ def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live
     finished = run(["add", str(tmp_path / "stories.jsonl"), "--as", "anime", "--no-embed"])
     assert finished.code == 0, finished.err
     assert "A story" in run(["search", "anime", "robots"]).out
-
-
-@pytest.mark.parametrize("content", ["", '{"spe', "[]", "7"])
-def test_a_marker_that_was_damaged_later_is_named_and_nothing_is_a_crash(run: Run, folder: Path, content: str) -> None:
-    (folder / "installed.json").write_text(content)
-    for command in COMMANDS:
-        done = run(command)
-        assert "Traceback" not in done.err, done.err
-        assert "installed.json is damaged" in done.out + done.err
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"", id="emptied"),
-        pytest.param(b"this is not a database" * 100, id="overwritten"),
-    ],
-)
-def test_a_store_that_was_damaged_later_is_named_and_nothing_is_a_crash(run: Run, folder: Path, content: bytes) -> None:
-    (folder / "installed.json").write_text('{"spec": "anime"}')
-    (folder / "records.sqlite").write_bytes(content)
-    for command in COMMANDS:
-        done = run(command)
-        assert "Traceback" not in done.err, done.err
-        assert "records.sqlite" in done.out + done.err

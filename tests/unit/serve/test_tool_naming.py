@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,10 @@ from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
 from stackroom.serve.async_gate import asked_names, caller_of
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.guard import Authenticator, KnownHosts
+from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.mcp_server import build_server
-from stackroom.settings import ToolNames
+from stackroom.settings import Settings, ToolNames
 from stackroom.tools.toolbox import Toolbox
 from support.plain_tools import Notes, make_tool
 
@@ -39,7 +40,7 @@ def open_client(notes: Notes, tool_names: ToolNames = "dotted") -> TestClient:
     gate = Gate(Toolbox([tool]), observers=[notes])
     app = build_app(
         build_server(lambda: gate, caller_of, tool_names=tool_names),
-        hosts=KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=()),
+        Settings(home=Path("unused")),
         authenticator=Authenticator(None, base_url=lambda _scope: ""),
         streams=Streams(10),
     )

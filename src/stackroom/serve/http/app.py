@@ -20,7 +20,7 @@ from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
-from stackroom.settings import WebSettings
+from stackroom.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -32,28 +32,26 @@ Task = Callable[[], Coroutine[Any, Any, None]]
 
 def build_app(
     server: Server[Any] | None,
+    settings: Settings,
     *,
-    hosts: KnownHosts,
     authenticator: Authenticator,
     streams: Streams,
     bodies: Bodies | None = None,
     routes: Sequence[BaseRoute] = (),
     tasks: Sequence[Task] = (),
-    most_sessions: int = 4000,
-    web: WebSettings | None = None,
 ) -> ASGIApp:
     """Return the application that serves an MCP server on every transport, if there is one, and these routes beside it.
 
-    `web` are the settings of the page for people; without them there is none. `bodies` bounds the memory of request
-    bodies together with the routes; `tasks` run as long as the application does.
+    `bodies` bounds the memory of request bodies together with the routes; `tasks` run as long as the application does.
     """
     contexts: list[Callable[[], Any]] = []
-    every = list(routes) if web is None else with_page(routes, web)
+    every = with_page(routes, settings.web)
     if server is not None:
+        most_sessions = settings.server.streams
         streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
         contexts.append(streamable.run)
         every = [*_mcp_routes(server, streamable, authenticator, streams, bodies or Bodies()), *every]
-    return Guard(build_router(every, lifespan=_lifespan(contexts, tasks)), hosts)
+    return Guard(build_router(every, lifespan=_lifespan(contexts, tasks)), KnownHosts(settings.server))
 
 
 def _mcp_routes(

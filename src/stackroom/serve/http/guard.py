@@ -23,6 +23,7 @@ from stackroom.errors import ExpectedError, ForbiddenError, StorageError, Unauth
 from stackroom.model.principal import LOCAL_USER, Identity
 from stackroom.serve.async_gate import CALLER, Caller, RefusalThrottle, asked_names
 from stackroom.serve.http.replies import JSONReply, error_reply, status_reply
+from stackroom.settings import ServerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +45,13 @@ def is_loopback(host: str) -> bool:
 class KnownHosts:
     """Checks a request's `Host` and `Origin` headers."""
 
-    def __init__(self, *, listening: str, public_url: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
-        public = urlsplit(public_url).hostname if public_url else None
-        bound = [] if listening in ("0.0.0.0", "::") else [bracketed(listening)]
-        names = [*LOOPBACK, *bound, *([bracketed(public)] if public else []), *hosts]
+    def __init__(self, server: ServerSettings) -> None:
+        public = urlsplit(server.public_url).hostname
+        bound = [] if server.host in ("0.0.0.0", "::") else [bracketed(server.host)]
+        names = [*LOOPBACK, *bound, *([bracketed(public)] if public else []), *server.allowed_hosts]
+        origins = (*server.allowed_origins, _origin_of(server.public_url))
         self._names = frozenset(name.lower() for name in names)
-        self._origins = frozenset(origin.rstrip("/").lower() for origin in (*origins, _origin_of(public_url)) if origin)
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in origins if origin)
 
     def knows_host(self, host: str) -> bool:
         """Tell whether a `Host` header names this server, with any port."""

@@ -17,7 +17,7 @@ from stackroom.model.principal import Identity
 from stackroom.serve.async_gate import AsyncGate, RefusalThrottle, Workers, caller_of
 from stackroom.serve.http.app import Task, build_app
 from stackroom.serve.http.endpoints import base_url
-from stackroom.serve.http.guard import Authenticator, KnownHosts, is_loopback
+from stackroom.serve.http.guard import Authenticator, is_loopback
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.routes import build_routes
 from stackroom.serve.http.run import listen, run, url_of
@@ -98,30 +98,21 @@ def serve_http(
 
 def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
     """Return the application of the one port, with its background tasks."""
-    server, control = service.settings.server, service.control
-    hosts = KnownHosts(
-        listening=server.host,
-        public_url=server.public_url,
-        hosts=server.allowed_hosts,
-        origins=server.allowed_origins,
-    )
+    control, mcp = service.control, service.settings.mcp
     tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
     lists = ListChanges()
     tasks.append(lambda: watch_library(service.gate, lists))
     if control:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
-    mcp = service.settings.mcp
     handlers = Handlers(service.gate, caller_of, tool_names=mcp.tool_names, lists=lists)
     return build_app(
         handlers.build_server() if mcp.enabled else None,
-        hosts=hosts,
+        service.settings,
         authenticator=service.authenticator,
         streams=service.streams,
         bodies=service.bodies,
         routes=build_routes(service),
         tasks=tasks,
-        most_sessions=server.streams,
-        web=service.settings.web,
     )
 
 

@@ -21,7 +21,7 @@ from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Prin
 from stackroom.serve.async_gate import AsyncGate, Workers
 from stackroom.serve.http.app import build_app
 from stackroom.serve.http.endpoints import TOOL_PATH, base_url
-from stackroom.serve.http.guard import Authenticator, KnownHosts
+from stackroom.serve.http.guard import Authenticator
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.openapi import build_document
 from stackroom.serve.http.routes import build_routes, list_endpoints
@@ -225,15 +225,13 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             health=health,
             phase=stage,
         )
-        hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
         routes = build_routes(service)
         app = build_app(
             None,
-            hosts=hosts,
+            configured,
             authenticator=service.authenticator,
             streams=service.streams,
             routes=routes,
-            web=configured.web,
         )
         client = TestClient(app, base_url=BASE)
         watch_answers(client, lambda: _document(service, gate))

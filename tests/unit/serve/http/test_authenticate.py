@@ -1,5 +1,6 @@
 """Who asks too often is told apart more slowly, and what they may is looked at after the wait."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,11 +14,12 @@ from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Identity
 from stackroom.serve.async_gate import RefusalThrottle, caller_of
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.guard import Authenticated, Authenticator, KnownHosts
+from stackroom.serve.http.guard import Authenticated, Authenticator
 from stackroom.serve.http.replies import JSONReply
 from stackroom.serve.http.streams import Streams
 from stackroom.serve.http.websocket import WebSocketEndpoint
 from stackroom.serve.mcp_server import build_server
+from stackroom.settings import Settings
 from stackroom.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
@@ -80,7 +82,7 @@ def secrets() -> Secrets:
 
 
 @pytest.fixture
-def client(secrets: Secrets) -> TestClient:
+def client(secrets: Secrets, tmp_path: Path) -> TestClient:
     """A server with one path, and MCP over WebSockets."""
     authenticator = Authenticator(secrets, base_url=lambda _scope: "")
     server = build_server(lambda: Gate(Toolbox([])), caller_of)
@@ -88,8 +90,7 @@ def client(secrets: Secrets) -> TestClient:
         Route("/known", Authenticated(JSONReply({}), authenticator, via="rest")),
         WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, Streams(10))),
     ]
-    hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
-    app = build_app(None, hosts=hosts, authenticator=authenticator, streams=Streams(10), routes=routes)
+    app = build_app(None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(10), routes=routes)
     return TestClient(app, base_url="http://localhost", headers={"Authorization": "Bearer secret"})
 
 

@@ -1,5 +1,6 @@
 """What is open, and who looks whether it may still be."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -8,9 +9,10 @@ from starlette.testclient import TestClient
 
 from stackroom.serve.http import serve
 from stackroom.serve.http.app import build_app
-from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator, KnownHosts
+from stackroom.serve.http.guard import LOCAL_IDENTITY, Authenticator
 from stackroom.serve.http.streams import OpenStream, Streams
 from stackroom.serve.list_changes import ListChanges
+from stackroom.settings import Settings
 
 
 class Restless(OpenStream):
@@ -63,13 +65,12 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
     assert "changed rights could not be checked" in caplog.text
 
 
-def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     async def fail() -> None:
         raise RuntimeError("a bug")
 
-    hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
     authenticator = Authenticator(None, base_url=lambda _scope: "")
-    app = build_app(None, hosts=hosts, authenticator=authenticator, streams=Streams(1), tasks=[fail])
+    app = build_app(None, Settings(home=tmp_path), authenticator=authenticator, streams=Streams(1), tasks=[fail])
     with TestClient(app, base_url="http://localhost") as client:
         assert client.get("/nothing").status_code == 404
     assert "a background task of the server failed" in caplog.text
