@@ -13,7 +13,7 @@ from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
 from stackroom.catalogue.telling import BETWEEN_FIELDS, has_value, number_text, with_unit
-from stackroom.cli.filters import option_of, parse_conditions, split_arguments, usual_conditions, without_filters
+from stackroom.cli.filters import option_of, parse_conditions, split_arguments, without_filters
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
@@ -26,7 +26,7 @@ from stackroom.search.names import NameChoice
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.filters import ADULT, filters_of
+from stackroom.tools.filters import ADULT, filters_of, with_usual_kinds
 from stackroom.tools.generic.record import RecordForm, shape_record
 from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.shapes import SearchParams, SearchResult, ShownRecord
@@ -234,7 +234,7 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked
     return Asked(
         query=words,
         visibility=SEES_EVERYTHING,
-        conditions=lambda spec: [*usual_conditions(arguments, spec), *required],
+        conditions=lambda spec: [*with_usual_kinds(list(parse_conditions(arguments, spec)), spec), *required],
         label=option_of,
         with_adult=lambda _spec: with_adult,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.scope import KIND_FIELD, Condition, NoneOf, Range
-from stackroom.tools.filters import KIND, filters_by_use, filters_of, parse_bound, values_condition, with_usual_kinds
+from stackroom.tools.filters import KIND, filters_by_use, filters_of, parse_bound, values_condition
 
 NOT = "not-"
 NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
@@ -22,11 +22,6 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
             options = ", ".join(f"--{one}" for one in dict.fromkeys((*by_use, *known)))
             raise InputError(f"no filter '--{plain}'{did_you_mean(plain, list(known))}; filters: {options}")
         yield _condition(name, known[plain], value)
-
-
-def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions of a search: those of its options, without kinds that are hidden by default."""
-    return with_usual_kinds(list(parse_conditions(arguments, spec)), spec)
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -73,17 +73,11 @@ class Finding:
     ok: bool
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """Print one line per finding."""
-    for finding in findings:
-        click.echo(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}")
-
-
 def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the findings, and exit with code 1 if any of them is a problem."""
     if as_json:
         print_json([asdict(finding) for finding in findings])
-    else:
-        print_findings(findings)
+    for finding in () if as_json else findings:
+        click.echo(f"{'ok ' if finding.ok else 'BAD'} {finding.what}: {finding.found}")
     if not all(finding.ok for finding in findings):
         ctx.exit(1)

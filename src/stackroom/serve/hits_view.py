@@ -53,13 +53,9 @@ def shows_views(context: Context) -> bool:
 
 
 def with_view(entry: types.Tool, tool: ToolSpec) -> types.Tool:
-    """Return the entry of a tool with the view of its answers, where these are records that were found."""
-    return entry.model_copy(update={"meta": TOOL_META}) if finds_records(tool) else entry
-
-
-def finds_records(tool: ToolSpec) -> bool:
-    """Tell whether a tool's answers list records that were found."""
-    return tool.searches is not None or tool.recommends is not None or "results" in tool.result.model_fields
+    """Return the entry of a tool with the view of its answers, where these list records that were found."""
+    finds = tool.searches is not None or tool.recommends is not None or "results" in tool.result.model_fields
+    return entry.model_copy(update={"meta": TOOL_META}) if finds else entry
 
 
 def view_contents(document: str) -> types.TextResourceContents:

@@ -4,7 +4,7 @@ A stream outlives the request that opened it. So the rights of its caller are ch
 are closed properly when the server shuts down.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -59,17 +59,14 @@ class Streams:
         finally:
             self._open.discard(stream)
 
-    def end_where(self, is_over: Callable[[Identity], bool], reason: str) -> None:
-        """End the streams of these identities."""
-        for stream in list(self._open):
-            if is_over(stream.identity):
-                stream.end(reason)
-
     def note_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
         """Note who the callers of open streams are now, and end the streams of those who may no longer be there."""
-        self.end_where(lambda identity: changes.get(identity, identity) is None, NO_LONGER_VALID)
         for stream in list(self._open):
-            stream.identity = changes.get(stream.identity) or stream.identity
+            now = changes.get(stream.identity, stream.identity)
+            if now is None:
+                stream.end(NO_LONGER_VALID)
+            else:
+                stream.identity = now
 
     def end_all(self, reason: str) -> None:
         """End every stream."""
