@@ -188,15 +188,22 @@ def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run
     assert bad_lines(run) == []
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no database" * 1000], ids=["lost", "emptied", "overwritten"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "from a back-up, or move the catalogue's folder away and add it again"),
+        (b"no database" * 1000, "from a back-up, or move the catalogue's folder away and add it again"),
+        (b"", "the file is empty; build the catalogue again (stackroom add)"),
+    ],
+)
 def test_records_that_are_damaged_or_lost_are_told_with_what_to_do(
-    catalogues: Path, run: Run, content: bytes | None
+    catalogues: Path, run: Run, content: bytes | None, says: str
 ) -> None:
     store = catalogues / "books" / "records.sqlite"
     store.unlink() if content is None else store.write_bytes(content)
     (line,) = bad_lines(run)
     for told in (line, run(["search", "books", "heat"]).err):
-        assert "from a back-up, or move the catalogue's folder away and add it again" in told
+        assert says in told
 
 
 @pytest.mark.parametrize("arguments", [["init", "--no-model"], ["add", "books.csv", "--yes", "--no-embed"]])

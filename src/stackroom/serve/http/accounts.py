@@ -27,9 +27,8 @@ from stackroom.errors import (
 from stackroom.gate.gate import CallContext
 from stackroom.model.principal import Cost, Identity, Principal
 from stackroom.serve.async_gate import Caller
-from stackroom.serve.http.bodies import SMALL_BODY
 from stackroom.serve.http.endpoints import STRANGER, ServerRequest, base_url
-from stackroom.serve.http.guard import COOKIE, find_secret
+from stackroom.serve.http.guard import COOKIE, SMALL_BODY, find_secret
 from stackroom.serve.http.replies import NO_STORE, is_none, model_reply
 from stackroom.serve.http.service import Service
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec

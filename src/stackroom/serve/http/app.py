@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from stackroom.serve.http.bodies import Bodies, WithBody
-from stackroom.serve.http.guard import Authenticated, Authenticator, Guard, KnownHosts, refuse_upgrade
+from stackroom.serve.http.guard import Authenticated, Authenticator, Bodies, Guard, KnownHosts, WithBody, refuse_upgrade
 from stackroom.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP, refuse_message
 from stackroom.serve.http.page_paths import with_page
 from stackroom.serve.http.replies import status_reply

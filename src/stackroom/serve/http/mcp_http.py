@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stackroom.errors import ExpectedError, TooLargeError
 from stackroom.serve.frames import BadFrameError, UnaskedAnswerError, read_frame, require_served_revision
-from stackroom.serve.http.bodies import once_more
+from stackroom.serve.http.guard import once_more
 from stackroom.serve.http.replies import error_reply, status_reply
 from stackroom.serve.http.streams import Streaming, Streams
 from stackroom.serve.message_loop import IncomingStream, MessageStream, Unanswered

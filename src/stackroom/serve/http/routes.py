@@ -15,10 +15,9 @@ from stackroom.gate.gate import CallContext, Gate
 from stackroom.serve.async_gate import AsyncGate
 from stackroom.serve.frames import MAX_FRAME_BYTES
 from stackroom.serve.http.accounts import account_endpoints
-from stackroom.serve.http.bodies import WithBody
 from stackroom.serve.http.endpoints import INVALID, ServerRequest, read_request
 from stackroom.serve.http.file_reply import count_sent, file_reply
-from stackroom.serve.http.guard import Authenticated
+from stackroom.serve.http.guard import Authenticated, WithBody
 from stackroom.serve.http.health import health_endpoints
 from stackroom.serve.http.openapi import openapi_endpoint
 from stackroom.serve.http.page import page_endpoints

@@ -1,7 +1,7 @@
 """Listening, limits on the head of a request, and graceful shutdown: calls finish, streams are closed, then it ends.
 
 The head comes before any ASGI layer: its time, its size, and trailers that pose as it. Everything else that bounds a
-client is done by ASGI layers (`bodies`, `guard`, `streams`) and by documented settings of uvicorn; what a reverse proxy
+client is done by ASGI layers (`guard`, `streams`) and by documented settings of uvicorn; what a reverse proxy
 should do is in `docs/share.md`.
 """
 

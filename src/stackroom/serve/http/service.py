@@ -10,9 +10,8 @@ from stackroom.control.control import Control
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.serve.async_gate import AsyncGate, Workers
-from stackroom.serve.http.bodies import Bodies
 from stackroom.serve.http.endpoints import InvalidRequests
-from stackroom.serve.http.guard import Authenticator
+from stackroom.serve.http.guard import Authenticator, Bodies
 from stackroom.serve.http.metrics import Metrics
 from stackroom.serve.http.streams import Streams
 from stackroom.settings import Settings
