@@ -200,16 +200,6 @@ def test_a_scope_of_words_has_the_records_with_all_of_them_in_every_read(stock: 
     assert stock.shelf.reader().count(scope) == 3
 
 
-def test_records_with_any_of_the_terms_are_counted_among_the_given_ones_only(stock: Any) -> None:
-    stock.put(*(stock.record(name, body="a robot") for name in ("one", "two")))
-    stock.put(stock.record("three", body="a garden"), stock.record("four", body="nothing of the kind"))
-    view = stock.shelf.reader()
-    assert view.count_with_terms(query("robot garden"), stock.keys("one", "three", "four")) == 2
-    assert view.count_with_terms(query("robot garden"), stock.keys("four")) == 0
-    assert view.count_with_terms(query("robot garden"), []) == 0
-    assert view.count_with_terms(query(" !? "), stock.keys("one", "four")) == 0
-
-
 def test_what_the_terms_add_to_a_record_is_its_score_by_words(stock: Any) -> None:
     stock.put(stock.record("one", body="a robot in a garden of robots"), stock.record("two", body="a robot"))
     stock.put(stock.record("three", body="nothing of the kind"), stock.record("four", body="a garden"))

@@ -20,7 +20,7 @@ from stackroom.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, b
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
-from stackroom.shelf.history import require_unmoved
+from stackroom.shelf.embedded.store import require_unmoved
 from stackroom.shelf.port import (
     LOCAL,
     Author,
@@ -116,10 +116,6 @@ class MemoryView:
         """Return how many records have each token."""
         texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]
         return [sum(token in text for text in texts) for token in tokens]
-
-    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
-        """Return how many of these records have any of the terms."""
-        return len(self._bm25(query, self.spec.searched_fields).keys() & set(keys))
 
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return what each term adds to the score of each record."""

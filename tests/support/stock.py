@@ -142,7 +142,6 @@ class Stock:
             "fetch": dict(view.fetch(keys, scope=scope)),
             "find": dict(view.find(view.ids(keys), scope=scope)),
             "lexical": (words.best, words.total),
-            "count_with_terms": view.count_with_terms(asked, keys),
             "nearest": [
                 [hit.key for hit in ranking.best]
                 for ranking in view.nearest(np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100)

@@ -64,7 +64,7 @@ class AdminServer:
             catalogues=app.list_served,
             identities=identities,
             problems=self.health.problems,
-            credentials=lambda used_since: control.credentials.list_live(used_since=used_since),
+            credentials=lambda used_since: control.credentials.list_all(used_since=used_since),
             audit=control.audit,
             counters=lambda: {**counters(), "events_dropped": self.events.dropped},
         )

@@ -194,9 +194,6 @@ class ShelfReader(Protocol):
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens; deleted ones may count until the index is compacted."""
 
-    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
-        """Return how many of these records, by keys from this snapshot, have any of the terms."""
-
     def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return what each term adds to the score of each record in `lexical`: one row per key, 0 for a missing term.
 

@@ -14,15 +14,10 @@ pytestmark = pytest.mark.row("Z3")
 GOOD = "correct horse battery"
 
 
-def test_a_catalogue_is_everybodys_until_it_is_restricted(people: Any) -> None:
-    people.add("ada")
-    assert people.access.list_restrictions() == {}
-    assert people.access.hidden_from(people.user("ada")) == frozenset()
-
-
 def test_a_restricted_catalogue_is_for_the_users_and_roles_it_names(people: Any) -> None:
     for name, roles in {"ada": [], "bob": ["editor"], "cleo": ["user", "agent"], "root": ["admin"]}.items():
         people.add(name, roles=roles)
+    assert people.access.hidden_from(people.user("bob")) == frozenset()
     restriction = people.access.restrict(LOCAL_USER, "letters", users=["Ada"], roles=["agent"])
     assert restriction == Restriction(users=frozenset({"ada"}), roles=frozenset({"agent"}))
     hidden = {name: people.access.hidden_from(people.user(name)) for name in ("ada", "bob", "cleo", "root")}

@@ -5,7 +5,6 @@ the version was looked at again, which is never more than a second later.
 """
 
 import logging
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -105,26 +104,6 @@ def test_a_change_that_was_refused_takes_nothing_from_anybody(people: Any, direc
         people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
     assert directory.identify(secret) == identity
     assert directory.recall(secret) == identity
-
-
-def test_somebody_who_was_read_before_a_change_and_kept_after_it_is_not_recalled(
-    people: Any, directory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = people.session("ada")
-    real = directory_module.load_rights
-
-    def overtaken(*arguments: Any, **others: Any) -> Any:
-        found = real(*arguments, **others)
-        monkeypatch.undo()
-        thread = threading.Thread(target=lambda: people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True))
-        thread.start()
-        thread.join()
-        return found
-
-    monkeypatch.setattr(directory_module, "load_rights", overtaken)
-    assert directory.identify(secret) is not None
-    assert directory.recall(secret) is None
-    assert directory.identify(secret) is None
 
 
 def test_a_look_that_is_answered_late_does_not_make_memory_believe_what_was(

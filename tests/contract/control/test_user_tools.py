@@ -97,16 +97,16 @@ def test_live_sessions_and_tokens_in_use_are_listed(people: Any) -> None:
     people.credentials.revoke_secret(ended)
     people.credentials.find(used)
     day_before = people.clock.now() - timedelta(days=1)
-    live = people.credentials.list_live(used_since=day_before)
+    live = people.credentials.list_all(used_since=day_before)
     assert [(one.user, one.kind, one.id) for one in live] == [
         ("ann", "session", people.credentials.find(session)[0].id),
         ("bob", "token", people.credentials.find(used)[0].id),
     ]
     people.clock.advance(13 * 3600)
-    live = people.credentials.list_live(used_since=people.clock.now() - timedelta(days=1))
+    live = people.credentials.list_all(used_since=people.clock.now() - timedelta(days=1))
     assert [one.user for one in live] == ["bob"]
     people.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
-    assert people.credentials.list_live(used_since=day_before) == []
+    assert people.credentials.list_all(used_since=day_before) == []
 
 
 @pytest.mark.parametrize(

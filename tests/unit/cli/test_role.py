@@ -1,14 +1,10 @@
 """`stackroom role`: permissions with a name, and how often those who have it may call."""
 
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from stackroom.control.control import Control
-from stackroom.settings import Settings
 
 pytestmark = pytest.mark.row("Z3")
 
@@ -25,19 +21,6 @@ def home(home: Path, run: Run) -> Path:
 def test_a_role_may_be_the_first_thing_that_is_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(tmp_path / "new"))
     assert run(["role", "add", "reader", "--allow", "AccessCatalog"]).code == 0
-
-
-def test_the_limits_of_a_role_hold_for_those_who_have_it(home: Path, run: Run) -> None:
-    limits = ["--read-per-minute", "3", "--write-per-minute", "2", "--sql-per-minute", "0"]
-    made = run(["role", "add", "slow", "--allow", "AccessCatalog", *limits, "--json"]).json["role"]
-    assert made["quotas"] == {"read": 3, "write": 2, "sql": 0}
-    run(["user", "role", "ada", "slow"])
-    secret = run(["token", "add", "laptop", "--user", "ada"]).out.strip()
-    with closing(Control.open(Settings(home=home))) as control:
-        identity = control.identities.identify(secret)
-    assert identity is not None
-    assert identity.principal.quotas is not None
-    assert identity.principal.quotas.read == 3
 
 
 def test_limits_that_are_not_given_beside_one_that_is_come_from_the_settings(

@@ -100,22 +100,3 @@ def test_a_leaked_secret_is_revoked_by_itself_and_never_repeated(home: Path, run
     again = run(["token", "revoke", made["token"]])
     assert again.code == NotFoundError.exit_code
     assert made["token"] not in again.err
-
-
-@pytest.mark.row("Z13")
-def test_a_token_is_noted_when_it_is_made_and_when_it_is_revoked_without_its_secret(home: Path, run: Run) -> None:
-    arguments = ["--scope", "EditCatalog", "--catalogue", "anime", "--expires", "12h"]
-    made = run(["token", "add", "laptop", "--user", "ada", *arguments, "--json"]).json
-    run(["token", "revoke", made["id"]])
-    run(["token", "revoke", "123456"])
-    unknown, revoked, created = run(["audit", "tail", "-n", "3", "--json"]).json["rows"]
-    assert (created["operation"], created["target"], created["via"]) == ("account/create_token", "laptop", "cli")
-    assert created["parameters"] == {
-        "user": "ada",
-        "scopes": ["EditCatalog"],
-        "catalogues": ["anime"],
-        "expires": "12h",
-    }
-    assert (revoked["operation"], revoked["target"], revoked["outcome"]) == ("account/revoke_token", made["id"], "ok")
-    assert (unknown["target"], unknown["outcome"], unknown["error"]) == ("123456", "error", "not_found")
-    assert made["token"].encode() not in b"".join(file.read_bytes() for file in home.glob("control.sqlite*"))

@@ -17,7 +17,7 @@ from stackroom.cli.main import cli, main
 from stackroom.cli.operations import user_command
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.control import Control
-from stackroom.errors import ConflictError, InputError, InterruptedByUser, NotFoundError, StorageError
+from stackroom.errors import InputError, InterruptedByUser, NotFoundError, StorageError
 from stackroom.model.principal import Action
 from stackroom.settings import Settings
 from stackroom.tools.admin.users import NO_ACCOUNTS
@@ -62,10 +62,6 @@ def audit_rows(home: Path) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(home / "control.sqlite")) as database:
         columns = "principal, via, operation, target, parameters, outcome, error_code"
         return database.execute(f"SELECT {columns} FROM audit ORDER BY number").fetchall()
-
-
-def bytes_of(home: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in home.glob("control.sqlite*"))
 
 
 @pytest.mark.row("Z2")
@@ -158,20 +154,6 @@ def test_a_user_is_shown_with_the_catalogues_that_are_kept_from_them(home: Path,
     assert "AccessCatalog" in shown
     run(["user", "role", "ada", "editor"])
     assert run(["user", "show", "ada", "--json"]).json["users"][0]["hidden_catalogues"] == []
-
-
-def test_a_new_password_takes_the_place_of_the_old_one_and_ends_sessions_but_not_tokens(home: Path, run: Run) -> None:
-    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
-    token = run(["token", "add", "laptop", "--user", "ada"]).out.strip()
-    with control_of(home) as control:
-        session, _ = control.credentials.issue_session(control.accounts.get_user("ada"))
-    ran = run(["user", "passwd", "ada", "--password-stdin"], typed="another password\r\n")
-    assert (ran.code, ran.out.splitlines()[0]) == (0, "set_password ada: done")
-    assert not can_log_in(home, "ada", PASSWORD)
-    assert can_log_in(home, "ada", "another password")
-    with control_of(home) as control:
-        assert control.credentials.find(session) is None
-        assert control.credentials.find(token) is not None
 
 
 def test_nobody_types_a_password_for_a_user_who_is_not_there(
@@ -278,19 +260,6 @@ def test_every_change_is_in_the_audit_done_or_not(home: Path, run: Run) -> None:
 
 
 @pytest.mark.row("Z13")
-def test_no_secret_is_in_the_database_or_in_an_error(home: Path, run: Run) -> None:
-    secrets = [run(["user", "add", "ada"]).out.strip()]
-    secrets.append(run(["user", "passwd", "ada"]).out.strip())
-    run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
-    again = run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
-    assert again.code == ConflictError.exit_code
-    written = bytes_of(home)
-    for secret in (*secrets, PASSWORD):
-        assert secret.encode() not in written
-        assert secret not in again.err
-
-
-@pytest.mark.row("Z13")
 def test_a_change_that_cannot_be_noted_is_not_made(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_given: object) -> None:
         raise StorageError("no room")
@@ -328,15 +297,6 @@ def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(home: Pat
         ran = run(command)
         assert (ran.code, ran.out) == (StorageError.exit_code, "")
         assert len(ran.err.splitlines()) == 1
-
-
-def test_an_address_that_cannot_be_reached_is_told_without_its_password(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STACKROOM_CONTROL_URL", "mysql://root:hunter22@db.example.org/x")
-    ran = run(["user", "list"])
-    assert (ran.code, ran.out) == (InputError.exit_code, "")
-    assert "hunter22" not in ran.err
 
 
 def test_an_external_issuer_that_is_not_well_does_not_keep_the_owner_out(

@@ -1,22 +1,11 @@
 """Conditions of catalogues: back-off of one that cannot be read, and damage that a check found."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from stackroom.shelf.conditions import FIRST_PAUSE_S, JITTER, LONGEST_PAUSE_S, CatalogueConditions, ConditionKind
+from support.control import Clock
 
 pytestmark = pytest.mark.row("T8")
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = 100.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 @pytest.fixture
@@ -26,8 +15,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def conditions(clock: Clock) -> CatalogueConditions:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    return CatalogueConditions(monotonic=clock, now=lambda: at, jitter=lambda: 0.0)
+    return CatalogueConditions(monotonic=clock.monotonic, now=clock.now, jitter=lambda: 0.0)
 
 
 def test_the_pause_grows_with_each_failure_up_to_the_longest(conditions: CatalogueConditions) -> None:
@@ -36,7 +24,7 @@ def test_the_pause_grows_with_each_failure_up_to_the_longest(conditions: Catalog
 
 
 def test_a_pause_is_longer_by_up_to_the_jitter(clock: Clock) -> None:
-    conditions = CatalogueConditions(monotonic=clock, jitter=lambda: 1.0)
+    conditions = CatalogueConditions(monotonic=clock.monotonic, jitter=lambda: 1.0)
     assert conditions.note_failure("films", "gone") == FIRST_PAUSE_S * (1 + JITTER)
 
 
@@ -49,7 +37,7 @@ def test_a_failing_catalogue_is_tried_by_one_caller_after_its_pause(
     assert (refused.cause, refused.reason) == (ConditionKind.UNREADABLE, "gone")
     assert refused.retry_in_s == pytest.approx(FIRST_PAUSE_S)
     assert conditions.begin_try("plays") is None
-    clock.at += FIRST_PAUSE_S
+    clock.advance(FIRST_PAUSE_S)
     assert conditions.list_due() == ["films"]
     assert conditions.begin_try("films") is None
     assert conditions.begin_try("films") is not None, "the second caller waits for how the first try ends"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ from typing import Any
 import pytest
 
 from stackroom.control.database.engine import ControlDatabase
-from stackroom.errors import UnknownResourceError, UnknownToolError
+from stackroom.errors import UnknownResourceError
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.job import JobContext, JobSpec
 from stackroom.jobs.runs import RunEnd, RunReport, RunState
-from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.principal import Action, Principal
 from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
 from stackroom.tools.toolbox import Toolbox
 from support.texts import values_missing_from_text
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.row("Z9")
 
 NOON = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 ADA = Principal(name="ada", actions=frozenset({Action.SERVER_ADMIN}))
-TEMPLATE = "jobs://{job_id}/output"
 
 
 def do_nothing(_context: JobContext) -> None:
@@ -163,20 +161,6 @@ def test_the_output_of_the_last_run_stands_at_the_jobs_address(gate: Gate, board
 def test_where_no_output_is_nothing_is_found(gate: Gate, rest: str) -> None:
     with pytest.raises(UnknownResourceError):
         gate.read(ADA, f"jobs://{rest}")
-
-
-@pytest.mark.row("Z11")
-def test_without_the_permission_there_are_neither_tools_nor_outputs(gate: Gate, board: JobBoard) -> None:
-    finish(board, "backup", RunReport(output="secret\n"), RunEnd(state=RunState.DONE))
-    others = replace(LOCAL_USER, actions=frozenset(Action) - {Action.SERVER_ADMIN})
-    assert gate.list_tools(others) == []
-    assert gate.list_resources(others).entries == []
-    assert gate.list_templates(others) == []
-    for name in ("jobs.query", "jobs.action"):
-        with pytest.raises(UnknownToolError):
-            gate.call(others, name, {})
-    with pytest.raises(UnknownResourceError):
-        gate.read(others, "jobs://backup/output")
 
 
 def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:

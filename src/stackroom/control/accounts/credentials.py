@@ -50,7 +50,7 @@ KEPT_AFTER_END = timedelta(days=30)
 NOTED_EVERY = timedelta(minutes=1)
 NO_SCOPES: frozenset[Action] = frozenset()
 MOST_TOKENS = 50
-MOST_LIVE = 10_000
+MOST_LISTED = 10_000
 MOST_AT_ONCE = 500
 """How many ids are looked up in one query."""
 
@@ -150,16 +150,18 @@ class Credentials:
             rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
             return [_credential(row) for row in rows]
 
-    def list_live(self, *, used_since: datetime | None = None) -> list[Credential]:
-        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given."""
+    def list_all(self, *, ended: bool = False, used_since: datetime | None = None) -> list[Credential]:
+        """Return the valid sessions and tokens by user and age; of tokens, those used since a time if one is given.
+
+        `ended`: also those that were revoked, are over, or are of a disabled user.
+        """
         is_session = credentials.c.kind == "session"
         is_used = true() if used_since is None else or_(is_session, credentials.c.last_used_at >= used_since)
-        is_live = and_(_is_valid(self._now()), is_used, users.c.disabled.is_(False))
+        is_live = true() if ended else and_(_is_valid(self._now()), users.c.disabled.is_(False))
         order = (users.c.name, credentials.c.created_at.desc(), credentials.c.id)
         with self._database.read() as connection:
-            return [
-                _credential(row) for row in connection.execute(_selected(is_live).order_by(*order).limit(MOST_LIVE))
-            ]
+            rows = connection.execute(_selected(and_(is_live, is_used)).order_by(*order).limit(MOST_LISTED))
+            return [_credential(row) for row in rows]
 
     def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
         """Revoke a session or token of the actor, or of a user whom they manage.

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -40,16 +41,6 @@ class BatchLimits:
     """How long `put` waits for room in the queue."""
 
 
-class _Waiter:
-    """A caller that waits until its row is committed or refused."""
-
-    __slots__ = ("error", "settled")
-
-    def __init__(self) -> None:
-        self.settled = threading.Event()
-        self.error: StorageError | None = None
-
-
 class BatchWriter(Generic[RowT]):
     """Writes rows by one background thread, started with the first row. Safe to use from several threads."""
 
@@ -64,7 +55,7 @@ class BatchWriter(Generic[RowT]):
         self._guard = threading.RLock()
         self._has_work = threading.Condition(self._guard)
         self._has_moved = threading.Condition(self._guard)
-        self._queue: deque[tuple[RowT, _Waiter | None]] = deque()
+        self._queue: deque[tuple[RowT, Future[None] | None]] = deque()
         self._queued = 0
         self._settled = 0
         self._urgent = 0
@@ -79,17 +70,16 @@ class BatchWriter(Generic[RowT]):
 
     def put(self, row: RowT, *, durable: bool) -> None:
         """Queue a row, waiting for room; if durable, return when it is committed. Raises StorageError otherwise."""
-        waiter = _Waiter() if durable else None
+        waiter: Future[None] | None = Future() if durable else None
         with self._guard:
             if len(self._queue) >= self._limits.most_queued:
                 self._require_room()
             if self._is_closing:
                 raise StorageError(f"the {self._name} is closed: the server is stopping; try again when it runs")
             self._enqueue(row, waiter)
-        if waiter is not None:
-            waiter.settled.wait()
-            if waiter.error is not None:
-                raise StorageError(waiter.error.message) from waiter.error
+        error = None if waiter is None else waiter.exception()
+        if isinstance(error, StorageError):
+            raise StorageError(error.message) from error
 
     def offer(self, row: RowT) -> None:
         """Queue a row without waiting; where there is no room it is dropped, and counted."""
@@ -127,7 +117,7 @@ class BatchWriter(Generic[RowT]):
         if thread is not None:
             thread.join()
 
-    def _enqueue(self, row: RowT, waiter: _Waiter | None) -> None:
+    def _enqueue(self, row: RowT, waiter: Future[None] | None) -> None:
         self._queue.append((row, waiter))
         self._queued += 1
         if waiter is not None:
@@ -191,7 +181,7 @@ class BatchWriter(Generic[RowT]):
             self._has_moved.notify_all()
         for _, waiter in written:
             if waiter is not None:
-                waiter.settled.set()
+                waiter.set_result(None)
 
     def _put_off(self, count: int, error: StorageError, *, drop: bool) -> None:
         """Keep the first rows for another attempt, or drop them; rows that a caller waits for are refused."""
@@ -208,8 +198,7 @@ class BatchWriter(Generic[RowT]):
         self._has_moved.notify_all()
         for _, waiter in group:
             if waiter is not None:
-                waiter.error = error
-                waiter.settled.set()
+                waiter.set_exception(error)
 
 
 def insert_rows(connection: Connection, columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]) -> None:

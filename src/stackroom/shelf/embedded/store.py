@@ -7,7 +7,7 @@ so that no text is embedded twice. Commit point: the end of `apply`'s transactio
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ import orjson
 
 from stackroom.catalogue.codec import decode_record, encode_record
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.errors import StorageError
+from stackroom.errors import ConflictError, StorageError
 from stackroom.model.record import Key, Record, RecordId
 from stackroom.model.vectors import ModelId
 from stackroom.shelf.embedded.segment import SegmentRow
@@ -31,7 +31,6 @@ from stackroom.shelf.embedded.stored_vectors import (
     StoredVectors,
     sound_vector,
 )
-from stackroom.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
 from stackroom.shelf.port import (
     LOCAL,
     Author,
@@ -43,6 +42,7 @@ from stackroom.shelf.port import (
 )
 
 BULK_RECORDS = 100
+MOVED_SHOWN = 3
 FIRST_KEY = Key(0)
 COLUMNS = "id, body, digest, sum"
 """The columns that `_sound_body` takes."""
@@ -80,21 +80,27 @@ def require_sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return row
 
 
-def logged_change(row: tuple[Any, ...]) -> LoggedChange:
-    """Return a row of the log as a value."""
-    change_no, _key, record_id, op, before, principal, call_id, at, *_sum = row
-    return LoggedChange(
-        change_no=change_no,
-        id=RecordId(record_id),
-        op=Op(op),
-        before=before,
-        author=Author(principal=principal, call_id=call_id),
-        at=_moment(at),
-    )
+def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId, int]) -> None:
+    """Raise ConflictError where a last change is not the expected one; 0 stands for an id that never existed."""
+    moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
+    if not moved:
+        return
+    named = ", ".join(f"'{one}' (change {versions.get(one, 0)})" for one in moved[:MOVED_SHOWN])
+    more = f" and {len(moved) - MOVED_SHOWN} more" if len(moved) > MOVED_SHOWN else ""
+    raise ConflictError(f"changed since it was read: {named}{more}; nothing was changed now")
 
 
-def _moment(at: str) -> datetime:
-    return datetime.fromisoformat(at).replace(tzinfo=UTC)
+def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
+    """Return the ids that can be stored: UTF-8 has no lone surrogates."""
+    return [record_id for record_id in ids if _is_utf8(record_id)]
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class StoreState(NamedTuple):
@@ -270,13 +276,31 @@ class Store(StoredVectors):
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
         with self.snapshot():
             query = PAST_CHANGES.format(f"{LOGGED}, sum", conditions_of(asked))
-            page = [logged_change(require_sound(row)) for row in self._rows(query, asked)]
-            touched = list({change.id for change in page})
-            oldest = page[-1].change_no if page else 0
-            later = [logged_change(row) for row in self._later("id IN ({})", touched, oldest)]
+            page = [require_sound(row) for row in self._rows(query, asked)]
+            touched = list({row[2] for row in page})
+            oldest = page[-1][0] if page else 0
+            later = list(self._later(f"id {_LAST_FIRST}", touched, oldest - 1))
             rows = self._select(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})", touched)
-            present = {row[0]: body for row in rows if (body := self._sound_body(*row)) is not None}
-        return with_afters(page, ((one.id, one.change_no, one.before) for one in later), present, self.spec)
+            bodies = {row[0]: self._sound_body(*row) for row in rows}
+        wanted = {row[0] for row in page}
+        found: list[PastChange] = []
+        for row in later:  # the newest of each record first, so that the record after a change is known
+            if row[0] in wanted:
+                found.append(self._past_change(row, after=bodies.get(row[2])))
+            bodies[row[2]] = row[4]
+        return sorted(found, key=lambda change: -change.change_no)
+
+    def _past_change(self, row: tuple[Any, ...], *, after: bytes | None) -> PastChange:
+        change_no, _key, record_id, op, before, principal, call_id, at, *_sum = row
+        return PastChange(
+            change_no=change_no,
+            id=RecordId(record_id),
+            op=Op(op),
+            author=Author(principal=principal, call_id=call_id),
+            at=datetime.fromisoformat(at).replace(tzinfo=UTC),
+            before=None if before is None else decode_record(record_id, before, self.spec),
+            after=None if after is None else decode_record(record_id, after, self.spec),
+        )
 
     def _later(self, which: str, values: Sequence[Key] | Sequence[RecordId], change_no: int) -> Iterator[Any]:
         """Yield the rows of the log after a change, with `LOGGED` columns."""

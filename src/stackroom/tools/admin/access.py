@@ -1,7 +1,6 @@
 """Access: the operations on tokens, by which programs authenticate, and on catalogues that only some may see."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -9,7 +8,6 @@ from pydantic import Field
 
 from stackroom.control.accounts.credentials import Credential, is_issued_here
 from stackroom.control.accounts.users import Restriction, fold_name
-from stackroom.control.control import Control
 from stackroom.errors import ForbiddenError, InputError, NotFoundError
 from stackroom.model.principal import LOCAL_USER, Action, Cost
 from stackroom.tools.admin.users import Permissions
@@ -20,7 +18,6 @@ MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
 FOREVER = "never"
 UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1)}
 LIFETIME = re.compile(r"([0-9]{1,6})([dh])")
-USERS_AT_ONCE = 1000
 MOST_NAMES = 1000
 
 Name = Annotated[str, Field(min_length=1, max_length=256)]
@@ -140,23 +137,12 @@ def _list_tokens(call: OperationCall, params: ListTokens) -> TokensResult:
     user = params.user or (None if manages else call.principal.name)
     if user is not None and fold_name(user) != call.principal.name and not manages:
         raise ForbiddenError(f"tokens of others need the permission {' or '.join(MANAGES_ACCESS)}; leave out 'user'")
-    rows = [_token_row(call, credential) for credential in _iter_credentials(call.control, user, ended=params.ended)]
+    known = call.control.credentials
+    rows = [_token_row(call, one) for one in (known.list_of(user) if user else known.list_all(ended=params.ended))]
     rows = [row for row in rows if row.kind == "token" or params.sessions]
     rows = [row for row in rows if row.state == "valid" or params.ended]
     shown, has_more = params.page_of(rows)
     return TokensResult(tokens=shown, total=len(rows), has_more=has_more)
-
-
-def _iter_credentials(control: Control, user: str | None, *, ended: bool) -> Iterator[Credential]:
-    if user is not None:
-        yield from control.credentials.list_of(user)
-    elif not ended:
-        yield from control.credentials.list_live()
-    else:
-        total = control.accounts.list_users(limit=1)[1]
-        for offset in range(0, total, USERS_AT_ONCE):
-            for known in control.accounts.list_users(offset=offset, limit=USERS_AT_ONCE)[0]:
-                yield from control.credentials.list_of(known.name)
 
 
 def _create_token(call: OperationCall, params: CreateToken) -> CreatedToken:

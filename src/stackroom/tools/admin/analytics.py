@@ -14,10 +14,10 @@ from stackroom.errors import InputError, NotFoundError, did_you_mean
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
-from stackroom.tools.admin.row_text import RowsResult, more_text, parse_moment, require_order, rows_text
+from stackroom.tools.admin.row_text import QueryResult, parse_moment, query_text, require_order
 from stackroom.tools.budget import OffsetParams
 from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
-from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
+from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
 
 class Report(StrEnum):
@@ -44,15 +44,6 @@ class AnalyticsParams(OffsetParams, GenericParams):
     limit: int = Field(default=20, ge=1, le=200)
 
 
-class AnalyticsResult(RowsResult):
-    """The answer of `analytics.query`."""
-
-    query_type: str
-    rows: Annotated[list[dict[str, Any]], BARE_LIST]
-    total: int
-    has_more: bool
-
-
 class Analytics:
     """Answers `analytics.query` from the events."""
 
@@ -61,11 +52,11 @@ class Analytics:
         self._reports = reports
         self._catalogues = catalogues
 
-    def query(self, principal: Principal, params: AnalyticsParams) -> AnalyticsResult:
+    def query(self, principal: Principal, params: AnalyticsParams) -> QueryResult:
         """Return a page of a report."""
         self._require_user(params.user)
         rows, total = self._rows(principal, params, _span(principal, params))
-        return AnalyticsResult(
+        return QueryResult(
             query_type=params.query_type,
             rows=rows,
             total=total,
@@ -119,19 +110,14 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
             name="analytics.query",
             description="Listening, bandwidth, popular content, top queries, queries without results.",
             params=AnalyticsParams,
-            result=AnalyticsResult,
+            result=QueryResult,
             action=Action.VIEW_ANALYTICS,
             cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
-            text=_text,
+            text=query_text,
             count_of=attrgetter("total"),
         )
     ]
-
-
-def _text(result: AnalyticsResult) -> str:
-    more = more_text(len(result.rows), result.total, has_more=result.has_more)
-    return rows_text(result.query_type, result.total, result.rows, *more, *result.notes)
 
 
 def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:

@@ -17,12 +17,12 @@ from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.admin.logs import LogRing
-from stackroom.tools.admin.row_text import RowsResult, more_text, rows_text
+from stackroom.tools.admin.row_text import QueryResult, query_text
 from stackroom.tools.budget import PagedParams
 from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
 from stackroom.tools.explain import ExplainedCall, explain_call
 from stackroom.tools.health import PartHealth, examine
-from stackroom.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
+from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
 """At most this many records are checked for a vector."""
@@ -54,15 +54,6 @@ class InspectParams(PagedParams, GenericParams):
     limit: int = Field(default=20, ge=1, le=200)
 
 
-class InspectResult(RowsResult):
-    """The answer of `debug.inspect`."""
-
-    query_type: str
-    rows: Annotated[list[dict[str, Any]], BARE_LIST]
-    total: int
-    has_more: bool
-
-
 class _CheckTimeoutError(Exception):
     """The check of a catalogue took longer than a call may."""
 
@@ -92,11 +83,11 @@ class Inspector:
             Inspection.WHY: self._why,
         }
 
-    def inspect(self, principal: Principal, params: InspectParams) -> InspectResult:
+    def inspect(self, principal: Principal, params: InspectParams) -> QueryResult:
         """Run an inspection."""
         rows = self._answers[params.query_type](principal, params)
         end = params.start + params.limit
-        return InspectResult(
+        return QueryResult(
             query_type=params.query_type,
             rows=rows[params.start : end],
             total=len(rows),
@@ -159,20 +150,14 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
             name="debug.inspect",
             description="State of the indexes, recent errors, integrity, or why a search does (not) find a record.",
             params=InspectParams,
-            result=InspectResult,
+            result=QueryResult,
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=inspector.inspect,
-            text=_text,
+            text=query_text,
             count_of=attrgetter("total"),
         )
     ]
-
-
-def _text(result: InspectResult) -> str:
-    more = more_text(len(result.rows), result.total, has_more=result.has_more)
-    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
-    return rows_text(result.query_type, result.total, result.rows, *more, *cursor, *result.notes)
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:

@@ -19,6 +19,15 @@ class RowsResult(PricedResult, GenericResult):
     rows: Annotated[list[dict[str, Any]], BARE_LIST]
 
 
+class QueryResult(RowsResult):
+    """The rows of a query, and how many it has in all."""
+
+    query_type: str
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+    total: int
+    has_more: bool
+
+
 def more_text(shown: int, total: int, *, has_more: bool) -> list[str]:
     """Return a line that says how many rows of all are shown, where there are more."""
     return [f"{shown} of {total} are shown; has more"] if has_more else []
@@ -27,6 +36,13 @@ def more_text(shown: int, total: int, *, has_more: bool) -> list[str]:
 def rows_text(query_type: str, total: int, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
     """Say what was asked for and how many rows it has, and list the page of them; then further lines."""
     return "\n".join([f"{query_type}: {total} rows", *(fields_text(row) for row in rows), *more])
+
+
+def query_text(result: QueryResult) -> str:
+    """Return the rows of a query as text, and what to do for the next ones."""
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
+    return rows_text(result.query_type, result.total, result.rows, *more, *cursor, *result.notes)
 
 
 FORMS = "2026-11-15, 2026-11-15T12:00:00Z, or how long ago: 30m, 1h, 2d"
