@@ -8,7 +8,7 @@ so that no text is embedded twice. Commit point: the end of `apply`'s transactio
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,12 +183,6 @@ class Store(StoredVectors):
     def count(self) -> int:
         """Return the number of records."""
         return int(self._find_row("SELECT count(*) FROM records")[0])
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Read within one transaction, unaffected by concurrent writes."""
-        with self._transaction():
-            yield
 
     def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
         """Return the records of these keys as of the change with that number."""

@@ -72,11 +72,6 @@ def row_sum(*values: Any) -> int:
     return int.from_bytes(hashlib.sha256(b"".join(parts)).digest()[:8], "big", signed=True)
 
 
-def register_row_sum(db: apsw.Connection) -> None:
-    """Make the checksum a function of a connection's SQL."""
-    db.create_scalar_function(SUM, row_sum, deterministic=True)
-
-
 @contextmanager
 def summed_meta(db: apsw.Connection) -> Iterator[None]:
     """Bring the checksum of `meta` up to its rows at the end of a transaction, unless it was wrong at its beginning."""
@@ -168,10 +163,10 @@ class StoreFile:
             yield from self._db().execute(query, values)
 
     @contextmanager
-    def _transaction(self) -> Iterator[apsw.Connection]:
-        """Read in one transaction."""
-        with self._failing(), self._db() as db:
-            yield db
+    def snapshot(self) -> Iterator[None]:
+        """Read within one transaction, unaffected by concurrent writes."""
+        with self._failing(), self._db():
+            yield
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
@@ -207,7 +202,7 @@ class StoreFile:
     def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
         try:
             db = self._current_frozen().connect() if self.is_read_only else self._connect_writable(busy_timeout_ms)
-            register_row_sum(db)
+            db.create_scalar_function(SUM, row_sum, deterministic=True)
             version = db.pragma("user_version")
         except (apsw.Error, OSError) as error:
             raise StorageError(f"{self._label}: cannot be opened: {error}; {IF_DAMAGED}") from error
