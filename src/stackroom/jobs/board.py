@@ -4,10 +4,9 @@ Nothing runs here: requests are written to the control database, and the process
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from stackroom.control.database.engine import ControlDatabase
 from stackroom.control.database.tables import utc_now
@@ -19,8 +18,6 @@ from stackroom.jobs.timetable import Timetable, Timing
 
 MOST_LISTED = 200
 MOST_DIGITS = 9
-
-JobT = TypeVar("JobT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +88,11 @@ class JobBoard:
 
     def get_spec(self, name: str) -> JobSpec:
         """Return the declaration of a job; refuse an unknown name."""
-        return get_named(self.specs, name)
+        specs = self.specs
+        if name not in specs:
+            known = sorted(specs)
+            raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}")
+        return specs[name]
 
     def list_runs(self, name: str | None = None, *, limit: int = 20, offset: int = 0) -> tuple[list[JobRun], int]:
         """Return a page of the runs of a job, or of all, the newest first, and the total."""
@@ -142,11 +143,3 @@ class JobBoard:
             return self.runs.latest().get(reference)
         is_number = reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
         return self.runs.find(int(reference)) if is_number else None
-
-
-def get_named(jobs: Mapping[str, JobT], name: str) -> JobT:
-    """Return the entry of a job; refuse an unknown name with the known ones."""
-    if name not in jobs:
-        known = sorted(jobs)
-        raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}")
-    return jobs[name]

@@ -165,14 +165,9 @@ class Timetable:
                 insert_run(connection, name, cause=RunCause.SCHEDULE, by=BY_SCHEDULE, at=queue_at)
 
 
-def usual_timing(spec: JobSpec) -> Timing:
-    """Return the default timing of a job."""
-    return Timing(schedule=parse_schedule(spec.schedule), enabled=spec.enabled, next_at=None)
-
-
 def _timing(spec: JobSpec, row: Any | None) -> Timing:
     if row is None:
-        return usual_timing(spec)
+        return Timing(schedule=parse_schedule(spec.schedule), enabled=spec.enabled, next_at=None)
     return Timing(
         schedule=_schedule(spec, row.schedule),
         enabled=spec.enabled if row.enabled is None else row.enabled,
