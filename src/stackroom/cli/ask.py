@@ -31,7 +31,7 @@ from stackroom.tools.generic.record import RecordForm, shape_record
 from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.tools.generic.shapes import SearchParams, SearchResult, ShownRecord
 from stackroom.tools.generic.tools import GenericTools
-from stackroom.tools.merge import Asked
+from stackroom.tools.merge import ScopeRequest
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 INDENT = "   "
@@ -227,11 +227,11 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])
 
 
-def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> ScopeRequest:
     """Return the limits of a search, or of a list, by the options of its command line."""
     words = words_of_list(query)
     required = words_conditions(words) if is_list(query) else []
-    return Asked(
+    return ScopeRequest(
         query=words,
         visibility=SEES_EVERYTHING,
         conditions=lambda spec: [*with_usual_kinds(list(parse_conditions(arguments, spec)), spec), *required],

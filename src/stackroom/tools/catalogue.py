@@ -150,7 +150,7 @@ class FoundRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered(Generic[FoundT]):
+class ByCatalogue(Generic[FoundT]):
     """Answers by catalogue, and the names of the catalogues that were skipped."""
 
     found: dict[str, FoundT]
@@ -159,7 +159,7 @@ class Gathered(Generic[FoundT]):
 
 def ask_each(
     asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None
-) -> Gathered[FoundT]:
+) -> ByCatalogue[FoundT]:
     """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for all of them."""
     run = pool.map if pool else map
     answers = dict(zip(asked, run(lambda one: _answer_or_error(one, ask), asked.values()), strict=True))
@@ -169,7 +169,7 @@ def ask_each(
     for name, error in errors.items():
         logger.warning("catalogue '%s' is skipped: %s", name, error.message)
     found = {name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)}
-    return Gathered(found=found, skipped=list(errors))
+    return ByCatalogue(found=found, skipped=list(errors))
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ from stackroom.search.values import adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
 from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
 from stackroom.tools.generic.tools import generic_tools
-from stackroom.tools.merge import SearchPath, Shown
+from stackroom.tools.merge import SearchPath, ShownHits
 from stackroom.tools.spec import DECIMALS, GenericResult, ToolSpec, rounded_parts, validate_arguments
 from stackroom.tools.toolbox import plain_names
 
@@ -188,7 +188,7 @@ def _values(found: KeyedRecord, condition: Condition) -> str:
     return ", ".join(values[:SHOWN_VALUES])
 
 
-def _cut(path: SearchPath, ranked: Ranked, shown: Shown, standing: Standing, key: Key) -> tuple[Cut, str]:
+def _cut(path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key) -> tuple[Cut, str]:
     """Return which cut a record in scope is below, and a sentence that says so."""
     if reason := shown.left_out.get(key):
         return Cut.TOOL, reason

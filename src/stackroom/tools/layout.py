@@ -16,7 +16,7 @@ from stackroom.model.principal import Principal
 from stackroom.model.record import Record
 from stackroom.search.ids import SCHEME
 from stackroom.text.normalise import meant
-from stackroom.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import ToolResult, ToolSpec
 
@@ -41,7 +41,7 @@ class LayoutCatalogues:
         """Return a catalogue's name where answers include it, else None."""
         return name if self.is_several else None
 
-    def views(self, chosen: str | None) -> Gathered[CatalogueView]:
+    def views(self, chosen: str | None) -> ByCatalogue[CatalogueView]:
         """Open the chosen catalogue, or every one that can be read."""
         if chosen is None:
             return ask_each(self._catalogues, OpenCatalogue.view)
@@ -58,7 +58,7 @@ class LayoutCatalogues:
 
     def find_one(
         self,
-        views: Gathered[CatalogueView],
+        views: ByCatalogue[CatalogueView],
         stated: str,
         find: Callable[[CatalogueView, str], Record | None],
     ) -> FoundRecord | None:
@@ -68,7 +68,7 @@ class LayoutCatalogues:
         """
         name, _, rest = stated.removeprefix(SCHEME).partition("/")
         if self.is_several and name in views.found and rest:
-            views, stated = Gathered(found={name: views.found[name]}, skipped=[]), rest
+            views, stated = ByCatalogue(found={name: views.found[name]}, skipped=[]), rest
         asked = ask_each(views.found, lambda view: find(view, stated))
         having = [FoundRecord(views.found[name], one) for name, one in asked.found.items() if one is not None]
         if not having and (unread := [*views.skipped, *asked.skipped]):

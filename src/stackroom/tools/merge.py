@@ -21,7 +21,7 @@ from stackroom.model.vectors import ModelId
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
-from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
 
 MERGED_HEAD = 10
 NEAREST_SHOWN = 5
@@ -33,7 +33,7 @@ FURTHEST = 99
 Search = Callable[[CatalogueView, QueryVector], SearchPage]
 
 
-class Merged(NamedTuple):
+class MergedHit(NamedTuple):
     """A hit of one catalogue in a merged list."""
 
     view: CatalogueView
@@ -44,7 +44,7 @@ class Merged(NamedTuple):
 class MergedPage:
     """The hits of several catalogues, the page of each, and the catalogues that could not be read."""
 
-    items: list[Merged]
+    items: list[MergedHit]
     pages: Mapping[str, SearchPage]
     unread: list[str]
 
@@ -53,11 +53,11 @@ class MergedPage:
         """The total of matches."""
         return sum(page.total_matches for page in self.pages.values())
 
-    def first(self, limit: int) -> list[Merged]:
+    def first(self, limit: int) -> list[MergedHit]:
         """Return the first hits; only a few where none is evidence."""
         return self.items[: min(limit, NEAREST_SHOWN) if self.evidence is Evidence.NONE else limit]
 
-    def page(self, start: int, limit: int, *, is_list: bool = False) -> list[Merged]:
+    def page(self, start: int, limit: int, *, is_list: bool = False) -> list[MergedHit]:
         """Return a page of the hits; only a few where none is evidence, unless a list of all is wanted."""
         end = min(start + limit, FURTHEST + 1)
         return (self.items[:end] if is_list else self.first(end))[start:]
@@ -95,20 +95,20 @@ def depth_for(start: int, limit: int) -> int:
 
 
 def search_each(
-    views: Gathered[CatalogueView], query: str, search: Search, *, pool: Executor | None = None
+    views: ByCatalogue[CatalogueView], query: str, search: Search, *, pool: Executor | None = None
 ) -> MergedPage:
     """Search every view, skip those whose storage fails, and merge the hits by strength."""
     vectors = _embed_once(views.found, query)
     asked = ask_each(views.found, lambda view: (view, search(view, vectors[view.name])), pool=pool)
     return MergedPage(
-        items=merge([[Merged(view=view, hit=hit) for hit in page.hits] for view, page in asked.found.values()]),
+        items=merge([[MergedHit(view=view, hit=hit) for hit in page.hits] for view, page in asked.found.values()]),
         pages={name: page for name, (_, page) in asked.found.items()},
         unread=[*views.skipped, *asked.skipped],
     )
 
 
 def search_scopes(
-    views: Gathered[CatalogueView],
+    views: ByCatalogue[CatalogueView],
     scopes: Mapping[str, Scope],
     query: str,
     *,
@@ -127,7 +127,7 @@ def search_scopes(
     )
 
 
-def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
+def merge(lists: Sequence[Sequence[MergedHit]]) -> list[MergedHit]:
     """Merge the lists of several catalogues by strength; each catalogue's own order holds.
 
     Ties go by rank and then by name, so that equals take turns. A longer list begins as a shorter one does, so pages
@@ -185,7 +185,7 @@ def no_conditions(_spec: CatalogueSpec) -> Sequence[Condition]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ScopeRequest:
     """The part of a call that limits what is found."""
 
     query: str
@@ -199,10 +199,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scoped:
+class CatalogueScopes:
     """The catalogues to search, the scope in each, and notes on how the filters were understood."""
 
-    views: Gathered[CatalogueView]
+    views: ByCatalogue[CatalogueView]
     scopes: Mapping[str, Scope]
     notes: list[str]
 
@@ -217,7 +217,7 @@ class _Scope:
     unknown: Mapping[str, InputError]
 
 
-def scope_each(views: Gathered[CatalogueView], asked: Asked) -> Scoped:
+def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> CatalogueScopes:
     """Return the scope of a call in each catalogue; raise InputError for a value that no catalogue knows."""
     answers = ask_each(views.found, lambda view: _scope_or_refusal(view, asked))
     found = {name: one for name, one in answers.found.items() if isinstance(one, _Scope)}
@@ -225,8 +225,10 @@ def scope_each(views: Gathered[CatalogueView], asked: Asked) -> Scoped:
     if refused and not found:
         raise next(iter(refused.values()))
     _require_known_exclusions(list(found.values()))
-    return Scoped(
-        views=Gathered(found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]),
+    return CatalogueScopes(
+        views=ByCatalogue(
+            found={name: views.found[name] for name in found}, skipped=[*views.skipped, *answers.skipped]
+        ),
         scopes={name: one.scope for name, one in found.items()},
         notes=[
             *([f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []),
@@ -235,18 +237,18 @@ def scope_each(views: Gathered[CatalogueView], asked: Asked) -> Scoped:
     )
 
 
-def scope_of(view: CatalogueView, asked: Asked) -> tuple[Scope, list[str]]:
+def scope_of(view: CatalogueView, asked: ScopeRequest) -> tuple[Scope, list[str]]:
     """Return the scope of a call in one catalogue, and notes; raise InputError for a value that it does not know."""
-    only = scope_each(Gathered(found={view.name: view}, skipped=[]), asked)
+    only = scope_each(ByCatalogue(found={view.name: view}, skipped=[]), asked)
     return only.scopes[view.name], only.notes
 
 
 def shown_scope(view: CatalogueView, visibility: Visibility) -> Scope:
     """Return the scope of what a search shows that asks for nothing: what the caller may see, without adult records."""
-    return scope_of(view, Asked(query="", visibility=visibility))[0]
+    return scope_of(view, ScopeRequest(query="", visibility=visibility))[0]
 
 
-def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
+def _scope_or_refusal(view: CatalogueView, asked: ScopeRequest) -> _Scope | InputError:
     try:
         conditions, notes, unknown = _resolved(view, asked)
         hidden = [] if asked.with_adult(view.spec) else _hidden(view, asked, conditions)
@@ -257,7 +259,7 @@ def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
     return _Scope(scope=scope, notes=tuple(notes), excluding=excluding, unknown=unknown)
 
 
-def _resolved(view: CatalogueView, asked: Asked) -> tuple[list[Condition], list[str], dict[str, InputError]]:
+def _resolved(view: CatalogueView, asked: ScopeRequest) -> tuple[list[Condition], list[str], dict[str, InputError]]:
     """Return the conditions with their values, notes, and the errors of excluded values, which no record here has."""
     conditions: list[Condition] = []
     notes: list[str] = []
@@ -277,7 +279,7 @@ def _resolved(view: CatalogueView, asked: Asked) -> tuple[list[Condition], list[
     return conditions, notes, unknown
 
 
-def _hidden(view: CatalogueView, asked: Asked, conditions: Sequence[Condition]) -> list[Condition]:
+def _hidden(view: CatalogueView, asked: ScopeRequest, conditions: Sequence[Condition]) -> list[Condition]:
     return without_adult(conditions, view.reader, view.spec, query=asked.query, visibility=asked.visibility)
 
 
@@ -299,7 +301,7 @@ def _notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownHits:
     """The records that a tool shows of a ranking, in its order, and why it leaves out others that were ranked."""
 
     keys: Sequence[Key]
@@ -320,7 +322,7 @@ class SearchPath:
     scope: Scope
     rank: Callable[[Scope], Ranked]
     """Runs the tool's search in a scope, which may be wider than that of the call."""
-    show: Callable[[Ranked], Shown]
+    show: Callable[[Ranked], ShownHits]
     limit: int
     """How many records the tool shows at most, over all pages."""
     page: int
@@ -362,8 +364,8 @@ def reach_of(params: BaseModel, limit: int) -> int:
     return FURTHEST if "cursor" in type(params).model_fields else limit
 
 
-def show_first(ranked: Ranked, limit: int) -> Shown:
+def show_first(ranked: Ranked, limit: int) -> ShownHits:
     """Return the first hits, with a bounded number of one series; few where nothing answers."""
     page = ranked.page(limit)
     shown = page.hits[:NEAREST_SHOWN] if page.evidence is Evidence.NONE else page.hits
-    return Shown(keys=[hit.key for hit in shown], evidence=page.evidence)
+    return ShownHits(keys=[hit.key for hit in shown], evidence=page.evidence)

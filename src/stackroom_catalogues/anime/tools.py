@@ -5,15 +5,14 @@ from operator import attrgetter
 from typing import Any
 
 from stackroom.api import (
-    Asked,
     AskedTaste,
+    ByCatalogue,
     CatalogueView,
     FacetCount,
     FoundRecord,
-    Gathered,
     InputError,
     LayoutCatalogues,
-    Merged,
+    MergedHit,
     NameChoice,
     OpenCatalogue,
     Principal,
@@ -22,6 +21,7 @@ from stackroom.api import (
     Record,
     Request,
     Scope,
+    ScopeRequest,
     SearchPath,
     ToolSpec,
     ask_each,
@@ -102,7 +102,7 @@ class AnimeTools:
             view, params.query, scope=scope, limit=limit, page=params.limit, label=argument_of, notes=notes
         )
 
-    def _hit(self, item: Merged) -> SearchHit:
+    def _hit(self, item: MergedHit) -> SearchHit:
         record = item.hit.record
         return SearchHit(
             **_shape(record),
@@ -173,7 +173,7 @@ class AnimeTools:
         choices = asked.found
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
-            Gathered(
+            ByCatalogue(
                 found={name: views.found[name] for name, choice in choices.items() if choice.likeness == likeness},
                 skipped=[*views.skipped, *asked.skipped],
             ),
@@ -191,7 +191,7 @@ class AnimeTools:
             notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
         )
 
-    def _by_id(self, views: Gathered[CatalogueView], stated: str, scope: Scope) -> DetailsResult:
+    def _by_id(self, views: ByCatalogue[CatalogueView], stated: str, scope: Scope) -> DetailsResult:
         """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a title."""
         found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
         if found is not None:
@@ -290,9 +290,9 @@ def _asked_taste(asked: AskedTaste) -> dict[str, Any]:
     }
 
 
-def _asked(principal: Principal, params: SearchAnimeParams) -> Asked:
+def _asked(principal: Principal, params: SearchAnimeParams) -> ScopeRequest:
     filters = params.filters or SearchFilters()
-    return Asked(
+    return ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda _spec: filters.conditions(),

@@ -14,7 +14,7 @@ from stackroom.api import (
     Scope,
     SearchPage,
     SearchPath,
-    Shown,
+    ShownHits,
 )
 
 SPARE = 2
@@ -31,7 +31,7 @@ REPEATS = "it repeats a passage that is shown before it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class PassageHit:
     """A passage that a collection found."""
 
     source: str
@@ -43,7 +43,7 @@ class Found:
         return self.hit.record
 
 
-def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
+def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[PassageHit]:
     """Merge the results of the collections, without repeats, at most `limit` of each; few where nothing answers.
 
     A collection's own order holds: a passage stands as high as the best score at its rank or after it. Ties go by rank
@@ -53,7 +53,7 @@ def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
     for source, page in pages.items():
         best_from_here = list(accumulate((hit.score for hit in reversed(page.hits)), max))[::-1]
         for rank, hit in enumerate(page.hits):
-            ranked.append((-best_from_here[rank], rank, source, Found(source=source, hit=hit)))
+            ranked.append((-best_from_here[rank], rank, source, PassageHit(source=source, hit=hit)))
     in_order = [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
     found = list(_at_most(limit, without_repeats(in_order)))
     return found[:NEAREST_SHOWN] if evidence_of(pages) is Evidence.NONE else found
@@ -64,7 +64,7 @@ def evidence_of(pages: Mapping[str, SearchPage]) -> Evidence:
     return Evidence.best(page.evidence for page in pages.values())
 
 
-def _at_most(limit: int, found: Iterable[Found]) -> Iterator[Found]:
+def _at_most(limit: int, found: Iterable[PassageHit]) -> Iterator[PassageHit]:
     """Yield the first passages of each source."""
     taken: dict[str, int] = {}
     for one in found:
@@ -73,7 +73,7 @@ def _at_most(limit: int, found: Iterable[Found]) -> Iterator[Found]:
             yield one
 
 
-def without_repeats(found: Iterable[Found]) -> list[Found]:
+def without_repeats(found: Iterable[PassageHit]) -> list[PassageHit]:
     """Drop passages that repeat an earlier one: the same text, or one of its file that has more than half of theirs."""
     texts: set[str] = set()
     of_file: dict[tuple[str, str], list[str]] = {}
@@ -126,16 +126,16 @@ def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: i
     """Return how passages of one collection are searched for, without repeats."""
     searcher = view.catalogue.searcher
 
-    def show(ranked: Ranked) -> Shown:
+    def show(ranked: Ranked) -> ShownHits:
         page = ranked.page(SPARE * n_results)
         pages = {view.name: page}
         found = merged(pages, limit=n_results)
         kept = {
             without_repeat.hit.key
-            for without_repeat in without_repeats(Found(source=view.name, hit=hit) for hit in page.hits)
+            for without_repeat in without_repeats(PassageHit(source=view.name, hit=hit) for hit in page.hits)
         }
         repeats = {hit.key: REPEATS for hit in page.hits if hit.key not in kept}
-        return Shown(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
+        return ShownHits(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
 
     return SearchPath(
         view=view,

@@ -15,7 +15,6 @@ from stackroom.api import (
     KIND_FIELD,
     Action,
     AnyOf,
-    Asked,
     CatalogueView,
     Condition,
     Cost,
@@ -35,6 +34,7 @@ from stackroom.api import (
     ResourceEntry,
     ResourceSpec,
     Scope,
+    ScopeRequest,
     SearchPage,
     SearchPath,
     ToolParams,
@@ -48,7 +48,7 @@ from stackroom.api import (
     shape_why,
     why_lines,
 )
-from stackroom_catalogues.documents.merging import SPARE, Found, evidence_of, merged, notes_of, passages_path
+from stackroom_catalogues.documents.merging import SPARE, PassageHit, evidence_of, merged, notes_of, passages_path
 from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -275,12 +275,12 @@ def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) 
     return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
-def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
+def _with_neighbours(found: PassageHit, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
     before, after = _around(found, view, scope, count) if count else ([], [])
     return PassageWithNeighbours(**_shape(found), before=before, after=after)
 
 
-def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+def _around(found: PassageHit, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
     """Return the passages before and after one, in the order of the file; none of a passage without a position."""
     if not found.record.get("position"):
         return [], []
@@ -304,8 +304,8 @@ def _scope(kind: str, principal: Principal) -> Scope:
     return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
-def _asked_of_handbook(principal: Principal, params: HandbookParams) -> Asked:
-    return Asked(
+def _asked_of_handbook(principal: Principal, params: HandbookParams) -> ScopeRequest:
+    return ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda _spec: _sections(params),
@@ -324,7 +324,7 @@ def _sections(params: HandbookParams) -> list[Condition]:
     return [*wanted, *unwanted]
 
 
-def _shape(found: Found) -> dict[str, Any]:
+def _shape(found: PassageHit) -> dict[str, Any]:
     record = found.record
     metadata = PassageMetadata(
         file_path=record.get("path"),

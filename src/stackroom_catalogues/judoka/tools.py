@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from stackroom.api import (
     AnyOf,
-    Asked,
+    ByCatalogue,
+    CatalogueScopes,
     CatalogueView,
     FoundRecord,
-    Gathered,
     LayoutCatalogues,
-    Merged,
+    MergedHit,
     MergedPage,
     NotFoundError,
     OpenCatalogue,
@@ -26,10 +26,10 @@ from stackroom.api import (
     RecordId,
     ResourceSpec,
     Scope,
-    Scoped,
+    ScopeRequest,
     SearchPath,
     ShelfReader,
-    Shown,
+    ShownHits,
     ToolSpec,
     catalogue_tool,
     depth_for,
@@ -155,7 +155,7 @@ class JudokonTools:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
         chance = self._chance if params.seed is None else random.Random(params.seed)
         record_id, name = chance.choice(cards)
-        chosen = Gathered(found={name: views[name]}, skipped=[])
+        chosen = ByCatalogue(found={name: views[name]}, skipped=[])
         return self._card(self._get_card(chosen, principal, record_id))
 
     def resolve_code(self, principal: Principal, params: ResolveParams, *, catalogue: str | None = None) -> CardResult:
@@ -226,7 +226,7 @@ class JudokonTools:
         ]
         return CountriesResult(countries=rows[params.start :])
 
-    def _get_card(self, views: Gathered[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
+    def _get_card(self, views: ByCatalogue[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal)
         found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
         if found is None or found.record.kind != CARD:
@@ -251,7 +251,7 @@ class JudokonTools:
         named: dict[str, Any] = {"catalogue": label} if label else {}
         return CardResult(**card_of(found.record), **named)
 
-    def _hit(self, item: Merged) -> JudokaHit:
+    def _hit(self, item: MergedHit) -> JudokaHit:
         found = FoundRecord(item.view, item.hit.record)
         score, why = round(item.hit.score, 4), shape_why(item.hit.why)
         return JudokaHit(**self._shape(found), score=score, relevance=item.hit.label, why=why)
@@ -259,7 +259,7 @@ class JudokonTools:
     def _shape(self, found: FoundRecord) -> dict[str, Any]:
         return {**_shape(found.record), "catalogue": self._catalogues.label(found.view.name)}
 
-    def _rag_hit(self, item: Merged) -> RagHit:
+    def _rag_hit(self, item: MergedHit) -> RagHit:
         record = item.hit.record
         return RagHit(
             id=shown_id(record),
@@ -275,7 +275,7 @@ class JudokonTools:
 
 
 def _search(
-    views: Gathered[CatalogueView], params: RagParams | SearchJudokaParams, scopes: Mapping[str, Scope], limit: int
+    views: ByCatalogue[CatalogueView], params: RagParams | SearchJudokaParams, scopes: Mapping[str, Scope], limit: int
 ) -> MergedPage:
     query, explain = params.query, params.explain
     return search_each(
@@ -306,9 +306,9 @@ def _expanded_path(view: CatalogueView, query: str, scope: Scope, *, limit: int,
 def _shown_whole(path: SearchPath) -> SearchPath:
     """Return the same path, showing all hits even where nothing answers: filters ask for a list."""
 
-    def show(ranked: Ranked) -> Shown:
+    def show(ranked: Ranked) -> ShownHits:
         page = ranked.page(path.limit)
-        return Shown(keys=[hit.key for hit in page.hits], evidence=page.evidence)
+        return ShownHits(keys=[hit.key for hit in page.hits], evidence=page.evidence)
 
     return replace(path, show=show)
 
@@ -431,15 +431,15 @@ def _scope(principal: Principal) -> Scope:
 
 
 def _scoped(
-    views: Gathered[CatalogueView],
+    views: ByCatalogue[CatalogueView],
     principal: Principal,
     filters: CardFilters | None,
     exclude: Mapping[str, Any] | None = None,
-) -> Scoped:
+) -> CatalogueScopes:
     """Return the scope of the cards that meet the filters, in each catalogue, with values by any spelling."""
     require_excludable(exclude or {}, [view.spec for view in views.found.values()])
     conditions = (filters or CardFilters()).conditions()
-    asked = Asked(
+    asked = ScopeRequest(
         query="",
         visibility=principal.visibility,
         conditions=lambda spec: [*conditions, *parse_exclusions(exclude or {}, spec)],

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 
 from stackroom.api import (
     EVIDENCE_AT,
-    Asked,
+    ByCatalogue,
+    CatalogueScopes,
     CatalogueView,
     Evidence,
-    Gathered,
     Hit,
     Key,
     MatchType,
-    Merged,
+    MergedHit,
     Principal,
     Ranked,
     RankedKey,
-    Scoped,
+    ScopeRequest,
     Searcher,
     SearchPath,
-    Shown,
+    ShownHits,
     fold_name,
     parse_exclusions,
     require_excludable,
@@ -44,8 +44,8 @@ LATIN = re.compile(r"[a-z]")
 class FoundOfKind:
     """The hits of one kind, the nearest ones that are no answer, the total, and whether more hits follow."""
 
-    items: list[Merged]
-    nearest: list[Merged]
+    items: list[MergedHit]
+    nearest: list[MergedHit]
     total: int
     has_more: bool
 
@@ -59,11 +59,11 @@ class FoundKinds:
     degraded: str | None
 
 
-def scope_search(views: Gathered[CatalogueView], principal: Principal, params: SearchMusicParams) -> Scoped:
+def scope_search(views: ByCatalogue[CatalogueView], principal: Principal, params: SearchMusicParams) -> CatalogueScopes:
     """Return the scope of a search in each catalogue: without what it excludes."""
     excluded = params.exclude or {}
     require_excludable(excluded, [view.spec for view in views.found.values()])
-    asked = Asked(
+    asked = ScopeRequest(
         query=params.query,
         visibility=principal.visibility,
         conditions=lambda spec: parse_exclusions(excluded, spec),
@@ -118,14 +118,14 @@ def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, not
     )
 
 
-def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> Shown:
+def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> ShownHits:
     """Return the hits that answer, and why others do not."""
     answering = _answering(ranked, library, query)
     shown = {one.key: one for one in answering[:MOST]}
     able = {one.key for one in answering}
     left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in able}
     strongest = max((one.score for one in answering[:HEAD]), default=0.0)
-    return Shown(keys=list(shown), left_out=left_out, raised=shown, evidence=Evidence.of(strongest))
+    return ShownHits(keys=list(shown), left_out=left_out, raised=shown, evidence=Evidence.of(strongest))
 
 
 def _why_left_out(one: RankedKey) -> str:
@@ -134,8 +134,8 @@ def _why_left_out(one: RankedKey) -> str:
     return "only records with words of the query are shown, since it is the name of one or in another script"
 
 
-def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[Merged]:
-    return [Merged(view=view, hit=hit) for hit in hits]
+def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[MergedHit]:
+    return [MergedHit(view=view, hit=hit) for hit in hits]
 
 
 def _without_smoothing(searcher: Searcher) -> Searcher:

@@ -13,12 +13,12 @@ import numpy as np
 
 from stackroom.api import (
     UNREADABLE,
+    ByCatalogue,
     CatalogueView,
     Evidence,
-    Gathered,
     InputError,
     LayoutCatalogues,
-    Merged,
+    MergedHit,
     OpenCatalogue,
     Principal,
     Record,
@@ -120,7 +120,7 @@ class MusicTools:
             has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
         )
 
-    def _entry(self, item: Merged) -> Entry:
+    def _entry(self, item: MergedHit) -> Entry:
         label = self._catalogues.label(item.view.name)
         entry = entry_of(item.hit.record, score=item.hit.score, catalogue=label)
         return entry.model_copy(update={"why": shape_why(item.hit.why)}) if item.hit.why else entry
@@ -137,7 +137,7 @@ class MusicTools:
         return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
 
     def _meant(
-        self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
+        self, views: ByCatalogue[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
     ) -> tuple[MusicLibrary, GetParams]:
         """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
         if len(libraries) == 1 or params.id is None:

@@ -17,7 +17,7 @@ from stackroom.api import (
     FromCatalogue,
     InputError,
     LayoutCatalogues,
-    Merged,
+    MergedHit,
     NoneOf,
     OpenCatalogue,
     PagedParams,
@@ -152,7 +152,7 @@ class PaperTools:
             label=_argument_of,
         )
 
-    def _shape(self, item: Merged) -> PaperShape:
+    def _shape(self, item: MergedHit) -> PaperShape:
         record = item.hit.record
         return PaperShape(
             title=record.get("title"),

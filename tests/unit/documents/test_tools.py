@@ -17,7 +17,7 @@ from stackroom.settings import Settings
 from stackroom.shelf.port import Put
 from stackroom.sources.extract import extract
 from stackroom_catalogues.documents import tools as document_tools
-from stackroom_catalogues.documents.merging import Found, merged, without_repeats
+from stackroom_catalogues.documents.merging import PassageHit, merged, without_repeats
 from support.libraries import add_package
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
@@ -224,9 +224,9 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
     text = " ".join(f"word{number}" for number in range(100))
     half = len(text) // 2
     parts = {"whole": text[: half + 60], "mostly": text[40:], "little": text[half:], "within": text[200:300]}
-    found = [Found(source="a", hit=hit(passage(name, part))) for name, part in parts.items()]
+    found = [PassageHit(source="a", hit=hit(passage(name, part))) for name, part in parts.items()]
     assert [one.record.id for one in without_repeats(found)] == ["whole", "little"]
-    elsewhere = [found[0], Found(source="b", hit=hit(passage("copy", text[40:])))]
+    elsewhere = [found[0], PassageHit(source="b", hit=hit(passage("copy", text[40:])))]
     assert without_repeats(elsewhere) == elsewhere
 
 

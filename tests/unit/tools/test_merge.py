@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge
+from stackroom.tools.merge import NEAREST_SHOWN, MergedHit, MergedPage, merge
 
 pytestmark = [pytest.mark.row("N9"), pytest.mark.row("N2")]
 
@@ -23,11 +23,11 @@ class NamedView:
         self.name = name
 
 
-def hits(name: str, strengths: Sequence[float]) -> list[Merged]:
+def hits(name: str, strengths: Sequence[float]) -> list[MergedHit]:
     """Return the hits of one catalogue, in its order."""
     view = cast("Any", NamedView(name))
     return [
-        Merged(
+        MergedHit(
             view=view,
             hit=Hit(
                 key=Key(rank),
@@ -41,7 +41,7 @@ def hits(name: str, strengths: Sequence[float]) -> list[Merged]:
     ]
 
 
-def ids(items: Sequence[Merged]) -> list[str]:
+def ids(items: Sequence[MergedHit]) -> list[str]:
     return [str(item.hit.record.id) for item in items]
 
 

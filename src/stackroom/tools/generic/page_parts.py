@@ -38,12 +38,12 @@ from stackroom.tools.generic.result_set import (
 )
 from stackroom.tools.generic.shapes import Relation, SearchParams
 from stackroom.tools.media import CallerMedia
-from stackroom.tools.merge import Scoped
+from stackroom.tools.merge import CatalogueScopes
 
 MOST_KEYS = 20_000
 
 
-def result_parts(params: SearchParams, scoped: Scoped, found: ResultSet) -> dict[str, Any]:
+def result_parts(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> dict[str, Any]:
     """Return the parts of an answer for pages that are asked for."""
     parts: dict[str, Any] = {}
     if "counts" in params.include:
@@ -69,7 +69,7 @@ def result_parts(params: SearchParams, scoped: Scoped, found: ResultSet) -> dict
     return parts
 
 
-def _keys(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
+def _keys(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
     """Return the ids of a whole result set, and after them those of all further records with evidence."""
     view = only_view(scoped.views, "keys")
     scope, query = scoped.scopes[view.name], params.query

@@ -20,10 +20,10 @@ from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, Condition, Non
 from stackroom.search.values import adult_conditions
 from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
-from stackroom.tools.catalogue import CatalogueView, Gathered, ask_each, list_names, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
 from stackroom.tools.generic.record import RankedRecord
 from stackroom.tools.generic.shapes import LeftOut, SearchParams
-from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, Scoped, depth_for, search_scopes
+from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, CatalogueScopes, depth_for, search_scopes
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 DEEP = 400
@@ -86,7 +86,7 @@ class RankedKeys:
         return RankedRecord(view=self.view, record=record, score=score, label=Label.of(score))
 
 
-def only_view(views: Gathered[CatalogueView], argument: str) -> CatalogueView:
+def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView:
     """Return the only view; raise InputError where an argument needs a catalogue to be chosen."""
     if len(views.found) != 1:
         raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(views.found)}")
@@ -94,7 +94,7 @@ def only_view(views: Gathered[CatalogueView], argument: str) -> CatalogueView:
 
 
 def search_page(
-    views: Gathered[CatalogueView],
+    views: ByCatalogue[CatalogueView],
     scopes: Mapping[str, Scope],
     query: str,
     *,
@@ -122,7 +122,7 @@ def search_page(
 
 
 def list_page(
-    views: Gathered[CatalogueView], scopes: Mapping[str, Scope], *, start: int, limit: int, sort: str = ""
+    views: ByCatalogue[CatalogueView], scopes: Mapping[str, Scope], *, start: int, limit: int, sort: str = ""
 ) -> ResultSet:
     """Return a page of all records in scope, catalogue by catalogue, and how many there are."""
     each = ask_each(views.found, lambda view: list_keys(view, scopes[view.name], sort=sort))
@@ -302,7 +302,7 @@ def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:
     return [NOTHING_ANSWERS if found.searched else NOTHING_LISTED]
 
 
-def search_notes(params: SearchParams, scoped: Scoped, found: ResultSet) -> list[str]:
+def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
     """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
     by_words: dict[str | None, list[str]] = {}
     partly: dict[str | None, list[str]] = {}

@@ -25,9 +25,9 @@ from stackroom.search.ids import page_forms
 from stackroom.search.values import Label, argument_of, is_adult
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import (
+    ByCatalogue,
     CatalogueView,
     FoundRecord,
-    Gathered,
     OpenCatalogue,
     address_of,
     ask_each,
@@ -97,8 +97,8 @@ from stackroom.tools.maps import map_operation
 from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.merge import (
     FURTHEST,
-    Asked,
-    Scoped,
+    CatalogueScopes,
+    ScopeRequest,
     SearchPath,
     depth_for,
     scope_each,
@@ -150,7 +150,7 @@ class GenericTools:
             **result_parts(asked, scoped, found),
         )
 
-    def _find(self, params: SearchParams, scoped: Scoped, principal: Principal) -> ResultSet:
+    def _find(self, params: SearchParams, scoped: CatalogueScopes, principal: Principal) -> ResultSet:
         """Return the page of the result set that is asked for."""
         views, scopes, seen = scoped.views, scoped.scopes, Scope(visibility=principal.visibility)
         start, limit = params.start, params.limit
@@ -263,7 +263,7 @@ class GenericTools:
         shape = figures if params.has_figures else BrowsedValuesResult
         return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
 
-    def _overviews(self, scoped: Scoped, principal: Principal) -> BrowseResult:
+    def _overviews(self, scoped: CatalogueScopes, principal: Principal) -> BrowseResult:
         """Return every catalogue in short, for pages; one that cannot be read is only named."""
         media, seen = CallerMedia(principal, self._media), Scope(visibility=principal.visibility)
 
@@ -451,11 +451,11 @@ def _no_record(address: str) -> NotFoundError:
     return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
 
 
-def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Label) -> Asked:
+def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Label) -> ScopeRequest:
     filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
     has_words = isinstance(params, BrowseParams) or is_list(query)
     words = words_conditions(words_of_list(query)) if has_words else []
-    return Asked(
+    return ScopeRequest(
         query=words_of_list(query),
         visibility=principal.visibility,
         conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
@@ -464,7 +464,7 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Lab
     )
 
 
-def list_request(principal: Principal) -> Asked:
+def list_request(principal: Principal) -> ScopeRequest:
     """Return the limits of a list without filters."""
     return _asked(SearchParams(query=EVERY), principal, argument_of)
 
@@ -474,11 +474,13 @@ def has_filters(params: SearchParams) -> bool:
     return bool({*(params.filters or ()), *(params.exclude or ())} - {ADULT})
 
 
-def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params: BrowseParams) -> Scoped:
+def _browsed_scopes(views: ByCatalogue[CatalogueView], principal: Principal, params: BrowseParams) -> CatalogueScopes:
     """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
     if params.has_figures or params.has_limits:
         return scope_each(views, _asked(params, principal, argument_of))
-    return Scoped(views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[])
+    return CatalogueScopes(
+        views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[]
+    )
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:

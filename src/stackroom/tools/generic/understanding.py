@@ -12,7 +12,7 @@ from stackroom.shelf.terms import term_of
 from stackroom.text.preference_pieces import PreferenceVocabulary
 from stackroom.text.query_conditions import ReadQuery, read_query
 from stackroom.tools.aggregate.aggregate import written_range
-from stackroom.tools.catalogue import CatalogueView, Gathered
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView
 from stackroom.tools.filters import filters_of, parse_filters
 from stackroom.tools.generic.result_set import EVERY, only_view
 from stackroom.tools.generic.shapes import SearchParams, Understood, UnderstoodPhrase
@@ -127,7 +127,7 @@ def _narrower(chosen: Any, stated: Range, spec: CatalogueSpec) -> dict[str, Any]
 
 
 def read_conditions(
-    params: SearchParams, views: Gathered[CatalogueView], principal: Principal
+    params: SearchParams, views: ByCatalogue[CatalogueView], principal: Principal
 ) -> tuple[SearchParams, Understood | None, list[str]]:
     """Return a call with the conditions that its query states as filters, what was understood, and notes."""
     if not params.read_conditions:
