@@ -1,10 +1,5 @@
 """A server that is killed between a change and its audit row: the next start adds the row."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,64 +12,18 @@ from stackroom.packages import PACKAGES
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from support.control import audit_rows
+from support.dying import change_and_die
+from support.kills import KILLED, run_child
 
 pytestmark = [pytest.mark.row("Z13"), pytest.mark.row("N5")]
 
-CHILD_TIMEOUT_S = 120.0
-CHILD = """
-import json, os, pathlib, signal, sys
-from stackroom.packages import PACKAGES
-from stackroom.control.audit.log import AuditLog
-from stackroom.control.control import Control
-from stackroom.gate.gate import Gate
-from stackroom.model.principal import Outcome
-from stackroom.model.principal import LOCAL_USER
-from stackroom.recommend.recommender import Recommender
-from stackroom.search.searcher import Searcher
-from stackroom.settings import Settings
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.tools.admin.roles import users_tools
-from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.toolbox import Toolbox
-
-home = pathlib.Path(sys.argv[1])
-spec = PACKAGES.get("music").spec
-control = Control.open(Settings(home=home))
-shelf = EmbeddedShelf.create(home / "music", spec, model=None)
-music = OpenCatalogue(name="music", spec=spec, shelf=shelf, searcher=Searcher(spec=spec, embedder=None),
-                      recommender=Recommender(spec=spec, embedder=None, this_year=lambda: 2026))
-gate = Gate(Toolbox([*edit_tools([music]), *users_tools(control)]), observers=[control.audit])
-
-def edit(name):
-    answer = gate.call(LOCAL_USER, "catalog.mutate", {"action": "create", "kind": "artist", "fields": {"name": name}})
-    assert not answer.is_error, answer.text
-    print(json.dumps(answer.structured["call_id"]), flush=True)
-
-edit("Bach")
-real = AuditLog.write
-def killed(self, entry, *, durable):
-    if entry.outcome is Outcome.OK:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(self, entry, durable=durable)
-AuditLog.write = killed
-edit("Satie") if sys.argv[2] == "edit" else gate.call(LOCAL_USER, "users.mutate", {"action": "create", "name": "eve"})
-"""
-
 
 def kill_in(home: Path, change: str) -> str:
-    """Run a server that is killed after a change and before its row; return the id of the call before, noted whole."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(home), change],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=CHILD_TIMEOUT_S,
-        check=False,
-        env={**os.environ, "STACKROOM_HOME": str(home)},
-    )
-    assert done.returncode == -signal.SIGKILL
-    (acknowledged,) = done.stdout.split()
-    return str(json.loads(acknowledged))
+    """Make changes in a process that is killed after one and before its row; return the id of the call before."""
+    ended = run_child(change_and_die, home, change)
+    assert ended.code == KILLED
+    (acknowledged,) = ended.said
+    return acknowledged
 
 
 @pytest.mark.parametrize("change", ["edit", "user"])

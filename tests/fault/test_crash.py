@@ -21,7 +21,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import KIND_FIELD, WHOLE
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.text.analyser import analyse_query
-from support.editing_child import SPEC, delete_group, edit_for_ever, publish_group, rename_group, undo_deletion
+from support.dying import SPEC, delete_group, edit_for_ever, publish_group, rename_group, undo_deletion
 from support.kills import KILLED, run_child
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]

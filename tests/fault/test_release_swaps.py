@@ -23,7 +23,7 @@ SWAPS = 5
 def _serve(folder: Path) -> Path:
     publisher, home = new_publisher(folder), folder / "home"
     publisher.publish(OLD, make_stars(STARS, OLD).values())
-    install_newest(home, publisher)
+    install_newest(home, publisher.folder)
     publisher.publish(NEW, make_stars(STARS, NEW).values())
     return home
 

@@ -4,14 +4,12 @@ What one process writes keeps no call about another catalogue waiting, and needs
 """
 
 import csv
-import json
 import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import httpx
@@ -22,8 +20,10 @@ from stackroom.model.vectors import Vector
 from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import INDEX_FOLDER
 from stackroom.shelf.lock import CatalogueLock
+from support.channels import LineChannel
 from support.embedders import word_vector
 from support.processes import STACKROOM, ServerProcess, wait_until
+from support.wire import LEGACY
 
 pytestmark = pytest.mark.row("N12")
 
@@ -31,7 +31,6 @@ ROWS = 300
 HELD_AFTER = FIRST_BATCH
 PATIENCE_S = 120.0
 LIST_CHANGED = "notifications/tools/list_changed"
-INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
 def write_table(path: Path, subject: str) -> Path:
@@ -53,9 +52,6 @@ class Home:
         self.home = folder / "home"
         self.environment = {**os.environ, "STACKROOM_HOME": str(self.home), **server.environment()}
 
-    def start(self, *arguments: str, **streams: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen([*STACKROOM, *arguments], env=self.environment, text=True, **streams)
-
     def run(self, *arguments: str) -> None:
         done = subprocess.run(
             [*STACKROOM, *arguments], env=self.environment, capture_output=True, text=True, check=False, timeout=60
@@ -74,55 +70,28 @@ class Home:
             yield
 
 
-class StdioServer:
+class StdioServer(LineChannel):
     """`stackroom serve` with a client that keeps what it is told."""
 
     def __init__(self, home: Home, *names: str) -> None:
         self.told: list[str] = []
-        self._process = home.start("serve", *names, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._lines: Queue[str] = Queue()
-        self._last = 0
-        threading.Thread(target=self._read, daemon=True).start()
-        self.hello = self.ask("initialize", INITIALIZE)
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        super().__init__(home.home, LEGACY, *names, environment=home.environment)
 
     def search(self, catalogue: str, query: str) -> dict[str, Any]:
-        found = self.ask("tools/call", {"name": "search", "arguments": {"query": query, "catalogue": catalogue}})
-        return dict(found)
+        return self.ask("tools/call", {"name": "search", "arguments": {"query": query, "catalogue": catalogue}})
 
     def list_catalogues(self) -> list[str]:
-        tools = {tool["name"]: tool for tool in self.ask("tools/list", {})["tools"]}
+        tools = {tool["name"]: tool for tool in self.ask("tools/list")["tools"]}
         return sorted(_enum_of(tools["search"]["inputSchema"]["properties"]["catalogue"]))
 
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self._last += 1
-        self._send({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
-        while True:
-            message = json.loads(self._lines.get(timeout=PATIENCE_S))
-            if message.get("id") == self._last:
-                return dict(message["result"])
-            self.told.append(message.get("method", ""))
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        *others, answer = self._exchange(method, params)
+        self.told += [other["method"] for other in others]
+        return dict(answer["result"])
 
     def hear(self) -> list[str]:
-        self.ask("ping", {})
+        self.ask("ping")
         return self.told
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        assert self._process.wait(PATIENCE_S) == 0
-        self._process.stdout.close()
-
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
 
 
 def _enum_of(schema: dict[str, Any]) -> list[str]:
@@ -223,8 +192,8 @@ def test_a_server_of_named_catalogues_keeps_to_them_and_one_that_is_removed_leav
     (home.home / "catalogues" / "plays").rename(home.folder / "away")
     wait_until(lambda: every.list_catalogues() == ["films", "letters"], timeout_s=PATIENCE_S)
     wait_until(lambda: LIST_CHANGED in named.hear(), timeout_s=PATIENCE_S)
-    assert "films" not in str(named.ask("tools/list", {}))
-    assert "plays" not in str(named.ask("tools/list", {}))
+    assert "films" not in str(named.ask("tools/list"))
+    assert "plays" not in str(named.ask("tools/list"))
 
 
 def test_a_server_started_while_a_catalogue_is_written_serves_the_others_at_once_and_that_one_when_it_is_free(

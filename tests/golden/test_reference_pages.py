@@ -1,12 +1,11 @@
 """The pages in `docs/` say what the code does: reference pages are what the script makes, examples compile."""
 
-import importlib.util
 import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 
+import build_reference
 import pytest
 
 from stackroom.assembly.admin_server import AdminServer
@@ -21,21 +20,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-def load_script() -> ModuleType:
-    path = ROOT / "scripts" / "build_reference.py"
-    spec = importlib.util.spec_from_file_location("build_reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-SCRIPT = load_script()
-
-
 def write_pages(folder: Path) -> None:
-    for name, build in SCRIPT.PAGES.items():
+    for name, build in build_reference.PAGES.items():
         (folder / name).write_text(build(), encoding="utf-8")
 
 
@@ -44,42 +30,42 @@ def example_of(page: str) -> str:
     return next(block for block in blocks if block.startswith("name ="))
 
 
-@pytest.mark.parametrize("name", SCRIPT.PAGES)
+@pytest.mark.parametrize("name", build_reference.PAGES)
 def test_a_reference_page_is_what_the_code_says(name):
-    page = (SCRIPT.TARGET / name).read_text(encoding="utf-8")
+    page = (build_reference.TARGET / name).read_text(encoding="utf-8")
 
-    assert page == SCRIPT.PAGES[name](), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
+    assert page == build_reference.PAGES[name](), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
 
 
 def test_a_page_that_was_changed_by_hand_is_named(tmp_path):
     write_pages(tmp_path)
-    assert SCRIPT.lagging_pages(tmp_path) == []
+    assert build_reference.lagging_pages(tmp_path) == []
 
     page = tmp_path / "errors.md"
     page.write_text(page.read_text(encoding="utf-8").replace("busy", "bussy"), encoding="utf-8")
 
-    assert SCRIPT.lagging_pages(tmp_path) == ["errors.md"]
+    assert build_reference.lagging_pages(tmp_path) == ["errors.md"]
 
 
 def test_a_page_that_is_missing_is_named(tmp_path):
     write_pages(tmp_path)
     (tmp_path / "cli.md").unlink()
 
-    assert SCRIPT.lagging_pages(tmp_path) == ["cli.md"]
+    assert build_reference.lagging_pages(tmp_path) == ["cli.md"]
 
 
 def test_the_pages_name_no_folder_of_the_machine_they_were_made_on():
-    for build in SCRIPT.PAGES.values():
+    for build in build_reference.PAGES.values():
         page = build()
         assert str(ROOT) not in page
         assert str(Path.home()) not in page
 
 
 def test_the_pages_do_not_depend_on_the_terminal(monkeypatch):
-    before = SCRIPT.cli_page()
+    before = build_reference.cli_page()
     monkeypatch.setenv("COLUMNS", "40")
 
-    assert SCRIPT.cli_page() == before
+    assert build_reference.cli_page() == before
 
 
 def every_error(error: type[ExpectedError] = ExpectedError) -> Iterator[type[ExpectedError]]:
@@ -89,14 +75,14 @@ def every_error(error: type[ExpectedError] = ExpectedError) -> Iterator[type[Exp
 
 
 def test_the_page_of_errors_has_every_code():
-    page = SCRIPT.errors_page()
+    page = build_reference.errors_page()
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
     replies = {code for text in sources for code in re.findall(r'status_reply\([^,"]+, "(\w+)"', text)}
     codes = {error.code for error in every_error()} | replies
 
     assert {"not_found", "method_not_allowed", "range_not_satisfiable"} <= codes
     assert {code for code in codes if f"| `{code}` |" not in page} == set()
-    assert set(SCRIPT.HTTP_CODES) <= replies
+    assert set(build_reference.HTTP_CODES) <= replies
 
 
 def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
@@ -105,11 +91,11 @@ def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
         house = AdminServer(app, control)
         tools = {tool.name: tool for tool in house.tools.tools}
         house.stop()
-    described = {tool.name: tool for tool in SCRIPT.list_house_tools()}
+    described = {tool.name: tool for tool in build_reference.list_house_tools()}
 
     assert set(described) == set(tools)
     assert [name for name, tool in described.items() if tool.params is not tools[name].params] == []
-    assert "### `catalog.mutate`" in SCRIPT.tools_page()
+    assert "### `catalog.mutate`" in build_reference.tools_page()
 
 
 def test_the_example_of_a_declaration_compiles(tmp_path):

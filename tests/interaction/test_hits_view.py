@@ -2,24 +2,19 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, types
 from mcp.client import advertise
 
-from stackroom.model.principal import LOCAL_USER, Action
-from stackroom.serve.async_gate import always
+from stackroom.model.principal import Action
 from stackroom.serve.hits_view import EXTENSION, MIME_TYPE, TOOL_META, URI
-from stackroom.serve.mcp_server import build_server
-from support.clients import NETWORK_WAYS, Request
+from support.clients import ERAS, MCP_WAYS, Request, ResultT, talk_to
 
 pytestmark = pytest.mark.row("Z16")
 
-ERAS = ("legacy", "2026-07-28")
 SHOWS = {"mimeTypes": [MIME_TYPE]}
-ResultT = TypeVar("ResultT")
 
 
 def ask(
@@ -31,14 +26,8 @@ def ask(
     extension: str = EXTENSION,
 ) -> ResultT:
     """Run work with a client that declares the extension with these settings, if any."""
-
-    async def run() -> ResultT:
-        declared = None if settings is None else [advertise(extension, settings)]
-        server = build_server(lambda: library.gate, always(LOCAL_USER))
-        async with Client(server, mode=mode, extensions=declared) as client:
-            return await work(client)
-
-    return anyio.run(run)
+    declared = None if settings is None else [advertise(extension, settings)]
+    return talk_to(lambda: library.gate, work, mode=mode, extensions=declared)
 
 
 async def tools_of(client: Client) -> list[dict[str, Any]]:
@@ -91,7 +80,7 @@ def test_the_view_is_one_document_that_needs_nothing_else(whole: Any, mode: str)
     assert len(content.text) < 60_000
 
 
-@pytest.mark.parametrize("way", [way for way in NETWORK_WAYS if way != "rest"])
+@pytest.mark.parametrize("way", MCP_WAYS)
 def test_the_view_is_read_over_every_transport(hosted: Any, connect: Any, way: str) -> None:
     reader = hosted.accounts.token(hosted.accounts.user(Action.ACCESS_CATALOG))
     with connect(way, hosted, reader) as asker:

@@ -1,42 +1,27 @@
 """What a client is told at connecting and in lists: instructions, capabilities, names of tools."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
 from stackroom.model.principal import LOCAL_USER
-from stackroom.serve.async_gate import always
-from stackroom.serve.mcp_server import build_server
-from stackroom.settings import ToolNames
 from stackroom.tools.schema import COMMON_ARGUMENTS, FOR_PAGES
+from support.clients import ResultT, talk_to
 
 pytestmark = pytest.mark.row("Z14")
 
 ERAS = ("legacy", "auto")
-ResultT = TypeVar("ResultT")
 
 
 def ask(
-    library: Any,
-    work: Callable[[Client], Awaitable[ResultT]],
-    *,
-    mode: str = "legacy",
-    tool_names: ToolNames = "dotted",
-    client: str = "somebody",
+    library: Any, work: Callable[[Client], Awaitable[ResultT]], *, client: str = "somebody", **options: Any
 ) -> ResultT:
     """Run work with a client of a server over this library."""
-
-    async def run() -> ResultT:
-        server = build_server(lambda: library.gate, always(LOCAL_USER), tool_names=tool_names)
-        about = types.Implementation(name=client, version="1")
-        async with Client(server, mode=mode, client_info=about) as connected:
-            return await work(connected)
-
-    return anyio.run(run)
+    about = types.Implementation(name=client, version="1")
+    return talk_to(lambda: library.gate, work, client_info=about, **options)
 
 
 async def tool_names(client: Client) -> list[str]:
@@ -181,6 +166,27 @@ FOREIGN_WORDS = (
     "pydantic",
     "known: ;",
 )
+
+
+OF_ANIME: list[tuple[str, dict[str, Any], str]] = [
+    ("search_anime", {"query": "x", "filters": {"type": ["BOOK"]}}, "MOVIE"),
+    ("search_anime", {"query": "x", "filters": {"yearMin": 2010, "yearMax": 2000}}, "2010 is after"),
+    ("search_anime", {"query": "x", "filters": {"yearMin": 10**400}}, "yearMin"),
+    ("recommend_similar", {"titles": ["x"] * 11}, "'titles'"),
+    ("recommend_similar", {"titles": ["Monster"], "limit": 21}, "must be 20 or less"),
+    ("get_anime_details", {"title": "Monster", "id": "mal-19"}, "either 'title' or 'id'"),
+    ("browse_taxonomy", {"category": "gnere"}, "'genre'"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "says"), OF_ANIME, ids=str)
+def test_a_refusal_names_what_is_wrong_and_is_short(
+    whole: Any, tool: str, arguments: dict[str, Any], says: str
+) -> None:
+    text = whole.gate.call(LOCAL_USER, tool, arguments).text
+    assert text.startswith("invalid_input: ")
+    assert says in text
+    assert len(text) < 1_000
 
 
 @pytest.mark.parametrize(("tool", "arguments"), WRONG, ids=str)

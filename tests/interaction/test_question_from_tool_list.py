@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio.from_thread
@@ -30,62 +31,8 @@ pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N8")]
 
 Row = Mapping[str, str]
 
-WINES = """\
-id,title,winery,variety,country,points,price,description
-1,Petit Chablis 2018,Domaine Vert,Chardonnay,France,91,19,Lean and flinty with green apple
-2,Morgon 2019,Domaine Roux,Gamay,France,92,18,Cherries and a little earth
-3,Barolo 2014,Cantina Alta,Nebbiolo,Italy,95,60,Tar and roses
-4,Mosel Kabinett 2020,Weingut Stein,Riesling,Germany,90,17,Lime and slate
-5,Vinho Verde 2021,Quinta Azul,Loureiro,Portugal,86,9,Light with a prickle
-6,Rioja Crianza 2017,Bodega Sol,Tempranillo,Spain,88,14,Red fruit and vanilla
-7,Etna Rosso 2018,Cantina Lava,Nerello,Italy,93,32,Smoke and red berries
-8,Muscadet 2020,Domaine Vert,Melon,France,89,13,Salt and lemon
-"""
-BOOKS = """\
-book_id,title,authors,publication_year,average_rating,ratings_count,pages,cover_url
-1,Kafka on the Shore,Haruki Murakami,2002,4.13,154002,480,https://covers.example/1.jpg
-2,Norwegian Wood,Haruki Murakami,1987,4.02,190000,296,https://covers.example/2.jpg
-3,Colorless Tsukuru Tazaki,Haruki Murakami,2013,3.86,80000,386,https://covers.example/3.jpg
-4,After Dark,Haruki Murakami,2004,3.71,60000,244,https://covers.example/4.jpg
-5,1Q84,Haruki Murakami,2009,4.05,120000,925,https://covers.example/5.jpg
-6,The Casual Vacancy,Joanne Rowling,2012,3.28,231835,503,https://covers.example/6.jpg
-7,Never Let Me Go,Kazuo Ishiguro,2005,4.1,300000,288,https://covers.example/7.jpg
-"""
-FILMS = """\
-film_id,title,director,release_date,runtime,genres,vote_average,overview
-1,Night Ferry,Ana Duarte,2012-03-09,94 min,Thriller;Drama,7.1,A ferryman carries a passenger who should be dead
-2,The Long Sum,Ivo Brandt,2016-10-21,131 min,Drama,7.9,A teacher counts what a war has cost
-3,Paper Lions,Mei Tan,2019-06-14,88 min,Thriller;Comedy,6.4,Two forgers try to sell each other the same painting
-4,Low Water,Ana Duarte,1998-05-02,97 min,Thriller,7.4,A river gives back a car
-5,Glass Orchard,Noor Haddad,2021-01-29,102 min,Thriller,7.8,A gardener finds microphones among the trees
-6,Sunday Kites,Mei Tan,2014-08-08,91 min,Comedy,6.9,A town forgets how to lose
-"""
-GAMES = """\
-id,name,year_published,min_players,max_players,play_time,rating_average,users_rated,mechanics
-1,Harbour Lights,2015,2,4,45,7.6,12044,Worker Placement;Set Collection
-2,Quick Foxes,2018,2,6,20,6.8,5031,Card Drafting
-3,Iron Valleys,2011,1,5,180,8.1,40222,Area Control;Worker Placement
-4,Two Towers Apart,2020,2,2,30,7.9,8020,Tile Placement
-5,Market Street,2009,3,5,60,7.2,22010,Auction
-6,Lanterns Below,2022,2,4,40,8.0,3010,Tile Placement;Set Collection
-"""
-CHEESES = """\
-cheese,country,milk,fat_content,type,vegetarian
-Tundra Blue,Norway,cow,48 %,blue,no
-Hill Goat,Wales,goat,24 %,fresh,yes
-Stonewell,Ireland,sheep,45 %,hard,no
-Little Crottin,France,goat,45 %,soft,no
-Field White,England,cow,20 %,fresh,yes
-Lean Chevre,France,goat,18 %,fresh,yes
-"""
-OTHERS = {
-    "cars": "id,model,maker,year,price,power\n1,Swift One,Aero,2019,21000,110\n2,Broad Two,Terra,2021,34000,190\n",
-    "albums": "id,title,artist,year,minutes,genre\n1,Tides,Mar,1999,41,folk\n2,Noon,Sol,2004,38,jazz\n",
-    "plants": "id,name,family,height_cm,light\n1,Fern,Polypod,60,shade\n2,Sage,Mint,50,sun\n3,Thyme,Mint,20,sun\n",
-    "towns": "id,name,country,population,elevation\n1,Aldby,Denmark,12000,11\n2,Berndorf,Austria,9000,314\n",
-    "recipes": "id,title,cuisine,minutes,servings\n1,Leek soup,French,35,4\n2,Dal,Indian,40,4\n3,Ramen,Japanese,90,2\n",
-}
-TABLES = {"wines": WINES, "books": BOOKS, "films": FILMS, "games": GAMES, "cheeses": CHEESES, **OTHERS}
+FILES = sorted((Path(__file__).parent / "own_tables").glob("*.csv"))
+TABLES = {file.stem: file.read_text(encoding="utf-8") for file in FILES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,12 +155,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Ten tables, each added as it is proposed, without vectors."""
     home = tmp_path_factory.mktemp("own")
     app = App(Settings(home=home / "library"))
-    for name, text in TABLES.items():
-        file = home / f"{name}.csv"
-        file.write_text(text, encoding="utf-8")
+    for file in FILES:
         source = open_source(str(file))
-        recipe = own_recipe(propose(source, name=name).loaded)
-        add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+        recipe = own_recipe(propose(source, name=file.stem).loaded)
+        add_catalogue(app, source, recipe=recipe, name=file.stem, progress=lambda _report: None, embed=False)
     yield app
     app.close()
 

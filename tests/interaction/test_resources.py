@@ -1,11 +1,10 @@
 """Resources as a real MCP client sees them, in both eras of the protocol, over the sample library without vectors."""
 
 import base64
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
@@ -14,31 +13,19 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, package_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.gate.gate import Gate
-from stackroom.model.principal import LOCAL_USER, Action, Principal
+from stackroom.model.principal import Action, Principal
 from stackroom.packages import PACKAGES
-from stackroom.serve.async_gate import always
-from stackroom.serve.mcp_server import build_server
 from stackroom.settings import Settings
-from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.resources.resource import ResourceContent, ResourceSpec
 from stackroom.tools.toolbox import Toolbox
+from support.clients import ERAS, talk_to
 
-MODES = ["legacy", "2026-07-28"]
-RECORD = "stackroom://{catalogue}/{+id}"
 NOBODY = Principal(name="nobody", actions=frozenset())
-FILES = [ResourceEntry(uri=f"files://{number}", name=f"{number}.txt", title=f"File {number}") for number in range(450)]
-FILE_GATE = Gate(
-    Toolbox(
-        [],
-        [
-            ResourceSpec(
-                prefix="files://",
-                action=Action.ACCESS_CATALOG,
-                entries=lambda _principal: FILES,
-                read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
-                template="files://{number}",
-            )
-        ],
-    )
+PICTURE = ResourceSpec(
+    prefix="files://",
+    action=Action.ACCESS_CATALOG,
+    entries=lambda _principal: [],
+    read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
 )
 
 PAGES = {
@@ -47,53 +34,11 @@ PAGES = {
     "sea/tides.txt": "High water follows the moon.\n",
 }
 
-Talk = Callable[[Client], Awaitable[None]]
 
-
-@pytest.fixture(params=MODES)
+@pytest.fixture(params=ERAS)
 def converse(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Connect a client of each era to a server over a gate, and let it talk."""
-
-    def run(gate: Gate, talk: Talk, *, principal: Principal = LOCAL_USER) -> None:
-        async def connect() -> None:
-            async with Client(build_server(lambda: gate, always(principal)), mode=request.param) as client:
-                await talk(client)
-
-        anyio.run(connect)
-
-    return run
-
-
-def test_the_template_of_records_is_listed(plain: Any, converse: Any) -> None:
-    async def talk(client: Client) -> None:
-        templates = (await client.list_resource_templates()).resource_templates
-        found = {template.uri_template: template for template in templates}
-        assert found[RECORD].name == "record"
-        assert found[RECORD].description == "A record of a catalogue, as JSON."
-        assert found[RECORD].mime_type == "application/json"
-
-    converse(plain.gate, talk)
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "stackroom://anime/mal-0",
-        "stackroom://nothing/mal-1",
-        "stackroom://anime",
-        "file:///x",
-    ],
-)
-def test_an_unknown_address_is_an_error_that_names_it_and_the_next_read_works(
-    plain: Any, converse: Any, uri: str
-) -> None:
-    async def talk(client: Client) -> None:
-        with pytest.raises(MCPError, match=f"there is no resource '{uri}'") as caught:
-            await client.read_resource(uri)
-        assert caught.value.error.code == types.INVALID_PARAMS
-        assert (await client.read_resource("stackroom://anime/mal-1")).contents
-
-    converse(plain.gate, talk)
+    """Let a client of each era talk to a server over a gate."""
+    return lambda gate, talk, **options: talk_to(lambda: gate, talk, mode=request.param, **options)
 
 
 @pytest.fixture(scope="module")
@@ -181,19 +126,4 @@ def test_bytes_are_read_as_they_are(converse: Any) -> None:
         assert isinstance(content, types.BlobResourceContents)
         assert (content.mime_type, base64.b64decode(content.blob)) == ("image/png", b"7")
 
-    converse(FILE_GATE, talk)
-
-
-def test_a_bug_in_reading_is_an_internal_error_without_its_details(converse: Any) -> None:
-    def fail(_principal: Principal, _rest: str) -> ResourceContent | None:
-        raise ZeroDivisionError("secret path /etc/shadow")
-
-    broken = ResourceSpec(prefix="b://", action=Action.ACCESS_CATALOG, entries=lambda _principal: [], read=fail)
-
-    async def talk(client: Client) -> None:
-        with pytest.raises(MCPError, match="internal error") as caught:
-            await client.read_resource("b://x")
-        assert caught.value.error.code == types.INTERNAL_ERROR
-        assert "shadow" not in str(caught.value.error)
-
-    converse(Gate(Toolbox([], [broken])), talk)
+    converse(Gate(Toolbox([], [PICTURE])), talk)

@@ -6,11 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
-from websockets.sync.client import ClientConnection
-from websockets.sync.client import connect as open_websocket
 
-from stackroom.model.principal import Action, Outcome
+from stackroom.model.principal import LOCAL_USER, Action, Outcome
 from support.control import audit_rows
 
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
@@ -101,6 +100,15 @@ def test_every_way_gives_the_answer_of_the_gate(
         assert reply == expected
 
 
+@pytest.mark.row("A2", "A8")
+def test_an_answer_fits_its_tool_s_own_schema(whole: Any) -> None:
+    for operation, target, arguments in REQUESTS:
+        tool = whole.gate.toolbox_of(LOCAL_USER).tools.get(target)
+        answer = whole.call(target, **arguments) if operation == "tools/call" and tool else None
+        if answer and tool and not answer.is_error:
+            jsonschema.validate(answer.structured, tool.output_schema)
+
+
 @pytest.mark.row("Z13")
 def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
     hosted: Any, connect: Any, way: str, request_of: Any, soon: Any
@@ -138,63 +146,10 @@ def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
     assert all(row.duration_ms > 0 for row in rows())
 
 
-class RawSocket:
-    """A WebSocket that speaks JSON-RPC as it is told to."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        self.connection = connection
-
-    def send(self, message: Any) -> None:
-        self.connection.send(message if isinstance(message, str | bytes) else json.dumps(message))
-
-    def answer(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.connection.recv(timeout=120))
-        return found
-
-    def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
-        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        return self.answer()
-
-    def shake_hands(self) -> None:
-        client = {"name": "raw", "version": "1"}
-        answer = self.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
-        assert answer["result"]["protocolVersion"] == "2025-11-25"
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-
 @pytest.fixture
 def secret(hosted: Any) -> str:
     """A token of somebody new, who may do everything."""
     return str(hosted.accounts.token(hosted.accounts.user(*Action, name="raw")))
-
-
-@pytest.fixture
-def raw(hosted: Any, secret: str) -> Iterator[RawSocket]:
-    """A WebSocket of theirs."""
-    with open_websocket(hosted.websocket_url, additional_headers={"Authorization": f"Bearer {secret}"}) as connection:
-        yield RawSocket(connection)
-
-
-@pytest.mark.row("Z1")
-def test_a_websocket_speaks_the_handshake_era_frame_by_frame(raw: RawSocket) -> None:
-    raw.shake_hands()
-    found = raw.ask("seven", "tools/call", name="fetch", arguments={"id": "anime/mal-1"})
-    assert (found["jsonrpc"], found["id"]) == ("2.0", "seven")
-    assert found["result"]["structuredContent"]["title"] == "Cowboy Bebop"
-    assert raw.ask(2, "no/such/method")["error"]["code"] == -32601
-
-
-@pytest.mark.row("Z1")
-def test_a_websocket_speaks_the_era_without_handshakes_frame_by_frame(raw: RawSocket) -> None:
-    about = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    found = raw.ask(1, "tools/call", name="fetch", arguments={"id": "anime/mal-1"}, _meta=about)
-    assert found["result"]["structuredContent"]["title"] == "Cowboy Bebop"
-    listed = raw.ask(2, "tools/list", _meta=about)
-    assert listed["result"]["cacheScope"] == "private"
 
 
 @pytest.mark.row("Z2")

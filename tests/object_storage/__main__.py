@@ -14,7 +14,7 @@ from pathlib import Path
 
 from object_storage.agreement import Agreement, compare, read_outside
 from object_storage.faults import inject
-from object_storage.stores import Store, az_store, find_azurite, find_weed, folder_store, gcs_store, s3_store
+from object_storage.stores import Store, find_weed, folder_store, gcs_store, s3_store
 from stackroom.assembly.app import App
 from stackroom.settings import Settings, load_settings
 
@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--collections", default="", help="which of them, separated by commas (all)")
     parser.add_argument("--questions", type=int, default=40, help="how many of each collection (40)")
     parser.add_argument("--faults", type=int, default=200, help="how many in all (200); 0: none")
-    parser.add_argument("--stores", default="folder,s3,gcs,az", help="which of folder, s3, gcs and az (all)")
+    parser.add_argument("--stores", default="folder,s3,gcs", help="which of folder, s3 and gcs (all)")
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
     options = parser.parse_args()
     library = options.library or load_settings().home
@@ -51,21 +51,16 @@ def _names(library: Path) -> list[str]:
 def _iter_stores(stack: ExitStack, folder: Path, wanted: Sequence[str]) -> Iterator[Store]:
     """Start the stores that are wanted and can be had."""
     own = {"folder": folder_store, "gcs": gcs_store}
-    programs = {
-        "s3": (s3_store, find_weed(), "SeaweedFS is not installed; run: make object-storage, or set WEED"),
-        "az": (az_store, find_azurite(), "Azurite is not installed; run: npm install azurite, and set AZURITE"),
-    }
+    weed = find_weed()
     for name in wanted:
         place = folder / f"{name}-store"
         place.mkdir()
         if name in own:
             yield stack.enter_context(own[name](place))
-            continue
-        start, program, reason = programs[name]
-        if program is None:
-            print(f"{name}: SKIPPED: {reason}", flush=True)
+        elif weed is not None:
+            yield stack.enter_context(s3_store(place, weed))
         else:
-            yield stack.enter_context(start(place, program))
+            print("s3: SKIPPED: SeaweedFS is not installed; run: make object-storage, or set WEED", flush=True)
 
 
 def _print_agreement(store: Store, agreed: Sequence[Agreement], outside: str) -> bool:

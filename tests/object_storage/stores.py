@@ -1,9 +1,5 @@
-"""Stores to try: a folder, S3 (SeaweedFS), Azure (Azurite), and the server of Cloud Storage of the tests."""
+"""Stores to try: a folder, S3 (SeaweedFS), and the server of Cloud Storage of the tests."""
 
-import base64
-import hashlib
-import hmac
-import http.client
 import json
 import os
 import shutil
@@ -11,19 +7,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
+
+import httpx
 
 from support.gcs import running_gcs
 
 KEY, SECRET = "stackroom", "stackroom-secret"
-ACCOUNT = "devstoreaccount1"
-ACCOUNT_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-"""Azurite's account and its key, which are the same everywhere and known to everybody."""
-API_VERSION = "2021-08-06"
 START_S = 40.0
 END_S = 3.0
 OWN_ENVIRONMENT = Path("build/object-storage")
@@ -48,8 +41,6 @@ class Store:
             known = json.loads(Path(self.environment["GOOGLE_SERVICE_ACCOUNT"]).read_text())
             path.write_text(json.dumps({**known, "gcs_base_url": f"http://127.0.0.1:{port}"}))
             return {**self.environment, "GOOGLE_SERVICE_ACCOUNT": str(path)}
-        if self.name == "az":
-            return {**self.environment, "AZURE_ENDPOINT": f"http://127.0.0.1:{port}/{ACCOUNT}"}
         return {**self.environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
 
 
@@ -58,12 +49,6 @@ def find_weed() -> Path | None:
     beside = [OWN_ENVIRONMENT / "bin" / "weed", OWN_ENVIRONMENT / "Scripts" / "weed.exe"]
     found = shutil.which(os.environ.get("WEED", "weed"))
     return Path(found) if found else next((one for one in beside if one.is_file()), None)
-
-
-def find_azurite() -> Path | None:
-    """Return Azurite's program, where it is installed."""
-    found = shutil.which(os.environ.get("AZURITE", "azurite-blob"))
-    return Path(found) if found else None
 
 
 @contextmanager
@@ -102,46 +87,10 @@ def s3_store(folder: Path, weed: Path) -> Iterator[Store]:
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": "us-east-1",
         }
-        _until_up(process, lambda: _is_answered(ports[4], "POST", "/buckets/bucket/", {}))  # a folder of its filer
+        _until_up(process, lambda: _is_answered(ports[4], "/buckets/bucket/"))  # a folder of its filer
         yield Store(name="s3", place="s3://bucket/lancedb", environment=environment, port=ports[6])
     finally:
         _end(process)
-
-
-@contextmanager
-def az_store(folder: Path, azurite: Path) -> Iterator[Store]:
-    """Run Azurite on loopback, in memory, with one container."""
-    (port,) = _free_ports(1)
-    options = ["--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"]
-    command = [str(azurite), "--blobHost", "127.0.0.1", "--blobPort", str(port), *options]
-    with (folder / "azurite.log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        _until_up(process, lambda: _make_container(port))
-        environment = {
-            "AZURE_ENDPOINT": f"http://127.0.0.1:{port}/{ACCOUNT}",
-            "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT,
-            "AZURE_STORAGE_ACCOUNT_KEY": ACCOUNT_KEY,
-            "ALLOW_HTTP": "true",
-        }
-        yield Store(name="az", place="az://container/lancedb", environment=environment, port=port)
-    finally:
-        _end(process)
-
-
-def _make_container(port: int) -> bool:
-    """Make the container, with a signed request."""
-    date = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    path = f"/{ACCOUNT}/container"
-    signed = f"PUT{12 * chr(10)}x-ms-date:{date}\nx-ms-version:{API_VERSION}\n/{ACCOUNT}{path}\nrestype:container"
-    mac = hmac.new(base64.b64decode(ACCOUNT_KEY), signed.encode(), hashlib.sha256).digest()
-    headers = {
-        "x-ms-date": date,
-        "x-ms-version": API_VERSION,
-        "Authorization": f"SharedKey {ACCOUNT}:{base64.b64encode(mac).decode()}",
-        "Content-Length": "0",
-    }
-    return _is_answered(port, "PUT", f"{path}?restype=container", headers)
 
 
 def _addresses(ports: Sequence[int]) -> list[str]:
@@ -173,15 +122,11 @@ def _until_up(process: subprocess.Popen[bytes], is_up: Callable[[], bool]) -> No
     sys.exit(f"{process.args} did not come up")
 
 
-def _is_answered(port: int, method: str, path: str, headers: Mapping[str, str]) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+def _is_answered(port: int, path: str) -> bool:
     try:
-        connection.request(method, path, headers=dict(headers))
-        return connection.getresponse().status < 300
-    except OSError:
+        return httpx.post(f"http://127.0.0.1:{port}{path}", timeout=5).is_success
+    except httpx.TransportError:
         return False
-    finally:
-        connection.close()
 
 
 def _free_ports(count: int) -> list[int]:

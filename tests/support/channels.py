@@ -4,16 +4,16 @@ import json
 import math
 import os
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any, Protocol
 
+from support.processes import STACKROOM
 from support.wire import (
     ENVELOPE,
     HELLO,
@@ -30,7 +30,6 @@ from support.wire import (
     request_bytes,
 )
 
-STACKROOM = str(Path(sys.executable).with_name("stackroom"))
 IDLE_S = 10
 """From here on a connection that answers no pings may have been closed."""
 
@@ -131,6 +130,8 @@ class StreamChannel:
     """What the transports have in common whose answers come apart from the questions."""
 
     era: str
+    hello: Message
+    """What the server said of itself, to a client of 2025."""
     _numbers: Numbers
 
     def put(self, frame: bytes, *, wants_answer: bool = True) -> Outcome:
@@ -155,7 +156,7 @@ class StreamChannel:
     def open_session(self) -> None:
         """Do what a client of 2025 does first; a client of 2026 just asks for something."""
         if self.era == LEGACY:
-            assert "result" in self._exchange("initialize", HELLO)[-1]
+            self.hello = self._exchange("initialize", HELLO)[-1]["result"]
             self.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
         else:
             assert "result" in self._exchange("tools/list")[-1]
@@ -279,22 +280,27 @@ class WebSocketChannel(StreamChannel):
 class LineChannel(StreamChannel):
     """Standard input and output of a process of its own."""
 
-    def __init__(self, home: Path, era: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        era: str,
+        *names: str,
+        environment: Mapping[str, str] | None = None,
+        log: Path = Path(os.devnull),
+    ) -> None:
         self.era = era
-        self._home = home
+        self._command = [*STACKROOM, "serve", *names]
+        self._environment = {**os.environ, "STACKROOM_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
+        self._log = log
         self._numbers = Numbers()
         self.open()
 
     def open(self) -> None:
         """Start the process."""
-        environment = {**os.environ, "STACKROOM_HOME": str(self._home), "LOG_LEVEL": "WARNING"}
-        self.process = subprocess.Popen(
-            [STACKROOM, "serve"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-        )
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
+            )
         self._lines: Queue[bytes] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -2,10 +2,10 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.from_thread
@@ -19,12 +19,16 @@ from websockets.typing import Subprotocol
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
+from stackroom.serve.async_gate import always
+from stackroom.serve.mcp_server import build_server
+from stackroom.settings import ToolNames
 
 ERAS = ("legacy", "2026-07-28")
 MCP_WAYS = [f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS]
 NETWORK_WAYS = [way for way in MCP_WAYS if not way.startswith("stdio")] + ["rest"]
 WAYS = [*MCP_WAYS, "rest"]
 INVALID_PARAMS = str(types.INVALID_PARAMS)
+ResultT = TypeVar("ResultT")
 UNKNOWN_CODES = ("unknown_tool", "unknown_resource")
 
 
@@ -192,6 +196,25 @@ class RestAsker:
             return Reply(value=(response.headers["content-type"].partition(";")[0], response.content))
         (value,) = response.json().values()
         return Reply(value=value)
+
+
+def talk_to(
+    find_gate: Callable[[], Gate],
+    work: Callable[[Client], Awaitable[ResultT]],
+    *,
+    mode: str = "legacy",
+    principal: Principal = LOCAL_USER,
+    tool_names: ToolNames = "dotted",
+    **options: Any,
+) -> ResultT:
+    """Run work with the SDK's client of a server in this process, and return its result."""
+
+    async def run() -> ResultT:
+        server = build_server(find_gate, always(principal), tool_names=tool_names)
+        async with Client(server, mode=mode, **options) as client:
+            return await work(client)
+
+    return anyio.run(run)
 
 
 class GateAsker:

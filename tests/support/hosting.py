@@ -15,7 +15,7 @@ from stackroom.model.principal import LOCAL_USER, Action
 from stackroom.settings import Settings
 from support.rest_answers import watched_client
 
-FIXTURE_SERVER = (sys.executable, str(Path(__file__).parent.parent / "interaction" / "fixture_server.py"))
+FIXTURE_SERVER = (sys.executable, "-P", str(Path(__file__).with_name("fixture_server.py")))
 
 
 class Accounts:

@@ -55,27 +55,42 @@ def die_at(target: str, call: int = 1, *, is_before: bool = True) -> None:
     setattr(owner, attribute, dying)
 
 
-def run_child(
-    work: Callable[..., object], *arguments: Any, kill_after_lines: int | None = None, kill_after_s: float | None = None
-) -> Ended:
-    """Run a function in a process of its own, to its end or until it is killed."""
-    receiver, sender = CONTEXT.Pipe(duplex=False)
-    process = CONTEXT.Process(target=_run, args=(sender, work, arguments))
-    process.start()
-    sender.close()
-    if kill_after_s is not None:
-        process.join(kill_after_s)
-        process.kill()
-    said: list[str] = []
-    while receiver.poll(PATIENCE_S):
-        try:
-            said.append(receiver.recv())
-        except EOFError:
-            break
-        if len(said) == kill_after_lines:
-            process.kill()
-    process.join(PATIENCE_S)
-    return Ended(code=process.exitcode, said=said)
+class Child:
+    """A function that runs in a process of its own."""
+
+    def __init__(self, work: Callable[..., object], *arguments: Any) -> None:
+        self.said: list[str] = []
+        self._receiver, sender = CONTEXT.Pipe(duplex=False)
+        self._process = CONTEXT.Process(target=_run, args=(sender, work, arguments))
+        self._process.start()
+        sender.close()
+
+    def hear(self, lines: int | None = None) -> None:
+        """Listen until it has said so much, or until it ends."""
+        while (lines is None or len(self.said) < lines) and self._receiver.poll(PATIENCE_S):
+            try:
+                self.said.append(self._receiver.recv())
+            except EOFError:
+                return
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
+    def wait(self) -> Ended:
+        """Listen to its end."""
+        self.hear()
+        self._process.join(PATIENCE_S)
+        return Ended(code=self._process.exitcode, said=self.said)
+
+
+def run_child(work: Callable[..., object], *arguments: Any, kill_after_lines: int | None = None) -> Ended:
+    """Run a function in a process of its own, to its end or until it has said so much."""
+    child = Child(work, *arguments)
+    if kill_after_lines is not None:
+        child.hear(kill_after_lines)
+        child.kill()
+    return child.wait()
 
 
 def _run(pipe: Connection, work: Callable[..., object], arguments: tuple[Any, ...]) -> None:

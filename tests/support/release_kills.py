@@ -1,11 +1,10 @@
 """Installations and updates that are killed at every step: `python -m support.release_kills [KILLS [FIRST LAST]]`.
 
-A step is a function of the code at which the process ends at once, before or after the call, at one of its calls. The
-process is a fork of this one, so that a kill costs no start of Python. After each kill the library is opened as a
-server would, which must find the former version or the new one, whole; then the same command is run to its end.
+A step is a function of the code at which a process ends at once, before or after the call, at one of its calls. After
+each kill the library is opened as a server would, which must find the former version or the new one, whole; then the
+same command is run to its end.
 """
 
-import os
 import random
 import signal
 import sys
@@ -18,23 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from stackroom.assembly.app import App
-from stackroom.library import Library
 from stackroom.model.scope import WHOLE
-from stackroom.packs import fetch, held, places
-from stackroom.packs import install as installing
 from stackroom.packs.install import install_release
 from stackroom.packs.installed import InstalledPack
-from stackroom.packs.places import FolderPlace
-from stackroom.packs.update import ReleaseChanges, roll_back, update_catalogue
+from stackroom.packs.update import roll_back, update_catalogue
 from stackroom.settings import Settings
-from stackroom.shelf.embedded.index_files import BaseFolder
-from stackroom.shelf.embedded.shelf import EmbeddedShelf
-from stackroom.shelf.embedded.store import Store
-from stackroom.shelf.embedded.text_index import TextIndex
 from stackroom.tools.health import VECTORS_PART, check_catalogue
-from support.publisher import NAME, Publisher, make_stars, new_publisher
+from support.kills import KILLED, Child, die_at
+from support.publisher import NAME, make_stars, new_publisher
 
-KILLED = 9
 STARS = 1_200
 OLD, NEW = "1.0.0", "1.1.0"
 
@@ -44,88 +35,74 @@ class Step:
     """A function at which a process is killed: before or after it, at any of its calls."""
 
     name: str
-    owner: Any
-    attribute: str
+    target: str
     calls: int = 1
     """How often the function is called, about: the call to end at is drawn from these."""
 
 
-SETTLING = (
-    Step(name="the files of the release are brought up to the store", owner=InstalledPack, attribute="settle"),
-    Step(name="a file of the release is written", owner=InstalledPack, attribute="_write", calls=4),
-    Step(name="the files of former releases are removed", owner=InstalledPack, attribute="remove_other_files"),
+def _steps(prefix: str, *named: tuple[str, str, int]) -> tuple[Step, ...]:
+    return tuple(Step(name=name, target=f"{prefix}.{target}", calls=calls) for name, target, calls in named)
+
+
+READ_INDEX = _steps("stackroom.packs", ("the index of releases is read", "places:FolderPlace.list_releases", 1))
+SETTLING = _steps(
+    "stackroom.packs.installed:InstalledPack",
+    ("the files of the release are brought up to the store", "settle", 1),
+    ("a file of the release is written", "_write", 4),
+    ("the files of former releases are removed", "remove_other_files", 1),
 )
-INDEXING = (
-    Step(name="the index is brought up to the store", owner=EmbeddedShelf, attribute="publish"),
-    Step(name="the base of the index is swapped", owner=BaseFolder, attribute="swap"),
+INDEXING = _steps(
+    "stackroom.shelf.embedded",
+    ("the index is brought up to the store", "shelf:EmbeddedShelf.publish", 1),
+    ("the base of the index is swapped", "index_files:BaseFolder.swap", 1),
 )
 INSTALL_STEPS = (
-    Step(name="the index of releases is read", owner=FolderPlace, attribute="list_releases"),
-    Step(name="the folder is reserved", owner=Library, attribute="reserve"),
-    Step(name="the place is noted", owner=InstalledPack, attribute="save_source"),
-    Step(name="the release is noted", owner=InstalledPack, attribute="save_next"),
-    Step(name="a file is fetched", owner=FolderPlace, attribute="bring", calls=3),
-    Step(name="a fetched file is put in its place", owner=places, attribute="install_file", calls=3),
-    Step(name="the store is made", owner=Store, attribute="create"),
-    Step(name="records are written", owner=Store, attribute="apply", calls=3),
+    *READ_INDEX,
+    *_steps("stackroom", ("the folder is reserved", "library:Library.reserve", 1)),
+    *_steps(
+        "stackroom.packs",
+        ("the place is noted", "installed:InstalledPack.save_source", 1),
+        ("the release is noted", "installed:InstalledPack.save_next", 1),
+        ("a file is fetched", "places:FolderPlace.bring", 3),
+        ("a fetched file is put in its place", "places:install_file", 3),
+        ("the calibration is written", "install:save_release_calibration", 1),
+    ),
+    *_steps(
+        "stackroom.shelf.embedded",
+        ("the store is made", "store:Store.create", 1),
+        ("records are written", "store:Store.apply", 3),
+        ("the text is indexed", "text_index:TextIndex.build", 1),
+    ),
     *INDEXING,
-    Step(name="the text is indexed", owner=TextIndex, attribute="build"),
-    Step(name="the calibration is written", owner=installing, attribute="save_release_calibration"),
     *SETTLING,
-    Step(name="it is made visible", owner=Library, attribute="complete"),
+    *_steps("stackroom", ("it is made visible", "library:Library.complete", 1)),
 )
 UPDATE_STEPS = (
-    Step(name="the index of releases is read", owner=FolderPlace, attribute="list_releases"),
-    Step(name="the release is noted", owner=InstalledPack, attribute="save_next", calls=2),
-    Step(name="a patch is fetched", owner=FolderPlace, attribute="bring", calls=2),
-    Step(name="a patch is applied", owner=fetch, attribute="apply_patch", calls=2),
-    Step(name="a patched file is written", owner=InstalledPack, attribute="save_file", calls=2),
-    Step(name="the changes are chosen", owner=ReleaseChanges, attribute="apply_to"),
-    Step(name="the changes are committed", owner=Store, attribute="apply"),
-    Step(name="the calibration is written", owner=held, attribute="save_release_calibration"),
+    *READ_INDEX,
+    *_steps(
+        "stackroom.packs",
+        ("the release is noted", "installed:InstalledPack.save_next", 2),
+        ("a patch is fetched", "places:FolderPlace.bring", 2),
+        ("a patch is applied", "fetch:apply_patch", 2),
+        ("a patched file is written", "installed:InstalledPack.save_file", 2),
+        ("the changes are chosen", "update:ReleaseChanges.apply_to", 1),
+        ("the calibration is written", "held:save_release_calibration", 1),
+    ),
+    *_steps(
+        "stackroom.shelf.embedded",
+        ("the changes are committed", "store:Store.apply", 1),
+        ("the text is indexed", "text_index:TextIndex.update", 1),
+    ),
     *SETTLING,
     *INDEXING,
-    Step(name="the text is indexed", owner=TextIndex, attribute="update"),
 )
-ANYTIME = Step(name="any moment", owner=None, attribute="")
+ANYTIME = Step(name="any moment", target="")
 
 
-def kill_at(step: Step, *, call: int, is_before: bool) -> None:
-    """Make this process end at a step."""
-    real, calls = getattr(step.owner, step.attribute), iter(range(1, 1_000_000))
-
-    def dying(*args: Any, **kwargs: Any) -> Any:
-        number = next(calls)
-        if number == call and is_before:
-            os._exit(KILLED)
-        result = real(*args, **kwargs)
-        if number == call:
-            os._exit(KILLED)
-        return result
-
-    setattr(step.owner, step.attribute, dying)
-
-
-def run_killed(action: Callable[[], object], arm: Callable[[], None], *, after_s: float | None = None) -> bool:
-    """Run an action in a fork that is armed to end; tell whether it ended before it was done."""
-    child = os.fork()
-    if child == 0:
-        try:
-            arm()
-            action()
-        except SystemExit:
-            os._exit(KILLED)
-        except BaseException as error:
-            print(f"unexpected: {error!r}", file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    if after_s is not None:
-        time.sleep(after_s)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    assert code in (0, KILLED, -signal.SIGKILL), f"the action failed by itself ({code})"
-    return code != 0
+def do_and_die(target: str, call: int, is_before: bool, work: Callable[..., object], *arguments: Any) -> None:
+    """Do something in a process that ends at a call of a function."""
+    die_at(target, call, is_before=is_before)
+    work(*arguments)
 
 
 @contextmanager
@@ -164,10 +141,10 @@ def require_whole(home: Path, version: str, stars: int = STARS) -> None:
     assert not problems, problems
 
 
-def install_newest(home: Path, publisher: Publisher) -> None:
+def install_newest(home: Path, place: Path) -> None:
     """Install the catalogue, as the command does."""
     with opened(home) as app:
-        install_release(app, NAME, str(publisher.folder))
+        install_release(app, NAME, str(place))
 
 
 def bring_up(home: Path) -> None:
@@ -214,17 +191,17 @@ class Killings:
         version = self.publisher.versions[-1]
         for _ in range(times):
             home = self.new_home()
-            self._kill(lambda home=home: install_newest(home, self.publisher), step)  # type: ignore[misc]
+            self._kill(step, install_newest, home, self.publisher.folder)
             found = versions_in(home, self.stars)
             assert found in (set(), {version}), f"{step.name}: {found}"
-            install_newest(home, self.publisher)
+            install_newest(home, self.publisher.folder)
             require_whole(home, version, self.stars)
 
     def updatable(self) -> Path:
         """Return a library with the former of two releases, made once."""
         if self.updated is None:
             self.updated = self.new_home()
-            install_newest(self.updated, self.publisher)
+            install_newest(self.updated, self.publisher.folder)
             self.publisher.publish(NEW, make_stars(self.stars, NEW).values())
         return self.updated
 
@@ -234,7 +211,7 @@ class Killings:
         former, version = self.publisher.versions[-2:]
         for _ in range(times):
             forget_former(home)
-            self._kill(lambda: bring_up(home), step)
+            self._kill(step, bring_up, home)
             found = versions_in(home, self.stars)
             assert found in ({former}, {version}), f"{step.name}: {found}"
             bring_up(home)
@@ -242,14 +219,18 @@ class Killings:
             go_back(home)
             require_whole(home, former, self.stars)
 
-    def _kill(self, action: Callable[[], object], step: Step) -> None:
+    def _kill(self, step: Step, work: Callable[..., object], *arguments: Any) -> None:
         if step is ANYTIME:
-            was_killed = run_killed(action, lambda: None, after_s=self.drawn.uniform(0, 0.6))
+            child = Child(work, *arguments)
+            time.sleep(self.drawn.uniform(0, 0.6))
+            child.kill()
         else:
             call, is_before = self.drawn.randint(1, step.calls), self.drawn.random() < 0.5
-            was_killed = run_killed(action, lambda: kill_at(step, call=call, is_before=is_before))
-        self.kills += was_killed
-        self.finished += not was_killed
+            child = Child(do_and_die, step.target, call, is_before, work, *arguments)
+        code = child.wait().code
+        assert code in (0, KILLED, -signal.SIGKILL), f"the action failed by itself ({code})"
+        self.kills += code != 0
+        self.finished += code == 0
 
 
 def main(times: int, first: int, last: int) -> None:

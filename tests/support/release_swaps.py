@@ -74,7 +74,7 @@ def run_swaps(folder: Path, swaps: int, *, per_s: float = QUERIES_PER_S) -> Load
     publisher = new_publisher(folder)
     publisher.publish(OLD, make_stars(STARS, OLD).values())
     home = folder / "home"
-    install_newest(home, publisher)
+    install_newest(home, publisher.folder)
     publisher.publish(NEW, make_stars(STARS, NEW).values())
     with opened(Settings(home=home)) as library:
         load = Load(library=library, per_s=per_s)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from stackroom.background.task import TaskStatus
 from stackroom.control.control import Control
 from stackroom.errors import StorageError
 from stackroom.gate.answer import AnswerCache
-from stackroom.gate.gate import Gate
+from stackroom.gate.gate import Gate, Observer
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.serve.async_gate import Workers
 from stackroom.serve.http.metrics import Metrics
@@ -109,9 +109,9 @@ def fail(_params: Params) -> str:
     raise StorageError("the disk is away")
 
 
-def break_down(params: Params) -> str:
+def break_down(params: Params | None) -> NoReturn:
     """Have a bug."""
-    raise ZeroDivisionError(f"secret path /etc/shadow {params.text}")
+    raise ZeroDivisionError(f"secret path /etc/shadow {params}")
 
 
 TOOLS = [
@@ -151,7 +151,7 @@ def main() -> None:
     set_up_logging(level=settings.log_level, form=settings.server.log_format)
     metrics = Metrics()
     with closing(Control.open(settings)) as control:
-        observers = [control.audit, metrics, CallLog()]
+        observers: list[Observer] = [control.audit, metrics, CallLog()]
         gate: Future[Gate] = Future()
         gate.set_result(
             Gate(
