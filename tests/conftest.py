@@ -4,11 +4,9 @@ Test modules do not import each other; everything shared is a fixture, or a clas
 """
 
 import gc
-import io
 import os
 import shutil
 import tempfile
-import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,6 @@ import filelock
 import pytest
 from argon2 import PasswordHasher
 from hypothesis import settings
-from mutagen import id3
-from mutagen.wave import WAVE
 
 from stackroom.assembly.app import App
 from stackroom.assembly.build import add_sample
@@ -34,6 +30,7 @@ from support.embedders import WordEmbedder
 from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, kept_library, make_anime, opened
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
+from support.sounds import tagged_wav
 
 pytest_plugins = ["support.quick", "support.slow_first", "support.strict_skips"]
 
@@ -62,26 +59,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     passwords.HASHER = REAL_HASHER if item.path.name == "test_passwords.py" else QUICK_HASHER
 
 
-@pytest.fixture(scope="session")
-def tagged_wav() -> Callable[..., bytes]:
+@pytest.fixture(scope="session", name="tagged_wav")
+def make_tagged_wav() -> Callable[..., bytes]:
     """Make a second of silence, with tags."""
-
-    def make(*, title: str, album: str, artist: str) -> bytes:
-        sound = io.BytesIO()
-        with wave.open(sound, "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(8_000)
-            file.writeframes(bytes(16_000))
-        tagged = WAVE(sound)
-        tagged.add_tags()
-        for frame, text in ((id3.TIT2, title), (id3.TALB, album), (id3.TPE1, artist)):
-            tagged.tags.add(frame(text=text))
-        sound.seek(0)
-        tagged.save(sound)
-        return sound.getvalue()
-
-    return make
+    return tagged_wav
 
 
 @pytest.fixture(scope="session")

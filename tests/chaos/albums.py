@@ -1,14 +1,11 @@
 """The albums that a provider on loopback offers."""
 
 import hashlib
-import io
 import json
-import wave
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from mutagen import id3
-from mutagen.wave import WAVE
+from support.sounds import tagged_wav
 
 ALBUMS = 40
 TRACKS = 2
@@ -32,16 +29,5 @@ def album_files(album: str) -> dict[str, bytes]:
 
 def track_bytes(album: str, number: int) -> bytes:
     """Return two seconds of a quiet tone as a tagged WAV file."""
-    sound = io.BytesIO()
-    with wave.open(sound, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8_000)
-        file.writeframes(bytes(range(256)) * 125)
-    tagged = WAVE(sound)
-    tagged.add_tags()
-    for frame, text in ((id3.TIT2, f"{album}, part {number}"), (id3.TALB, album), (id3.TPE1, "The Weather")):
-        tagged.tags.add(frame(text=text))
-    sound.seek(0)
-    tagged.save(sound)
-    return sound.getvalue()
+    title = f"{album}, part {number}"
+    return tagged_wav(title=title, album=album, artist="The Weather", frames=bytes(range(256)) * 125)

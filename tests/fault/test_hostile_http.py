@@ -17,6 +17,7 @@ pytestmark = pytest.mark.row("T6")
 
 MODERN = "2026-07-28"
 LISTED: dict[str, Any] = json.loads((Path(__file__).parent / "http_requests.json").read_text(encoding="utf-8"))
+OURS: dict[str, Any] = json.loads((Path(__file__).parent / "our_requests.json").read_text(encoding="utf-8"))
 REQUESTS = [one for one in LISTED["requests"] if "behaviour" not in one]
 BEHAVIOURS = {one["behaviour"]["kind"] for one in LISTED["requests"] if "behaviour" in one}
 EXACTLY = {
@@ -123,30 +124,26 @@ def bytes_of(one: dict[str, Any], values: dict[str, str]) -> bytes:
     return text.encode("latin-1")
 
 
-FOREIGN_HOSTS = [
-    "evil.com",
-    "localhost.",
-    "localhost:99999",
-    "user@localhost",
-    "localhost@evil.com",
-    "[::1%25lo]",
-    "127.1",
-    "2130706433",
-    "0.0.0.0",
-    "",
-    "localhost/",
-    "localhost evil.com",
-    "localhost,evil.com",
-    "loc\xe4lhost",
-    "a" * 60_000,
-]
-
-
-@pytest.mark.parametrize("host", FOREIGN_HOSTS, ids=lambda host: repr(host[:30]))
-def test_a_host_that_is_not_ours_is_refused(besieged: Any, host: str) -> None:
-    reply = good(besieged, Host=host)
-    assert (reply.status, code_of(reply)) == (421, "misdirected")
+@pytest.mark.parametrize(
+    ("wrong", "value"),
+    [(wrong, value) for wrong in OURS["headers"] for value in wrong["values"]],
+    ids=lambda part: part["header"] if isinstance(part, dict) else repr(part[:30]),
+)
+def test_a_request_with_one_wrong_header_gets_the_refusal_of_that(
+    besieged: Any, wrong: dict[str, Any], value: str
+) -> None:
+    given = value.replace("{alice}", besieged.tokens["alice"])
+    reply = good(besieged, **{wrong["header"].replace("-", "_"): given})
+    assert reply.status == wrong["status"]
+    if "code" in wrong:
+        assert code_of(reply) == wrong["code"]
     assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize(("header", "status"), [("Host", 421), ("Accept", 406), ("Authorization", 401)], ids=str)
+def test_a_header_that_is_wrong_and_long_is_refused_as_a_short_one_is(besieged: Any, header: str, status: int) -> None:
+    assert good(besieged, **{header: f"Bearer {'x' * 10_000}"}).status == status
 
 
 @pytest.mark.parametrize("host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"])
@@ -160,50 +157,11 @@ def test_a_request_has_exactly_one_host(besieged: Any) -> None:
         assert (reply.status, code_of(reply)) == (400, "no_host")
 
 
-FOREIGN_ORIGINS = [
-    "null",
-    "",
-    "*",
-    "https://localhost",
-    "http://localhost:1",
-    "http://localhost/",
-    "http://user@localhost",
-    "http://localhost.evil.com",
-    "http://evil.com#localhost",
-    "http://localhost,http://evil.com",
-    "file:///",
-    "http://localhost\\@evil.com",
-]
-
-
-@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-def test_an_origin_that_is_not_ours_is_refused(besieged: Any, origin: str) -> None:
-    reply = good(besieged, Origin=origin)
-    assert (reply.status, code_of(reply)) == (403, "foreign_origin")
-    assert reply.headers["x-frame-options"] == "DENY"
-
-
 def test_one_foreign_origin_is_enough_wherever_it_stands(besieged: Any) -> None:
     assert good(besieged, Origin="http://localhost").status == 200
     for first, second in (("http://localhost", "http://evil.com"), ("http://evil.com", "http://localhost")):
         reply = twice(besieged, "Origin", first, second)
         assert (reply.status, code_of(reply)) == (403, "foreign_origin")
-
-
-WRONG_TYPES = [
-    "text/plain",
-    "",
-    "application/json-patch+json",
-    "text/plain, application/json",
-    "application/x-www-form-urlencoded",
-]
-
-
-@pytest.mark.parametrize("kind", WRONG_TYPES)
-@pytest.mark.parametrize("path", ["/mcp", "/messages?session_id=00000000000000000000000000000000"])
-def test_a_body_of_another_kind_is_refused(besieged: Any, kind: str, path: str) -> None:
-    reply = good(besieged, path, Content_Type=kind)
-    assert (reply.status, code_of(reply)) == (415, "not_json")
 
 
 def test_a_body_has_one_kind(besieged: Any) -> None:
@@ -213,34 +171,9 @@ def test_a_body_has_one_kind(besieged: Any) -> None:
     assert besieged.request("POST", "/mcp", {**without, **besieged.bearer()}, GOOD_BODY).status == 415
 
 
-@pytest.mark.parametrize(
-    "accept", ["", "text/html", "text/*", "application/json", "x" * 10_000], ids=lambda text: text[:20]
-)
-def test_a_client_that_takes_no_such_answer_gets_none(besieged: Any, accept: str) -> None:
-    assert good(besieged, Accept=accept).status == 406
-
-
-BAD_CREDENTIALS = [
-    "",
-    "Bearer",
-    "Bearer null",
-    "Bearer ' OR 1=1 --",
-    "Bearer {alice}x",
-    "Token {alice}",
-    "{alice}",
-    "Bearer stk_t_" + "A" * 43,
-    "Bearer " + "x" * 10_000,
-    "Bearer \xff\xfe",
-    "Basic YWxpY2U6cGFzc3dvcmQ=",
-    "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.",
-]
-
-
 @pytest.mark.row("Z2")
-@pytest.mark.parametrize("credential", BAD_CREDENTIALS, ids=lambda text: repr(text[:30]))
-def test_a_bad_credential_gets_the_one_answer_that_all_get(besieged: Any, credential: str) -> None:
-    reply = good(besieged, Authorization=credential.replace("{alice}", besieged.tokens["alice"]))
-    assert reply.status == 401
+def test_a_bad_credential_gets_the_one_answer_that_all_get(besieged: Any) -> None:
+    reply = good(besieged, Authorization="Bearer x")
     assert reply.headers["www-authenticate"].startswith('Bearer error="invalid_token", resource_metadata="http://')
     assert reply.body == besieged.request("POST", "/mcp", GOOD, GOOD_BODY).body
 
@@ -297,25 +230,7 @@ def test_the_head_of_a_page_has_no_body_and_that_of_mcp_is_not_to_be_had(besiege
         assert wire.request("GET", "/health", {}).status == 200  # nothing stood in between
 
 
-STRANGE_PATHS = [
-    "//mcp",
-    "/mcp/",
-    "/./mcp",
-    "/x/../mcp",
-    "/mcp%00",
-    "/MCP",
-    "/mcp;x",
-    "//evil.com/mcp",
-    "/%ff",
-    "/v1/tools/",
-    "/v1/tools/%2e%2e%2fme",
-    "/.git/config",
-    "/..%2f..%2fetc/passwd",
-    "*",
-]
-
-
-@pytest.mark.parametrize("path", STRANGE_PATHS)
+@pytest.mark.parametrize("path", OURS["paths"])
 def test_there_is_nothing_at_a_path_that_is_none_of_ours(besieged: Any, path: str) -> None:
     reply = besieged.request("GET", path, besieged.bearer())
     assert (reply.status, code_of(reply)) == (404, "not_found")

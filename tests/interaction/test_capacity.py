@@ -1,25 +1,20 @@
 """What a deployment is promised: how many it holds, and how it is set up."""
 
-import json
 import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+
+from support.channels import open_channel
+from support.processes import PATIENCE_S
 
 REPO = Path(__file__).resolve().parents[2]
 STREAMS = 50
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}
 
 
 @pytest.mark.row("T11")
@@ -29,18 +24,10 @@ def test_fifty_sse_connections_at_once_are_each_answered(start_server: Callable[
     together = threading.Barrier(STREAMS)
 
     def talk(number: int) -> bool:
-        with httpx.Client(base_url=server.url, timeout=120) as client, client.stream("GET", "/sse") as stream:
-            events = iter_events(stream)
-            endpoint = next(events)
-            together.wait(120)
-            client.post(endpoint, json=INITIALIZE).raise_for_status()
-            assert json.loads(next(events))["id"] == 1
-            client.post(endpoint, json={"jsonrpc": "2.0", "method": "notifications/initialized"}).raise_for_status()
-            call = {"name": "search_documents", "arguments": {"query": f"how do we review code {number}"}}
-            request = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
-            client.post(endpoint, json=request).raise_for_status()
-            answer = json.loads(next(events))
-            return bool(answer["result"]["isError"] is False)
+        call = {"name": "search_documents", "arguments": {"query": f"how do we review code {number}"}}
+        with closing(open_channel("sse", server.port, "")) as channel:
+            together.wait(PATIENCE_S)
+            return channel.ask("tools/call", call)["result"]["isError"] is False
 
     with ThreadPoolExecutor(STREAMS) as pool:
         answered = list(pool.map(talk, range(STREAMS)))
@@ -62,10 +49,3 @@ def test_the_container_installs_by_hash_serves_over_http_and_is_not_root() -> No
     assert "--require-hashes -r requirements-server.lock" in text
     assert re.search(r"^USER (?!root)\w+$", text, re.MULTILINE)
     assert '"serve", "--http"' in text
-
-
-def iter_events(stream: httpx.Response) -> Any:
-    """Yield the data of each event."""
-    for line in stream.iter_lines():
-        if line.startswith("data: "):
-            yield line.removeprefix("data: ")

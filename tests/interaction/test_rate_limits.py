@@ -1,39 +1,29 @@
 """Limits: so many calls a minute for each user, over all their connections together."""
 
-import asyncio
 import json
+import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import closing
 from typing import Any
 
 import httpx
 import pytest
-from websockets.asyncio.client import connect as open_websocket
 
 from stackroom.model.principal import LOCAL_USER, Action, Outcome, Quotas
 from stackroom.serve.async_gate import PAUSE_S
+from support.channels import open_channel
 from support.control import audit_rows
+from support.processes import PATIENCE_S
 
 CALLS_A_CONNECTION = 10
-ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-ACCEPTED = {"Accept": "application/json, text/event-stream"}
+CONNECTIONS = ["websocket"] * 26 + ["sse"] * 8 + ["http"] * 8 + ["rest"] * 8
 ARGUMENTS = {"id": "judoka/1"}
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": ARGUMENTS}}
 
 Verdict = tuple[str | None, int | None]
 """Why a call was refused, and when to come back."""
-CallContext = Callable[[int], Awaitable[Verdict]]
-
-
-def message(method: str, params: Any = None, number: int | None = None) -> dict[str, Any]:
-    body = {"jsonrpc": "2.0", "method": method, **({"id": number} if number is not None else {})}
-    return body if params is None else {**body, "params": params}
-
-
-def call(number: int) -> dict[str, Any]:
-    return message("tools/call", {"name": "fetch", "arguments": ARGUMENTS}, number)
 
 
 def verdict(answer: dict[str, Any]) -> Verdict:
@@ -45,105 +35,41 @@ def verdict(answer: dict[str, Any]) -> Verdict:
     return code, result.get("_meta", {}).get("io.stackroom/retryAfterS")
 
 
-async def open_socket(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
-    headers = {"Authorization": f"Bearer {secret}"}
-    connection = await stack.enter_async_context(open_websocket(hosted.websocket_url, additional_headers=headers))
-    await connection.send(json.dumps(message("initialize", ABOUT, 0)))
-    await connection.recv()
-    await connection.send(json.dumps(message("notifications/initialized")))
-    return await listening(stack, connection, lambda body: connection.send(json.dumps(body)))
+def call_by_rest(hosted: Any, secret: str, together: threading.Barrier) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    with hosted.rest(secret) as client:
+        together.wait(PATIENCE_S)
+        for _ in range(CALLS_A_CONNECTION):
+            reply = client.post("/v1/tools/fetch", json=ARGUMENTS)
+            retry = reply.headers.get("retry-after")
+            refusal = None if reply.is_success else reply.json()["error"]["code"]
+            verdicts.append((refusal, int(retry) if retry else None))
+    return verdicts
 
 
-async def open_sse(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
-    headers = {"Authorization": f"Bearer {secret}"}
-    limits = httpx.Limits(max_connections=2)
-    client = await stack.enter_async_context(
-        httpx.AsyncClient(base_url=hosted.url, headers=headers, timeout=60, limits=limits, verify=False)
-    )
-    response = await stack.enter_async_context(client.stream("GET", "/sse"))
-    data = (line.removeprefix("data: ") async for line in response.aiter_lines() if line.startswith("data: "))
-    place = await anext(data)
-
-    async def post(body: Any) -> None:
-        assert (await client.post(place, json=body)).status_code == 202
-
-    await post(message("initialize", ABOUT, 0))
-    await anext(data)
-    await post(message("notifications/initialized"))
-    return await listening(stack, data, post)
+def call_ten_times(transport: str, hosted: Any, secret: str, together: threading.Barrier) -> list[Verdict]:
+    """Open a connection, wait for the others, and call ten times: at once, where the transport lets one."""
+    if transport == "rest":
+        return call_by_rest(hosted, secret, together)
+    call = json.dumps(CALL).encode()
+    with closing(open_channel(transport, hosted.server.port, secret)) as channel:
+        together.wait(PATIENCE_S)
+        if transport == "http":
+            return [verdict(channel.put(call).messages[0]) for _ in range(CALLS_A_CONNECTION)]
+        for _ in range(CALLS_A_CONNECTION):
+            assert channel.send(call) is None
+        return [verdict(channel.receive()) for _ in range(CALLS_A_CONNECTION)]
 
 
-async def listening(stack: AsyncExitStack, answers: Any, send: Callable[[Any], Awaitable[Any]]) -> CallContext:
-    """Return a way to ask on a line whose answers come in any order."""
-    waiting: dict[int, asyncio.Future[Verdict]] = {}
-
-    async def listen() -> None:
-        async for text in answers:
-            answer = json.loads(text)
-            waiting.pop(answer["id"]).set_result(verdict(answer))
-
-    task = asyncio.create_task(listen())
-
-    async def stop() -> None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    stack.push_async_callback(stop)
-
-    async def ask(number: int) -> Verdict:
-        waiting[number] = asyncio.get_running_loop().create_future()
-        answer = waiting[number]
-        await send(call(number))
-        return await answer
-
-    return ask
-
-
-async def open_session(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
-    headers = {"Authorization": f"Bearer {secret}", **ACCEPTED}
-    limits = httpx.Limits(max_connections=1)
-    client = await stack.enter_async_context(
-        httpx.AsyncClient(base_url=hosted.url, headers=headers, timeout=60, limits=limits, verify=False)
-    )
-    opened = await client.post("/mcp", json=message("initialize", ABOUT, 0))
-    client.headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
-    client.headers["MCP-Protocol-Version"] = "2025-11-25"
-    await client.post("/mcp", json=message("notifications/initialized"))
-
-    async def ask(number: int) -> Verdict:
-        reply = await client.post("/mcp", json=call(number))
-        (data,) = [line for line in reply.text.splitlines() if line.startswith("data: {")]
-        return verdict(json.loads(data.removeprefix("data: ")))
-
-    return ask
-
-
-async def open_rest(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
-    headers = {"Authorization": f"Bearer {secret}"}
-    limits = httpx.Limits(max_connections=1)
-    client = await stack.enter_async_context(
-        httpx.AsyncClient(base_url=hosted.url, headers=headers, timeout=60, limits=limits, verify=False)
-    )
-
-    async def ask(_number: int) -> Verdict:
-        reply = await client.post("/v1/tools/fetch", json=ARGUMENTS)
-        retry = reply.headers.get("retry-after")
-        return (None, None) if reply.is_success else (reply.json()["error"]["code"], int(retry) if retry else None)
-
-    return ask
-
-
-CONNECTIONS = [open_socket] * 26 + [open_sse] * 8 + [open_session] * 8 + [open_rest] * 8
-
-
-async def flood(hosted: Any, secrets: list[str]) -> list[Verdict]:
+def flood(hosted: Any, secrets: list[str]) -> list[Verdict]:
     """Call 500 times at once over 50 connections, each with one of these tokens; return what became of each."""
-    async with AsyncExitStack() as stack:
-        connections = [
-            await make(stack, hosted, secrets[place % len(secrets)]) for place, make in enumerate(CONNECTIONS)
+    together = threading.Barrier(len(CONNECTIONS))
+    with ThreadPoolExecutor(len(CONNECTIONS)) as pool:
+        running = [
+            pool.submit(call_ten_times, transport, hosted, secrets[number % len(secrets)], together)
+            for number, transport in enumerate(CONNECTIONS)
         ]
-        calls = [ask(number) for number in range(1, CALLS_A_CONNECTION + 1) for ask in connections]
-        return list(await asyncio.gather(*calls))
+        return [found for one in running for found in one.result()]
 
 
 def call_often(client: httpx.Client, count: int) -> list[int]:
@@ -161,7 +87,7 @@ def test_of_five_hundred_calls_at_once_over_fifty_connections_exactly_the_limit_
     with hosted.rest(hosted.accounts.token(modest)) as client, ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         others = pool.submit(call_often, client, 50)
-        verdicts = asyncio.run(flood(hosted, secrets))
+        verdicts = flood(hosted, secrets)
         lasted_s = time.monotonic() - began
         assert others.result() == [200] * 50
     assert len(verdicts) == len(CONNECTIONS) * CALLS_A_CONNECTION == 500

@@ -1,101 +1,59 @@
 """What is taken away is gone at the next call; open lines end within a second, and those of others stay open."""
 
 import json
-import queue
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 from websockets.sync.client import connect as open_websocket
 
 from stackroom.model.principal import LOCAL_USER, Action
+from support.channels import EventStream, open_channel
+from support.processes import PATIENCE_S
+from support.wire import ENVELOPE, HELLO, MODERN, POSTED, request_bytes
 
 pytestmark = pytest.mark.row("Z2")
 
 WITHIN_S = 60.0
 """It comes within a second; a machine that does much else needs more."""
-TIMEOUT = httpx.Timeout(10, read=60)
-ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-ACCEPTED = {"Accept": "application/json, text/event-stream"}
-MODERN = {"MCP-Protocol-Version": "2026-07-28"}
-MODERN_META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 TOOLS_CHANGED = "notifications/tools/list_changed"
-CALL = {"name": "fetch", "arguments": {"id": "judoka/1"}}
+FETCH = {"id": "judoka/1"}
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": FETCH}}
+MODERN_CALL = {**CALL, "params": {"name": "fetch", "arguments": FETCH, "_meta": ENVELOPE}}
+WANTED = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+LISTEN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "subscriptions/listen",
+    "params": {"notifications": WANTED, "_meta": ENVELOPE},
+}
 
 
-def message(method: str, params: Any = None, number: int | None = None) -> dict[str, Any]:
-    body = {"jsonrpc": "2.0", "method": method, **({"id": number} if number is not None else {})}
-    return body if params is None else {**body, "params": params}
+def is_good(answer: dict[str, Any] | None) -> bool:
+    return answer is not None and answer.get("result", {}).get("isError") is False
 
 
-def is_good(answer: dict[str, Any]) -> bool:
-    return answer.get("result", {}).get("isError") is False
-
-
-class Events:
-    """The events of a stream of server-sent events, read in a thread until it ends."""
-
-    def __init__(self, client: httpx.Client, path: str, headers: dict[str, str], *, body: Any = None) -> None:
-        self.data: queue.Queue[str] = queue.Queue()
-        self.has_ended = threading.Event()
-        self._stream = client.stream("POST" if body else "GET", path, headers=headers, json=body)
-        self._response = self._stream.__enter__()
-        assert self._response.status_code == 200
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        with suppress(httpx.TransportError, httpx.StreamError):
-            for line in self._response.iter_lines():
-                if line.startswith("data: "):
-                    self.data.put(line.removeprefix("data: "))
-            self.ended_well = True
-        self.has_ended.set()
-
-    ended_well = False
-    """Whether the stream came to its end, and was not cut off."""
-
-    def close(self) -> None:
-        """Let go of the stream; a thread that waits for more of it is woken."""
-        with suppress(OSError):
-            self._response.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
-        self._thread.join(120)
-        self._stream.__exit__(None, None, None)
-
-
-def heard(events: Events) -> list[str]:
-    """Return the methods of the notifications that a stream had since the last look."""
-    found = []
-    with suppress(queue.Empty):
-        while True:
-            found.append(json.loads(events.data.get_nowait())["method"])
-    return found
+def as_bytes(message: Any) -> bytes:
+    return json.dumps(message).encode()
 
 
 class Line:
-    """A connection of somebody that stays open."""
+    """A connection of somebody that stays open, and the notifications that came on it, by method."""
 
-    told: list[str]
-    """The notifications that came, by method."""
-
-    def hear(self) -> list[str]:
-        """Return the notifications that came so far."""
-        return self.told
+    def __init__(self) -> None:
+        self.told: list[str] = []
 
     def call(self) -> bool:
         """Call a tool; tell whether it was answered."""
         raise NotImplementedError
+
+    def hear(self) -> list[str]:
+        """Return the notifications that came so far."""
+        return self.told
 
     def is_over(self) -> bool:
         """Tell whether the server has ended the stream."""
@@ -106,19 +64,24 @@ class Line:
 
 
 class WebSocketLine(Line):
+    """A WebSocket of a client that answers pings, as one that is open for long must."""
+
     def __init__(self, hosted: Any, secret: str) -> None:
-        self._stack = ExitStack()
-        self.told = []
+        super().__init__()
         headers = {"Authorization": f"Bearer {secret}"}
+        self._stack = ExitStack()
         opening = open_websocket(hosted.websocket_url, additional_headers=headers, close_timeout=1)
         self.socket = self._stack.enter_context(opening)
-        self._ask("initialize", ABOUT)
-        self.socket.send(json.dumps(message("notifications/initialized")))
+        self.begin()
 
-    def _ask(self, method: str, params: Any) -> dict[str, Any]:
-        self.socket.send(json.dumps(message(method, params, 1)))
+    def begin(self) -> None:
+        self._ask({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
+        self.socket.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.socket.send(json.dumps(message))
         while True:
-            answer: dict[str, Any] = json.loads(self.socket.recv(timeout=120))
+            answer: dict[str, Any] = json.loads(self.socket.recv(timeout=PATIENCE_S))
             if "id" in answer:
                 return answer
             self.told.append(answer["method"])
@@ -131,7 +94,7 @@ class WebSocketLine(Line):
 
     def call(self) -> bool:
         try:
-            return is_good(self._ask("tools/call", CALL))
+            return is_good(self._ask(CALL))
         except ConnectionClosed:
             return False
 
@@ -142,125 +105,99 @@ class WebSocketLine(Line):
         self._stack.close()
 
 
+class ListeningSocketLine(WebSocketLine):
+    """A request of 2026-07-28 for changes, on a WebSocket."""
+
+    def begin(self) -> None:
+        self.socket.send(json.dumps(LISTEN))
+        acknowledged = json.loads(self.socket.recv(timeout=PATIENCE_S))
+        assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+
+
 class EventsLine(Line):
     """A connection on which server-sent events come."""
 
-    events: Events
-    _client: httpx.Client
+    events: EventStream
 
     def hear(self) -> list[str]:
-        self.told += heard(self.events)
+        while (event := self.events.next_event(waits=False)) is not None:
+            self.told.append(json.loads(event)["method"])
         return self.told
 
     def is_over(self) -> bool:
-        return self.events.has_ended.is_set()
+        self.hear()
+        return self.events.is_over
 
     def close(self) -> None:
-        self.events.close()
-        self._client.close()
+        self.events.wire.close()
 
 
 class SseLine(EventsLine):
     def __init__(self, hosted: Any, secret: str) -> None:
-        self._client = httpx.Client(
-            base_url=hosted.url, headers={"Authorization": f"Bearer {secret}"}, timeout=TIMEOUT, verify=False
-        )
-        self.told = []
-        self.events = Events(self._client, "/sse", {})
-        self._place = self.events.data.get(timeout=120)
-        self._post(message("initialize", ABOUT, 0))
-        self.events.data.get(timeout=120)
-        self._post(message("notifications/initialized"))
-
-    def _post(self, body: Any) -> int:
-        return self._client.post(self._place, json=body).status_code
+        super().__init__()
+        self._channel = open_channel("sse", hosted.server.port, secret)
+        self.events = self._channel.events
 
     def call(self) -> bool:
-        if self._post(message("tools/call", CALL, 1)) != 202:
+        if self.is_over() or self._channel.send(as_bytes(CALL)) is not None:
             return False
-        with suppress(queue.Empty):
-            while True:
-                answer = json.loads(self.events.data.get(timeout=2))
-                if "id" in answer:
-                    return is_good(answer)
-                self.told.append(answer["method"])
-        return False
+        while (answer := self._channel.receive()) is not None and "id" not in answer:
+            self.told.append(answer["method"])
+        return is_good(answer)
+
+    def close(self) -> None:
+        self._channel.close()
 
 
 class HttpLine(EventsLine):
     """A session of Streamable HTTP, with the stream that the server may speak on."""
 
     def __init__(self, hosted: Any, secret: str) -> None:
-        headers = {"Authorization": f"Bearer {secret}", **ACCEPTED}
-        self._client = httpx.Client(base_url=hosted.url, headers=headers, timeout=TIMEOUT, verify=False)
-        opened = self._client.post("/mcp", json=message("initialize", ABOUT, 0))
-        known = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
-        self._client.headers.update(known)
-        self._client.post("/mcp", json=message("notifications/initialized"))
-        self.told = []
-        self.events = Events(self._client, "/mcp", {"Accept": "text/event-stream"})
+        super().__init__()
+        port = hosted.server.port
+        self._channel = open_channel("http", port, secret)
+        headers = {**self._channel.headers, "Accept": "text/event-stream"}
+        self.events = EventStream(port, request_bytes("GET", "/mcp", headers))
 
     def call(self) -> bool:
-        reply = self._client.post("/mcp", json=message("tools/call", CALL, 1))
-        if reply.status_code != 200:
-            return False
-        found = [line for line in reply.text.splitlines() if line.startswith("data: {")]
-        return is_good(json.loads(found[-1].removeprefix("data: ")))
+        return any(is_good(message) for message in self._channel.put(as_bytes(CALL)).messages)
+
+    def close(self) -> None:
+        super().close()
+        self._channel.close()
 
 
 class ListeningLine(EventsLine):
     """A request of 2026-07-28 whose answer is the stream of changes that it asks for."""
 
     def __init__(self, hosted: Any, secret: str) -> None:
-        self.told = []
-        headers = {"Authorization": f"Bearer {secret}", **ACCEPTED, **MODERN, "Mcp-Method": "subscriptions/listen"}
-        self._client = httpx.Client(base_url=hosted.url, headers=headers, timeout=TIMEOUT, verify=False)
-        wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
-        asked = message("subscriptions/listen", {"notifications": wanted, "_meta": MODERN_META}, 1)
-        self.events = Events(self._client, "/mcp", {}, body=asked)
-        acknowledged = json.loads(self.events.data.get(timeout=120))
-        self.honoured = acknowledged["params"]["notifications"]
+        super().__init__()
+        known = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"}
+        headers = {**POSTED, **known, "Authorization": f"Bearer {secret}"}
+        self.events = EventStream(hosted.server.port, request_bytes("POST", "/mcp", headers, as_bytes(LISTEN)))
+        self.honoured = json.loads(self.events.next_event() or "")["params"]["notifications"]
 
     def call(self) -> bool:
         return not self.is_over()
-
-
-class ListeningSocketLine(WebSocketLine):
-    """The same request on a WebSocket."""
-
-    def __init__(self, hosted: Any, secret: str) -> None:
-        self._stack = ExitStack()
-        self.told = []
-        opening = open_websocket(
-            hosted.websocket_url, additional_headers={"Authorization": f"Bearer {secret}"}, close_timeout=1
-        )
-        self.socket = self._stack.enter_context(opening)
-        wanted = {"toolsListChanged": True}
-        asked = message("subscriptions/listen", {"notifications": wanted, "_meta": MODERN_META}, 1)
-        self.socket.send(json.dumps(asked))
-        assert json.loads(self.socket.recv(timeout=120))["params"]["notifications"] == wanted
 
 
 class StatelessLine(Line):
     """Streamable HTTP of 2026-07-28, and REST: every request stands for itself, so nothing is open."""
 
     def __init__(self, hosted: Any, secret: str) -> None:
-        self._client = httpx.Client(
-            base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **ACCEPTED}, verify=False
-        )
+        super().__init__()
+        self._channel = open_channel("http", hosted.server.port, secret, MODERN)
+        self._client = hosted.rest(secret)
 
     def call(self) -> bool:
-        headers = {**MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "fetch"}
-        asked = message("tools/call", {**CALL, "_meta": MODERN_META}, 1)
-        over_mcp = self._client.post("/mcp", json=asked, headers=headers)
-        over_rest = self._client.post("/v1/tools/fetch", json=CALL["arguments"])
-        works = over_mcp.status_code == 200 and '"isError":false' in over_mcp.text.replace(" ", "")
-        return works or over_rest.status_code == 200
+        over_mcp = any(is_good(message) for message in self._channel.put(as_bytes(MODERN_CALL)).messages)
+        return self._client.post("/v1/tools/fetch", json=FETCH).status_code == 200 or over_mcp
 
     def is_over(self) -> bool:
         return True
 
     def close(self) -> None:
+        self._channel.close()
         self._client.close()
 
 
@@ -395,7 +332,7 @@ def assert_told(lines: dict[str, Line]) -> None:
     assert websocket.socket.close_code == 1008
     assert isinstance(sse, SseLine)
     assert isinstance(http, HttpLine)
-    assert (sse.events.ended_well, http.events.ended_well) == (True, True)
+    assert (sse.events.is_whole, http.events.is_whole) == (True, True)
 
 
 def test_a_token_ends_by_itself_when_its_time_is_over(

@@ -279,27 +279,3 @@ def test_a_listener_has_nothing_of_the_admin_s(household: Household) -> None:
     for tool in set(ADMIN_TOOLS) - {"catalog.get", "catalog.search"}:
         assert ada.ask("tools/call", tool).error == ada.ask("tools/call", "no.such").error
     assert [one["uriTemplate"] for one in ada.ask("resources/templates/list").value if "jobs" in str(one)] == []
-
-
-@pytest.mark.row("Z15")
-def test_an_agent_finds_what_to_mend_and_mends_it(household: Household, connect: Any) -> None:
-    admin, hosted = household.admin, household.hosted
-    album = admin.found("The Well-Tempered Clavier", "albums")[0]
-    fields = {"name": "A prelude without a year", "album_id": album["id"]}
-    made = admin.call("catalog.mutate", action="create", kind="track", fields=fields)
-    track_id = made["changes"][0]["id"]
-    admin.call("users.mutate", action="create", name="curator", role="agent", password="a patient reader of tags")
-    with connect(WAY, hosted, hosted.accounts.token("curator")) as mcp, hosted.rest() as rest:
-        agent = Person(name="curator", mcp=mcp, rest=rest, request_of=admin.request_of)
-        assert {"catalog.mutate", "downloads.action"} <= set(agent.list_tools())
-        playlist = agent.call("catalog.get", query_type="playlist", about="piano music", minutes=30)
-        assert playlist["tracks"]["items"]
-        assert agent.call("catalog.get", query_type="similar", id=album["id"])["albums"]["items"]
-        (fix,) = agent.call("catalog.get", query_type="fixes", id=track_id)["fixes"]["items"]
-        assert fix["request"]["fields"]["year"] == album["year"]
-        mended = agent.call("catalog.mutate", **fix["request"])
-    assert mended["applied"] is True
-    assert admin.call("catalog.get", query_type="track", id=track_id)["item"]["year"] == album["year"]
-    for call in (mended, made):
-        assert admin.call("catalog.mutate", action="undo", id=call["call_id"])["applied"] is True
-    assert admin.ask("tools/call", "catalog.get", query_type="track", id=track_id).error == "not_found"

@@ -69,7 +69,7 @@ class PostChannel:
     def __init__(self, port: int, headers: Headers, era: str) -> None:
         self.era = era
         self._port = port
-        self._headers = {**POSTED, **headers}
+        self.headers = {**POSTED, **headers}
         self._wire: Wire | None = None
         self._numbers = Numbers()
         if era == LEGACY:
@@ -77,23 +77,20 @@ class PostChannel:
             assert reply is not None
             assert reply.status == 200, reply
             self.session = reply.headers["mcp-session-id"]
-            self._headers |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": LEGACY}
+            self.headers |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": LEGACY}
             self._post(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', {})
 
     def put(self, frame: bytes, *, wants_answer: bool = True) -> Outcome:
-        """Post a frame."""
         reply = self._post(frame, modern_headers(frame) if self.era == MODERN else {})
         return Outcome(status=reply.status, messages=reply.messages) if reply else Outcome(is_closed=True)
 
     def ask(self, method: str, params: Message | None = None) -> Message:
-        """Make a good call."""
         own, frame = self._numbers.request(self.era, method, params)
         outcome = self.put(frame)
         assert [message.get("id") for message in outcome.messages] == [own], outcome
         return outcome.messages[0]
 
     def close(self) -> None:
-        """Let go."""
         if self._wire:
             self._wire.close()
             self._wire = None
@@ -103,7 +100,7 @@ class PostChannel:
             self.close()
             self._wire = Wire(self._port)
         # an empty body has a length too
-        headers = {**self._headers, **more, "Content-Length": str(len(body))}
+        headers = {**self.headers, **more, "Content-Length": str(len(body))}
         return self._wire.request("POST", "/mcp", headers, body)
 
 
@@ -189,6 +186,33 @@ class StreamChannel:
         raise NotImplementedError
 
 
+class EventStream:
+    """The events of one answer over HTTP, on a connection of its own."""
+
+    is_over = False
+    is_whole = False
+    """Whether the stream was ended as HTTP wants it, and not cut off."""
+
+    def __init__(self, port: int, request: bytes, **options: Any) -> None:
+        self.wire = Wire(port, **options)
+        self.wire.send(request)
+        head = self.wire.read_head()
+        assert head is not None
+        assert head.startswith(b"HTTP/1.1 200 "), head
+
+    def next_event(self, *, waits: bool = True) -> str | None:
+        """Return the data of the next event, None at the end, or where none is there; comments are passed over."""
+        while waits or self.wire.has_more:
+            line = self.wire.read_line()
+            if line is None:
+                self.is_over = True
+                return None
+            self.is_whole = line.strip() == b"0" or (self.is_whole and not line.strip())
+            if line.startswith(b"data: "):
+                return line[6:].decode().strip()
+        return None
+
+
 class EventChannel(StreamChannel):
     """SSE: questions by POST, answers as events of one stream."""
 
@@ -201,18 +225,14 @@ class EventChannel(StreamChannel):
         self.open()
 
     def open(self) -> None:
-        """Open the stream, and learn where to post."""
-        self.events = Wire(self._port, **self._options)
+        self.events = EventStream(self._port, request_bytes("GET", "/sse", self._headers), **self._options)
         self.posts = Wire(self._port)
-        self.events.send(request_bytes("GET", "/sse", self._headers))
-        head = self.events.read_head()
-        assert head is not None
-        assert head.startswith(b"HTTP/1.1 200 "), head
-        self.path = self._event()
+        path = self.events.next_event()
+        assert path is not None
+        self.path = path
         self.open_session()
 
     def send(self, frame: bytes) -> Outcome | None:
-        """Post a frame."""
         if self.posts.is_over:
             self.posts.close()
             self.posts = Wire(self._port)
@@ -223,21 +243,12 @@ class EventChannel(StreamChannel):
         return None if reply.status == 202 else Outcome(status=reply.status, messages=reply.messages)
 
     def receive(self) -> Message | None:
-        """Return the next message."""
-        message: Message = json.loads(self._event())
-        return message
+        event = self.events.next_event()
+        return None if event is None else dict(json.loads(event))
 
     def close(self) -> None:
-        """Let go."""
-        self.events.close()
+        self.events.wire.close()
         self.posts.close()
-
-    def _event(self) -> str:
-        """Return the data of the next event; comments and the marks of chunks are passed over."""
-        while (line := self.events.read_line()) is not None:
-            if line.startswith(b"data: "):
-                return line[6:].decode().strip()
-        raise AssertionError("the stream of events ended")
 
 
 class WebSocketChannel(StreamChannel):
@@ -251,19 +262,16 @@ class WebSocketChannel(StreamChannel):
         self.open()
 
     def open(self) -> None:
-        """Open the WebSocket."""
         self.is_over = False
         self.socket = WebSocketWire(self._port, self._headers)
         assert self.socket.status == 101, self.socket.reply
         self.open_session()
 
     def send(self, frame: bytes) -> Outcome | None:
-        """Send a text."""
         self.socket.send(frame)
         return None
 
     def receive(self) -> Message | None:
-        """Return the next message; None where the other side closes."""
         text = self.socket.receive_text()
         if text is None:
             self.is_over = True
@@ -273,7 +281,6 @@ class WebSocketChannel(StreamChannel):
         return message
 
     def close(self) -> None:
-        """Let go."""
         self.socket.wire.close()
 
 
@@ -296,7 +303,6 @@ class LineChannel(StreamChannel):
         self.open()
 
     def open(self) -> None:
-        """Start the process."""
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=self._environment
@@ -307,14 +313,12 @@ class LineChannel(StreamChannel):
         self.open_session()
 
     def send(self, frame: bytes) -> Outcome | None:
-        """Send a line."""
         assert self.process.stdin is not None
         self.process.stdin.write(frame + b"\n")
         self.process.stdin.flush()
         return None
 
     def receive(self) -> Message | None:
-        """Return the next message."""
         try:
             message: Message = json.loads(self._lines.get(timeout=PATIENCE_S))
         except Empty:
@@ -322,7 +326,6 @@ class LineChannel(StreamChannel):
         return message
 
     def close(self) -> None:
-        """End the process, which ends by itself when its input does."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
@@ -337,6 +340,17 @@ class LineChannel(StreamChannel):
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
+
+
+def open_channel(transport: str, port: int, secret: str, era: str = LEGACY, **options: Any) -> Any:
+    """Open an MCP connection over the network: `http`, `sse` or `websocket`."""
+    kinds: dict[str, Callable[..., Channel]] = {
+        "http": PostChannel,
+        "sse": EventChannel,
+        "websocket": WebSocketChannel,
+    }
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    return kinds[transport](port, headers, era, **options)
 
 
 class Channels:
@@ -394,13 +408,9 @@ class Besieged:
         return WebSocketWire(self.port, self.bearer() if headers is None else headers, **options)
 
     def channel(self, transport: str, era: str = LEGACY, **options: Any) -> Channel:
-        """Open an MCP connection of alice: `http`, `sse` or `websocket`."""
-        kinds: dict[str, Callable[..., Channel]] = {
-            "http": PostChannel,
-            "sse": EventChannel,
-            "websocket": WebSocketChannel,
-        }
-        return kinds[transport](self.port, self.bearer(), era, **options)
+        """Open an MCP connection of alice."""
+        found: Channel = open_channel(transport, self.port, self.tokens["alice"], era, **options)
+        return found
 
     def request(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> Reply | None:
         """Make one request on a connection of its own."""

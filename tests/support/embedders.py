@@ -33,21 +33,18 @@ class WordEmbedder:
         self.problem: str | None = None
 
     def check(self) -> str | None:
-        """Return why the embedder cannot be used now."""
         return self.problem
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row a text."""
         self._require_well()
         self.documents.update(texts)
         rows = [word_vector(text, self.model.dimension) for text in texts]
         return np.array(rows, dtype=np.float32).reshape(len(rows), self.model.dimension)
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query."""
         self._require_well()
         self.queries.append(text)
         return word_vector(text, self.model.dimension)

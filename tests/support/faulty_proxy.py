@@ -7,12 +7,13 @@ import http.client
 import random
 import socket
 import struct
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from support.loopback import running
 
 FAULTS = ("503", "500", "403", "404", "reset", "slow", "partial", "short")
 SLOW_S = 0.3
@@ -128,12 +129,5 @@ class _Handler(BaseHTTPRequestHandler):
 def running_proxy(upstream: int) -> Iterator[FaultyProxy]:
     """Run a proxy before the server at a port of loopback."""
     proxy = FaultyProxy(upstream)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
-    server.daemon_threads = True
-    proxy.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, args=(0.02,), name="proxy", daemon=True).start()
-    try:
+    with running(type("Handler", (_Handler,), {"proxy": proxy})) as proxy.port:
         yield proxy
-    finally:
-        server.shutdown()
-        server.server_close()

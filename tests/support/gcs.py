@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from support.loopback import running
 
 CREATE_ONLY = "x-goog-if-generation-match"
 COPY_SOURCE = "x-goog-copy-source"
@@ -195,13 +197,5 @@ class GcsServer:
 def running_gcs() -> Iterator[GcsServer]:
     """Run a server without any object on a free port of loopback."""
     store = StoredObjects()
-    handler = type("Handler", (_Handler,), {"store": store})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="gcs", daemon=True)
-    thread.start()
-    try:
-        yield GcsServer(port=server.server_address[1], store=store)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with running(type("Handler", (_Handler,), {"store": store})) as port:
+        yield GcsServer(port=port, store=store)

@@ -15,17 +15,13 @@ class GivenHealth:
     in_background: list[TaskStatus] = field(default_factory=list)
 
     def problems(self) -> dict[str, str]:
-        """Return the parts that do not work."""
         return self.degraded
 
     def states(self) -> dict[str, str]:
-        """Return the state of every part."""
         return self.others | self.degraded
 
     def tasks(self) -> list[TaskStatus]:
-        """Return the tasks."""
         return self.in_background
 
     def find_unready(self) -> str | None:
-        """Return why nobody can be served."""
         return self.unready

@@ -53,15 +53,12 @@ class Hosted:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
         return str(self.server.url)
 
     @property
     def websocket_url(self) -> str:
-        """Where its WebSocket is."""
         return f"ws{self.url.removeprefix('http')}/v1/mcp"
 
     def rest(self, secret: str | None = None) -> httpx.Client:
-        """Return a client of REST, which its user closes."""
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         return watched_client(self.url, headers)

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from support.llm_streams import PROTOCOLS, Protocol, Reply
+from support.loopback import running
 
 KEY = "key-of-the-test"
 PAUSE_S = 0.01
@@ -66,26 +67,17 @@ class ScriptedModel:
 @contextmanager
 def serve_model() -> Iterator[ScriptedModel]:
     """Serve a scripted model on loopback."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    model = server.model = ScriptedModel(origin=f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    model = ScriptedModel(origin="")
+    with running(type("Handler", (_Handler,), {"model": model})) as port:
+        model.origin = f"http://127.0.0.1:{port}"
         yield model
-    finally:
         model.held.set()
-        server.shutdown()
-        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    @property
-    def model(self) -> ScriptedModel:
-        model: ScriptedModel = self.server.model  # type: ignore[attr-defined]
-        return model
+    model: ScriptedModel
 
     def log_message(self, *_args: object) -> None:
         """Say nothing."""

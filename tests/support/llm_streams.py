@@ -98,18 +98,15 @@ class Anthropic(Protocol):
     """Messages."""
 
     def has_key(self, headers: Mapping[str, str], key: str) -> bool:
-        """Tell whether the key, the version and the permission for browsers are there."""
         return (headers.get("x-api-key"), headers.get("anthropic-dangerous-direct-browser-access")) == (
             key,
             "true",
         ) and headers.get("anthropic-version") == "2026-10-21"
 
     def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the names of the tools that a request offers."""
         return [tool["name"] for tool in body.get("tools", [])]
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         if not path.endswith("/v1/messages") or not body.get("stream") or "max_tokens" not in body:
             yield "a streamed request to /v1/messages needs max_tokens"
         yield from (f"{name} is not supported" for name in ("temperature", "top_p", "top_k") if name in body)
@@ -133,11 +130,9 @@ class Anthropic(Protocol):
             before = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
 
     def error(self, message: str, reply: Reply | None = None) -> dict[str, Any]:
-        """Return an error as the body of a refusal."""
         return {"type": "error", "error": {"type": "overloaded_error", "message": message}}
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         return "".join(
             f"event: {event['type']}\r\ndata: {dumped(event)}\r\n\r\n" for event in self._events(reply)
         ).encode()
@@ -187,11 +182,9 @@ class OpenAIResponses(Protocol):
     base = "/v1"
 
     def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the names of the tools that a request offers."""
         return [tool["name"] for tool in body.get("tools", [])]
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         if (
             not path.endswith("/v1/responses")
             or body.get("store") is not False
@@ -216,7 +209,6 @@ class OpenAIResponses(Protocol):
         )
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         numbered = ({**event, "sequence_number": number} for number, event in enumerate(self._events(reply)))
         return "".join(f"event: {event['type']}\ndata: {dumped(event)}\n\n" for event in numbered).encode()
 
@@ -286,7 +278,6 @@ class ChatCompletions(Protocol):
     numbers_calls = False
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         if not path.endswith("/chat/completions") or not body.get("stream"):
             yield "a streamed request to /chat/completions"
         open_calls: list[str] = []
@@ -302,7 +293,6 @@ class ChatCompletions(Protocol):
                 yield from ("arguments must be a JSON object" for call in calls if not _is_object(call["function"]))
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         return "".join(f"data: {dumped(chunk)}\n\n" for chunk in self._chunks(reply)).encode() + (
             b"" if reply.fails else b"data: [DONE]\n\n"
         )
@@ -342,7 +332,6 @@ class OpenRouter(ChatCompletions):
     numbers_calls = True
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         yield from super().mistakes(path, body)
         for message in body["messages"]:
             for detail in message.get("reasoning_details", []):
@@ -350,7 +339,6 @@ class OpenRouter(ChatCompletions):
                     yield "reasoning details were changed"
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         return b": OPENROUTER PROCESSING\n\n" + super().stream(reply).replace(
             b"\n\ndata", b"\n\n: OPENROUTER PROCESSING\n\ndata", 2
         )
@@ -387,15 +375,12 @@ class Gemini(Protocol):
     names = GEMINI_NAME
 
     def has_key(self, headers: Mapping[str, str], key: str) -> bool:
-        """Tell whether the headers have the key where this provider wants it."""
         return headers.get("x-goog-api-key") == key
 
     def tool_names(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the names of the tools that a request offers."""
         return [tool["name"] for group in body.get("tools", []) for tool in group["functionDeclarations"]]
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         if not path.endswith(":streamGenerateContent?alt=sse"):
             yield "a streamed request ends in :streamGenerateContent?alt=sse"
         called: list[tuple[str, str]] = []
@@ -424,7 +409,6 @@ class Gemini(Protocol):
             called = [(part["functionCall"].get("id"), part["functionCall"]["name"]) for part in calls]
 
     def error(self, message: str, reply: Reply | None = None) -> dict[str, Any]:
-        """Return an error as the body of a refusal; its wait is in the details."""
         wait = reply.retry_after_s if reply else None
         details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{wait}s"}] if wait else []
         return {
@@ -437,7 +421,6 @@ class Gemini(Protocol):
         }
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         return "".join(f"data: {dumped(chunk)}\r\n\r\n" for chunk in self._chunks(reply)).encode()
 
     def _chunks(self, reply: Reply) -> Iterator[dict[str, Any]]:
@@ -470,11 +453,9 @@ class Ollama(Protocol):
     media_type = "application/x-ndjson"
 
     def has_key(self, headers: Mapping[str, str], key: str) -> bool:
-        """Tell that no key is needed."""
         return True
 
     def mistakes(self, path: str, body: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the rules that a request breaks."""
         if not path.endswith("/api/chat") or body.get("options", {}).get("num_ctx", 0) < 16_384:
             yield "the list of tools does not fit into num_ctx"
         called: list[str] = []
@@ -486,11 +467,9 @@ class Ollama(Protocol):
                 called = [call["function"]["name"] for call in message.get("tool_calls", [])]
 
     def error(self, message: str, reply: Reply | None = None) -> dict[str, Any]:
-        """Return an error as the body of a refusal."""
         return {"error": message}
 
     def stream(self, reply: Reply) -> bytes:
-        """Return the whole stream of a reply."""
         return "".join(f"{dumped(line)}\n" for line in self._lines(reply)).encode()
 
     def _lines(self, reply: Reply) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,8 @@ import socket
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -120,6 +120,18 @@ class _Listener(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Stay silent: clients that are killed mid-request are what some tests are about."""
+
+
+@contextmanager
+def running(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Answer requests by a handler while the block lasts, at a port of loopback that the block gets."""
+    server = _Listener(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 class FileServer(LoopbackServer):

@@ -75,12 +75,10 @@ class MemoryView:
         self._digests = dict(digests or {})
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and may be seen."""
         found = {key: self._records[key] for key in sorted(set(keys)) if key in self._records}
         return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
-        """Return the keys of these ids, where they exist and may be seen."""
         wanted = set(ids)
         return {
             record.id: key
@@ -89,7 +87,6 @@ class MemoryView:
         }
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
-        """Return the ids of keys that this view gave out."""
         return [self._records[key].id for key in keys]
 
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
@@ -113,7 +110,6 @@ class MemoryView:
         return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
 
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
-        """Return how many records have each token."""
         texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]
         return [sum(token in text for text in texts) for token in tokens]
 
@@ -127,30 +123,24 @@ class MemoryView:
         return scores
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
-        """Rank the records in scope by cosine to each of the vectors."""
         keys = [key for key in self._in_scope(scope) if key in self._vectors]
         return [self._nearest_one(vector, keys, limit) for vector in vectors]
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
-        """Return the vectors of these keys as rows."""
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
         return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
 
     def embeddings(self, keys: Sequence[Key]) -> Mapping[Key, Embedding]:
-        """Return the vectors of records as the model made them, with the digests of their texts."""
         known = {key: self._digests[key] for key in keys if key in self._digests and key in self._vectors}
         return {key: Embedding(digest=digest, vector=self._vectors[key]) for key, digest in known.items() if self.model}
 
     def stored_vectors(self, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
-        """Return the vectors of texts as the model made them."""
         return {one: self._by_digest[one] for one in digests if one in self._by_digest and self.model}
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
-        """Return for each key the folded values of a term column."""
         return [frozenset(term for term, _, _ in entries_of(self._records[key], field)) for key in keys]
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
-        """Return for each key the value of a number column, NaN where there is none."""
         return np.array([column_number(self._records[key], field, self.spec) for key in keys])
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
@@ -164,11 +154,9 @@ class MemoryView:
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def has_name(self, text: str, *, scope: Scope) -> bool:
-        """Tell whether a record in scope has this name."""
         return any(match.likeness == 1.0 for match in self.titles_like(text, scope=scope, limit=1))
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
-        """Count the values of a field over the records in scope, most frequent first."""
         require_countable(field, self.spec)
         counts: Counter[tuple[str, str]] = Counter()
         for key in self._in_scope(scope):
@@ -193,11 +181,9 @@ class MemoryView:
         )
 
     def count(self, scope: Scope) -> int:
-        """Return how many records are in scope."""
         return len(self._in_scope(scope))
 
     def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
-        """Return the keys in scope that follow `after`, in key order."""
         return [key for key in self._in_scope(scope) if after is None or key > after][:limit]
 
     def _in_scope(self, scope: Scope) -> list[Key]:
@@ -242,7 +228,6 @@ class MemoryShelf:
         self._lock = threading.RLock()
 
     def reader(self) -> MemoryView:
-        """Return a view of the records as they are now."""
         with self._lock:
             given = {key: self._embeddings.get(digest) for key, digest in self._digests.items()}
             vectors = {key: vector for key, vector in given.items() if vector is not None}
@@ -259,15 +244,12 @@ class MemoryShelf:
             )
 
     def find_reader(self) -> MemoryView:
-        """Return a view of the records as they are now: there is nothing to wait for."""
         return self.reader()
 
     def writer(self) -> "MemoryShelf":
-        """Return the way to change records: the shelf itself."""
         return self
 
     def history(self) -> "MemoryShelf":
-        """Return what was changed: the shelf itself knows."""
         return self
 
     def apply(
@@ -277,7 +259,6 @@ class MemoryShelf:
         author: Author = LOCAL,
         expected: Mapping[RecordId, int] | None = None,
     ) -> int:
-        """Make the changes, all or none, and return the number of the last change."""
         with self._lock:
             self._require_keepable(changes)
             require_unmoved(expected or {}, self.versions(list(expected or ())))
@@ -290,7 +271,6 @@ class MemoryShelf:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep every other writer out, for several steps."""
         with self._lock:
             yield
 
@@ -302,7 +282,6 @@ class MemoryShelf:
         call_id: str | None = None,
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
-        """Return past changes, newest first."""
         with self._lock:
             newest_first = self._changes[::-1]
         found = [
@@ -315,12 +294,10 @@ class MemoryShelf:
         return found[:limit]
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
-        """Return the number of the last change to each id, no later than `as_of`."""
         wanted = set(ids)
         return {change.id: change.change_no for change in self._changes[:as_of] if change.id in wanted}
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return what these ids are now, None where the record was removed."""
         known = self.versions(ids)
         return {one: self._records[self._keys[one]] if one in self._keys else None for one in ids if one in known}
 
@@ -328,19 +305,15 @@ class MemoryShelf:
         """Do nothing: there are no indexes."""
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Return those digests for which the shelf has no vector."""
         return {digest for digest in digests if digest not in self._embeddings}
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self._is_unchanged(put)}
 
     def count_unembedded(self) -> int:
-        """Return how many different texts have no vector yet."""
         return len(set(self._digests.values()) - set(self._embeddings))
 
     def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
-        """Return records without a vector that follow a key."""
         with self._lock:
             bare = [
                 key
@@ -350,7 +323,6 @@ class MemoryShelf:
             return [(key, self._records[key]) for key in bare[:limit]]
 
     def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
-        """Store vectors of texts, and return how many of these records still have that text."""
         with self._lock:
             self._embeddings.update({one: vector for one, vector in vectors.items() if one not in self._embeddings})
             keys = {self._keys[one]: digest for one, digest in digests.items() if one in self._keys}
@@ -361,30 +333,25 @@ class MemoryShelf:
 
     @contextmanager
     def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
-        """Keep nobody out: there is one process."""
         yield
 
     def publish_vectors(self) -> None:
         """Do nothing: there are no indexes."""
 
     def check(self, *, checkpoint: Checkpoint = never_stop, thorough: bool = True) -> Iterator[Problem]:
-        """Yield nothing: there is no file and no index that could be wrong."""
         checkpoint()
         return iter(())
 
     def mend(self, *, checkpoint: Checkpoint = never_stop) -> list[str]:
-        """Return nothing: what is in memory is not damaged."""
         checkpoint()
         return []
 
     def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
-        """Return how many records there are: there are no indexes."""
         accept(self.reader())
         with self._lock:
             return len(self._records)
 
     def describe(self) -> ShelfDescription:
-        """Return the state of the shelf."""
         return ShelfDescription(
             kind="memory", records=len(self._records), change_no=len(self._changes), model=self.model
         )

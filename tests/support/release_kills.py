@@ -10,8 +10,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,14 +105,9 @@ def do_and_die(target: str, call: int, is_before: bool, work: Callable[..., obje
     work(*arguments)
 
 
-@contextmanager
-def opened(home: Path) -> Iterator[App]:
+def opened(home: Path) -> closing[App]:
     """Open a library as a new process does."""
-    app = App(Settings(home=home))
-    try:
-        yield app
-    finally:
-        app.close()
+    return closing(App(Settings(home=home)))
 
 
 def versions_in(home: Path, stars: int = STARS) -> set[str]:

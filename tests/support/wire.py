@@ -102,6 +102,11 @@ class Wire:
         return bool(select.select([self.socket], [], [], 0)[0])
 
     @property
+    def has_more(self) -> bool:
+        """Whether something can be read without waiting: what came already, or news."""
+        return bool(self._unread) or self.has_news
+
+    @property
     def is_over(self) -> bool:
         """Whether the other side has ended the connection, or has said that it will."""
         if self._is_closing or not self.has_news:
@@ -211,6 +216,9 @@ def request_bytes(method: str, path: str, headers: Headers, body: bytes = b"") -
 class WebSocketWire:
     """A WebSocket by hand: `reply` is the answer to its opening request, and every bit of a frame can be set."""
 
+    close_code: int | None = None
+    """By which the other side has closed it."""
+
     def __init__(self, port: int, headers: Headers, *, path: str = "/v1/mcp", **options: Any) -> None:
         self.wire = Wire(port, **options)
         key = base64.b64encode(os.urandom(16)).decode()
@@ -256,17 +264,19 @@ class WebSocketWire:
 
     def receive_text(self) -> str | None:
         """Return the next text, passing over pings and pongs; None where the other side closes."""
-        while (frame := self.receive()) is not None and frame[0] != CLOSE:
+        while (frame := self.receive()) is not None:
             if frame[0] == TEXT:
                 return frame[1].decode()
+            if frame[0] == CLOSE:
+                self.close_code = int(struct.unpack("!H", frame[1][:2])[0])
+                break
         return None
 
     def next_close(self) -> int | None:
         """Read on until the other side closes, and return its code; None where it gave none."""
-        while (frame := self.receive()) is not None:
-            if frame[0] == CLOSE:
-                return int(struct.unpack("!H", frame[1][:2])[0])
-        return None
+        while self.receive_text() is not None:
+            pass
+        return self.close_code
 
 
 def frame_bytes(payload: bytes, opcode: int = TEXT, *, fin: bool = True, reserved: int = 0) -> bytes:

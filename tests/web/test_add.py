@@ -29,7 +29,7 @@ def test_a_table_is_added_built_searched_and_removed(visit: Callable[..., Visit]
     visited.check_access()
     page.route("**/v1/tables/*", lambda route: route.abort(), times=1)  # one look at how far it is fails
     choose(page, "plays.csv", PLAYS)
-    expect(page.get_by_role("heading", name="plays is ready")).to_be_focused(timeout=60_000)
+    expect(page.get_by_role("heading", name="plays is ready")).to_be_focused(timeout=120_000)
     expect(page.get_by_text("3 records were written.")).to_be_visible()
     visited.check_access()
     expect(page.get_by_role("link", name="Search it")).to_have_attribute("href", "/c/plays")
@@ -48,7 +48,7 @@ def test_a_file_that_is_no_table_is_refused_with_the_reason(visit: Callable[...,
     choose(page, "plays.docx", "no table")
     expect(page.get_by_role("alert")).to_contain_text("'file': 'plays.docx' is no table")
     choose(page, "plays.xlsx", "no workbook")
-    expect(page.get_by_role("alert")).to_contain_text("plays.xlsx: cannot be read as a spreadsheet", timeout=60_000)
+    expect(page.get_by_role("alert")).to_contain_text("plays.xlsx: cannot be read as a spreadsheet", timeout=120_000)
     visited.check_access()
     page.get_by_role("button", name="Discard it").click()
     expect(page.get_by_label("Drop a table here")).to_be_attached()

@@ -535,7 +535,15 @@ def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: 
     assert told.page.evaluate("window.ran") is None
     assert told.page.evaluate("document.documentElement.scrollWidth") <= PHONE
     told.visit.check_access()
-    slow = ["# a" + " " * 3000 + "x", "> " * 3000, "[" * 3000, "*b* **a " * 800, "|\n|" + " " * 3000 + "x", "# C# ##"]
+    slow = [
+        "plain words " * 500,
+        "# a" + " " * 3000 + "x",
+        "> " * 3000,
+        "[" * 3000,
+        "*b* **a " * 800,
+        "|\n|" + " " * 3000 + "x",
+        "# C# ##",
+    ]
     shown = told.page.evaluate(
         """async (texts) => {
           const site = document.querySelector("script[type=module]").src.replace("app.js", "");
@@ -549,7 +557,8 @@ def test_answers_are_text_whatever_is_in_them(talk: Callable[..., Talk], model: 
         }""",
         slow,
     )
-    assert [ms for _text, ms in shown if ms > 2000] == [], "a line freezes the page"
+    (_plain, usual_ms), *others = shown
+    assert [text[:20] for text, ms in others if ms > 500 * max(usual_ms, 1)] == [], "a line freezes the page"
     assert shown[-1][0] == "C#"
 
 

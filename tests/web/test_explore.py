@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from playwright.sync_api import Error, Page, Route, expect
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.row("Z16")
 
@@ -119,24 +118,15 @@ def test_a_sentence_becomes_chips_and_every_step_is_an_address(visit: Start) -> 
 
 
 def test_an_older_answer_never_replaces_a_newer_one(visit: Start) -> None:
-    page = visit().open("/c/anime")
+    one = visit()
+    page = one.open("/c/anime")
     expect(page.locator(".hit").first).to_be_visible()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if '"robots"' in (route.request.post_data or ""):
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/v1/tools/search", hold)
-    box(page).fill("robots")
-    expect(page.locator(".found")).to_have_attribute("aria-busy", "true")
-    box(page).fill("cooking")
-    expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
-    for route in held:
-        with suppress(Error):
-            route.continue_()
+    with one.late("**/v1/tools/search", asking='"robots"') as wait_asked:
+        box(page).fill("robots")
+        wait_asked()
+        expect(page.locator(".found")).to_have_attribute("aria-busy", "true")
+        box(page).fill("cooking")
+        expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
     expect(page.locator(".found")).to_have_attribute("aria-busy", "false")
     expect(page.locator(".hit-title").first).to_have_text("Shokugeki no Souma")
 

@@ -28,6 +28,9 @@ POINTS = """
 }
 """
 
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""What was pointed at is named when the map is drawn again."""
+
 
 @pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
@@ -95,6 +98,7 @@ def test_a_point_is_named_when_it_is_pointed_at_and_opened_by_a_click(visit: Sta
     steps = [(box["x"] + box["width"] * (0.35 + 0.02 * one), box["y"] + box["height"] / 2) for one in range(16)]
     for place in steps:
         page.mouse.move(*place)
+        page.evaluate(NEXT_FRAME)
         if page.locator(".map-tip").count():
             break
     title = tip.inner_text()

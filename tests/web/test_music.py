@@ -126,7 +126,7 @@ def test_a_queue_takes_tracks_obeys_keys_and_goes_on_with_what_is_similar(listen
     page.evaluate("mediaKeys.nexttrack()")
     wait_playing(visit, DANUBE)
     page.evaluate("mediaKeys.seekto({seekTime: sound.duration - 0.3})")
-    expect(queued(page).get_by_text("similar").first).to_be_visible(timeout=20_000)
+    expect(queued(page).get_by_text("similar").first).to_be_visible()
     visit.wait_until("() => sound.currentTime > 0.2 && !sound.paused")
     assert page.evaluate("navigator.mediaSession.metadata.title") not in (RAG, DANUBE)
     page.locator("body").press("?")

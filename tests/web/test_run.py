@@ -75,7 +75,7 @@ def test_jobs_changes_audit_logs_and_statements_are_there_for_administrators(
     page = here.open("/run/jobs")
     page.get_by_role("button", name="Run verify_indexes now").click()
     expect(page.get_by_label("Output")).to_contain_text("verify_indexes, run")
-    expect(page.get_by_label("Output")).to_contain_text("done", timeout=30_000)
+    expect(page.get_by_label("Output")).to_contain_text("done", timeout=120_000)
     page.get_by_role("button", name=re.compile("^Schedule:")).click()
     page.get_by_label("Schedule").fill("every full moon")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
