@@ -13,29 +13,62 @@ from stackroom_catalogues.music.grouping import MOST_GENRES
 TABLES = frozenset({"Artist", "Album", "Track", "Genre"})
 TABLES_QUERY = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
 GENRES = f"""
-(SELECT json_group_array(Name) FROM (
-    SELECT Genre.Name FROM Track JOIN Genre USING (GenreId) JOIN Album AS Own USING (AlbumId) WHERE {{condition}}
-    GROUP BY Genre.Name ORDER BY count(*) DESC, Genre.Name LIMIT {MOST_GENRES}
-)) AS genres
+(
+    SELECT json_group_array(Name) FROM (
+        SELECT Genre.Name
+        FROM Track
+        JOIN Genre USING (GenreId)
+        JOIN Album AS Own USING (AlbumId)
+        WHERE {{condition}}
+        GROUP BY Genre.Name
+        ORDER BY count(*) DESC, Genre.Name
+        LIMIT {MOST_GENRES}
+    )
+) AS genres
 """
 ARTISTS_QUERY = f"""
-SELECT 'artist-' || ArtistId AS id, 'artist' AS kind, Name AS name,
+SELECT
+    'artist-' || ArtistId AS id,
+    'artist' AS kind,
+    Name AS name,
     {GENRES.format(condition="Own.ArtistId = Artist.ArtistId")}
-FROM Artist ORDER BY ArtistId
+FROM Artist
+ORDER BY ArtistId
 """
 ALBUMS_QUERY = f"""
-SELECT 'album-' || AlbumId AS id, 'album' AS kind, Title AS name,
-    json_array('artist-' || ArtistId) AS artist_ids, json_array(Artist.Name) AS artists,
+SELECT
+    'album-' || AlbumId AS id,
+    'album' AS kind,
+    Title AS name,
+    json_array('artist-' || ArtistId) AS artist_ids,
+    json_array(Artist.Name) AS artists,
     {GENRES.format(condition="Own.AlbumId = Album.AlbumId")},
-    (SELECT round(sum(Milliseconds) / 1000.0, 3) FROM Track WHERE Track.AlbumId = Album.AlbumId) AS seconds
-FROM Album JOIN Artist USING (ArtistId) ORDER BY AlbumId
+    (
+        SELECT round(sum(Milliseconds) / 1000.0, 3)
+        FROM Track
+        WHERE Track.AlbumId = Album.AlbumId
+    ) AS seconds
+FROM Album
+JOIN Artist USING (ArtistId)
+ORDER BY AlbumId
 """
 TRACKS_QUERY = """
-SELECT 'track-' || TrackId AS id, 'track' AS kind, Track.Name AS name,
-    json_array('artist-' || ArtistId) AS artist_ids, json_array(Artist.Name) AS artists,
-    'album-' || AlbumId AS album_id, Album.Title AS album, Composer AS composers, json_array(Genre.Name) AS genres,
-    row_number() OVER (PARTITION BY AlbumId ORDER BY TrackId) AS position, Milliseconds / 1000.0 AS seconds
-FROM Track LEFT JOIN Album USING (AlbumId) LEFT JOIN Artist USING (ArtistId) LEFT JOIN Genre USING (GenreId)
+SELECT
+    'track-' || TrackId AS id,
+    'track' AS kind,
+    Track.Name AS name,
+    json_array('artist-' || ArtistId) AS artist_ids,
+    json_array(Artist.Name) AS artists,
+    'album-' || AlbumId AS album_id,
+    Album.Title AS album,
+    Composer AS composers,
+    json_array(Genre.Name) AS genres,
+    row_number() OVER (PARTITION BY AlbumId ORDER BY TrackId) AS position,
+    Milliseconds / 1000.0 AS seconds
+FROM Track
+LEFT JOIN Album USING (AlbumId)
+LEFT JOIN Artist USING (ArtistId)
+LEFT JOIN Genre USING (GenreId)
 ORDER BY TrackId
 """
 
