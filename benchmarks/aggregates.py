@@ -15,13 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stackroom.assembly.app import App
+from stackroom.generic.browse import BrowseParams
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
 from stackroom.settings import load_settings
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.browse import BrowseParams
-from stackroom.tools.generic.shapes import SearchParams
-from stackroom.tools.generic.tools import GenericTools
 
 CALLS = {
     "a number": {"of": "episodes"},

@@ -24,23 +24,23 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from stackroom import errors, settings
+from stackroom.admin.analytics import analytics_tools
+from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.jobs import jobs_tools
+from stackroom.admin.roles import users_tools
+from stackroom.admin.server import ServerState, server_tools
+from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.catalogue import declaration, spec
 from stackroom.cli.main import cli
 from stackroom.control.database.tables import utc_now
 from stackroom.errors import ExpectedError
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import Cost
 from stackroom.packages import PACKAGES
-from stackroom.tools.admin.analytics import analytics_tools
-from stackroom.tools.admin.inspect import Inspector, inspect_tools
-from stackroom.tools.admin.jobs import jobs_tools
-from stackroom.tools.admin.roles import users_tools
-from stackroom.tools.admin.server import ServerState, server_tools
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolSpec
-from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom_catalogues.music.downloads.tools import downloads_tools
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"

@@ -13,8 +13,8 @@ from typing import Any
 from distribution.icon import draw_icon
 from distribution.project import REPO, SUMMARY, Project
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 
 SOURCES = Path(__file__).parent / "bundle"

@@ -11,6 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from stackroom.admin import jobs, roles
+from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.assembly.builtin_jobs import list_builtin_jobs
 from stackroom.cli.job import job_command
 from stackroom.cli.main import cli
@@ -21,8 +23,6 @@ from stackroom.gate.gate import Gate
 from stackroom.jobs.board import JobBoard
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER
 from stackroom.settings import Settings
-from stackroom.tools.admin import jobs, roles
-from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import EndpointRequest
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.operation import Operation, OperationCall, OperationChoice, identity_of, operation_endpoints

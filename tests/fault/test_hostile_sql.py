@@ -11,12 +11,12 @@ from typing import Any
 import apsw
 import pytest
 
+from stackroom.admin.sql.children import SqlChildren
+from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
+from stackroom.admin.sql.tool import SqlParams, SqlTool
 from stackroom.background.processes import list_children
 from stackroom.errors import ExpectedError
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.sql.children import SqlChildren
-from stackroom.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from stackroom.tools.sql.tool import SqlParams, SqlTool
 from support.processes import wait_until
 
 pytestmark = pytest.mark.row("Z10")
@@ -44,7 +44,7 @@ ALL = [(case["id"], sql_of(case), case.get("accept", [case["expect"]])) for case
 def _usual_priority() -> Iterator[None]:
     """The lowest priority gets no time at all beside other work."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stackroom.tools.sql.children.LOWEST_PRIORITY", 0)
+        patch.setattr("stackroom.admin.sql.children.LOWEST_PRIORITY", 0)
         yield
 
 
@@ -178,8 +178,8 @@ def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_n
 
 def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_opcode(database: Path) -> None:
     loosened = (
-        "import stackroom.tools.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob', 'randomblob'}; "
-        "from stackroom.tools.sql.child import main; main()"
+        "import stackroom.admin.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob', 'randomblob'}; "
+        "from stackroom.admin.sql.child import main; main()"
     )
     children = SqlChildren(command=(sys.executable, "-P", "-c", loosened))
     for sql in (PRINTF, "SELECT randomblob(1000000000)", "SELECT length(hex(zeroblob(999999)))"):
@@ -212,7 +212,7 @@ def test_endless_rows_end_at_the_limit(database: Path, children: SqlChildren) ->
 @pytest.mark.skipif(not Path("/proc/self/limits").is_file(), reason="needs Linux's /proc")
 def test_the_process_has_nothing_of_the_server(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACKROOM_CONTROL_URL", "postgresql://somebody:secret-of-the-server@db/stackroom")
-    monkeypatch.setattr("stackroom.tools.sql.children.LOWEST_PRIORITY", 19)
+    monkeypatch.setattr("stackroom.admin.sql.children.LOWEST_PRIORITY", 19)
     children, others = SqlChildren(answer_s=PATIENCE_S), set(list_children())
     counting = question(database, ENDLESS.replace("SELECT x FROM c", "SELECT count(*) FROM c"), time_s=60.0)
     with database.open("rb"):

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import Visibility
 from stackroom.shelf.port import Put
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import open_shelf

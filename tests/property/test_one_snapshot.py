@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from stackroom.catalogue.compiler import compile_text
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.shelf.port import Change, Delete, Put, Shelf
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

@@ -21,6 +21,7 @@ from stackroom.control.control import Control
 from stackroom.errors import ExpectedError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import SEES_EVERYTHING, Visibility
@@ -28,7 +29,6 @@ from stackroom.model.vectors import ModelId
 from stackroom.settings import Settings
 from stackroom.shelf.port import Embedding, Put
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.embedders import WordEmbedder

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
+from stackroom.admin.roles import users_tools
 from stackroom.assembly.app import App
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs
 from stackroom.control.audit import log as audit_log
@@ -37,7 +38,6 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded import shelf_index
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Author
-from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
 from stackroom.tools.toolbox import Toolbox

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import texts_of
+from stackroom.generic.explain import ExplainedCall, explain_call
 from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Key, Record
@@ -17,7 +18,6 @@ from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.explain import ExplainedCall, explain_call
 from support.libraries import Library
 
 NEAR = 1.1e-4

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from stackroom.admin.roles import users_tools
 from stackroom.control.accounts.accounts import Accounts
 from stackroom.control.accounts.catalogue_access import CatalogueAccess
 from stackroom.control.accounts.credentials import Credentials
@@ -25,7 +26,6 @@ from stackroom.control.database.engine import ControlDatabase
 from stackroom.errors import ExpectedError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import ANONYMOUS, LOCAL_USER, Action, Identity, Principal, Quotas
-from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.toolbox import Toolbox
 from support.rights_model import CATALOGUES, OPERATOR, PERMISSIONS, Account, Can, Pass, RightsModel
 

@@ -5,6 +5,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from stackroom.admin.analytics import analytics_tools
+from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.jobs import jobs_resources, jobs_tools
+from stackroom.admin.logs import LogRing, log_resources
+from stackroom.admin.roles import users_tools
+from stackroom.admin.server import ServerState, config_resources, server_tools
+from stackroom.admin.sql.tool import SqlTool, sql_tools
 from stackroom.analytics.events import EventLog
 from stackroom.analytics.reports import EventReports
 from stackroom.assembly.app import App
@@ -17,14 +24,7 @@ from stackroom.gate.auditing import redacted
 from stackroom.jobs.board import JobBoard
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import Identity
-from stackroom.tools.admin.analytics import analytics_tools
-from stackroom.tools.admin.inspect import Inspector, inspect_tools
-from stackroom.tools.admin.jobs import jobs_resources, jobs_tools
-from stackroom.tools.admin.logs import LogRing, log_resources
-from stackroom.tools.admin.roles import users_tools
-from stackroom.tools.admin.server import ServerState, config_resources, server_tools
 from stackroom.tools.own_storage import OwnStorage
-from stackroom.tools.sql.tool import SqlTool, sql_tools
 from stackroom.tools.toolbox import ServerTools
 
 

@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from stackroom.errors import StorageError
+from stackroom.generic.tools import generic_tools
 from stackroom.packages import CataloguePackage, PackageRegistry
 from stackroom.shelf.port import Problem
 from stackroom.shelf.watched import WatchedShelf
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.media import MediaSpec
 from stackroom.tools.own_storage import OwnKinds
 from stackroom.tools.resources.changelog import edit_resources

@@ -17,6 +17,11 @@ from stackroom.cli.filters import option_of, parse_conditions, split_arguments, 
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
+from stackroom.generic.aggregate.aggregate import stated_filters
+from stackroom.generic.record import RecordForm, shape_record
+from stackroom.generic.result_set import is_list, words_conditions, words_of_list
+from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord
+from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
@@ -24,13 +29,8 @@ from stackroom.model.scope import SEES_EVERYTHING, WHOLE
 from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.search.names import NameChoice
 from stackroom.text.safe import safe_line, terminal_stream
-from stackroom.tools.aggregate.aggregate import stated_filters
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of, with_usual_kinds
-from stackroom.tools.generic.record import RecordForm, shape_record
-from stackroom.tools.generic.result_set import is_list, words_conditions, words_of_list
-from stackroom.tools.generic.shapes import SearchParams, SearchResult, ShownRecord
-from stackroom.tools.generic.tools import GenericTools
 from stackroom.tools.merge import ScopeRequest
 from stackroom.tools.spec import NOTHING_ANSWERS
 

@@ -11,9 +11,9 @@ from stackroom.cli.filters import split_arguments
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json
 from stackroom.errors import InputError
+from stackroom.generic.explain import explain_hits, explain_record, require_record
 from stackroom.model.hits import Hit
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.explain import explain_hits, explain_record, require_record
 from stackroom.tools.merge import scope_of, usual_path
 from stackroom.tools.spec import explanation_lines, shape_why, why_lines
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import click
 
+from stackroom.admin.jobs import JOB_OPERATIONS, run_shape
 from stackroom.analytics.events import EventLog
 from stackroom.assembly.builtin_jobs import MaintainedLibrary, list_builtin_jobs, list_refresh_jobs
 from stackroom.assembly.server_parts import build_server_parts
@@ -18,7 +19,6 @@ from stackroom.jobs.runs import JobRun, RunState
 from stackroom.jobs.scheduler import Scheduler
 from stackroom.model.principal import LOCAL_USER
 from stackroom.text.safe import safe_line, safe_text
-from stackroom.tools.admin.jobs import JOB_OPERATIONS, run_shape
 
 SHOWN_LENGTH = 60
 

@@ -17,6 +17,10 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
+from stackroom.admin.audit import AUDIT_OPERATIONS
+from stackroom.admin.roles import ROLE_OPERATIONS
+from stackroom.admin.users import NO_ACCOUNTS, USER_OPERATIONS
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.private_files import keep_private
 from stackroom.control.control import Control
@@ -28,10 +32,6 @@ from stackroom.library import Library
 from stackroom.model.principal import LOCAL_USER, Cost
 from stackroom.settings import AuthSettings, Settings, load_settings
 from stackroom.text.safe import safe_text
-from stackroom.tools.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
-from stackroom.tools.admin.audit import AUDIT_OPERATIONS
-from stackroom.tools.admin.roles import ROLE_OPERATIONS
-from stackroom.tools.admin.users import NO_ACCOUNTS, USER_OPERATIONS
 from stackroom.tools.operation import CommandOption, Operation, OperationCall, SecretInput, identity_of
 from stackroom.tools.spec import validate_fields
 from stackroom.tools.toolbox import Toolbox

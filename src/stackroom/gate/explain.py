@@ -5,9 +5,9 @@ from typing import Any
 
 from stackroom.errors import ForbiddenError
 from stackroom.gate.gate import CallContext, Gate
+from stackroom.generic.explain import ExplainedCall, explain_call
 from stackroom.model.principal import Action
 from stackroom.tools.catalogue import choose_catalogue
-from stackroom.tools.explain import ExplainedCall, explain_call
 
 
 def explain(gate: Gate, context: CallContext, catalogue: str, question: ExplainedCall) -> dict[str, Any]:

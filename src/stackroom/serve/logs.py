@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
+from stackroom.admin.logs import FIELDS, SAID_BY_FIELDS
 from stackroom.model.principal import AuditEntry, Outcome
 from stackroom.text.safe import safe_json, safe_line, safe_text
-from stackroom.tools.admin.logs import FIELDS, SAID_BY_FIELDS
 
 calls = logging.getLogger("stackroom.calls")
 

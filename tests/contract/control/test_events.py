@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from stackroom.admin.analytics import analytics_tools
 from stackroom.analytics import events as events_module
 from stackroom.analytics.events import LIMITS, Event, EventKind, EventLog
 from stackroom.analytics.reports import EventReports, EventSpan, ReportPeriod
@@ -18,7 +19,6 @@ from stackroom.errors import StorageError
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, AuditEntry, Outcome
 from stackroom.model.scope import Visibility
-from stackroom.tools.admin.analytics import analytics_tools
 from stackroom.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z7")

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from stackroom.admin.roles import users_tools
 from stackroom.control.accounts.accounts import insert_user
 from stackroom.control.audit.log import AuditLog
 from stackroom.control.database.tables import utc_now
 from stackroom.gate.answer import Answer
 from stackroom.gate.gate import Gate
 from stackroom.model.principal import LOCAL_USER, Principal
-from stackroom.tools.admin.roles import users_tools
 from stackroom.tools.toolbox import Toolbox
 from support.control import audit_rows
 from support.texts import values_missing_from_text

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 
+from stackroom.admin.users import NO_ACCOUNTS
 from stackroom.cli.main import cli, main
 from stackroom.cli.operations import user_command
 from stackroom.control.audit.log import AuditLog
@@ -20,7 +21,6 @@ from stackroom.control.control import Control
 from stackroom.errors import InputError, InterruptedByUser, NotFoundError, StorageError
 from stackroom.model.principal import Action
 from stackroom.settings import Settings
-from stackroom.tools.admin.users import NO_ACCOUNTS
 from support.terminals import Terminal
 
 Run = Callable[..., Any]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories

@@ -11,12 +11,12 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.errors import InputError
 from stackroom.gate.gate import Gate
+from stackroom.generic.aggregate.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.shelf.port import Put
-from stackroom.tools.aggregate.buckets import ScopedNumbers, bucket_numbers, parse_bucketing
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import Served, open_shelf

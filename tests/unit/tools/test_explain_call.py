@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from stackroom.admin.inspect import Inspector, inspect_tools
 from stackroom.errors import InputError
+from stackroom.generic.explain import ExplainedCall, explain_call
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
-from stackroom.tools.admin.inspect import Inspector, inspect_tools
-from stackroom.tools.explain import ExplainedCall, explain_call
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")

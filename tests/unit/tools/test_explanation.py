@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from stackroom.generic.explain import Cut, ExplainResult, explain_record
 from stackroom.model.hits import SearchMode
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import WHOLE, NoneOf, Scope
@@ -13,7 +14,6 @@ from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import Searcher
 from stackroom.search.values import adult_conditions
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.explain import Cut, ExplainResult, explain_record
 from stackroom.tools.merge import usual_path
 from support.served import open_shelf
 

@@ -1,11 +1,11 @@
 """Facets of a result set: the values that were chosen are marked."""
 
 from stackroom.catalogue.compiler import compile_text
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record, RecordId
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.shapes import SearchParams
-from stackroom.tools.generic.tools import GenericTools
 from support.libraries import Shelved
 from support.served import open_shelf
 

@@ -8,10 +8,10 @@ import pytest
 
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.generic.filter_guide import FilterFacts
+from stackroom.generic.tools import generic_tools
 from stackroom.model.record import Record, RecordId
 from stackroom.tools.catalogue import OpenCatalogue
-from stackroom.tools.generic.filter_guide import FilterFacts
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolSpec
 from support.libraries import Shelved
 from support.served import open_shelf

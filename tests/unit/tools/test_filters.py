@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
+from stackroom.generic.filter_guide import MOST_CHARS, filter_guide
 from stackroom.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
 from stackroom.packages import PACKAGES
 from stackroom.tools.filters import (
@@ -17,7 +18,6 @@ from stackroom.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from stackroom.tools.generic.filter_guide import MOST_CHARS, filter_guide
 
 SHOP = """
 name = "shop"

@@ -12,13 +12,13 @@ from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Principal
 from stackroom.model.record import Record, RecordId, Tag
 from stackroom.model.scope import WHOLE, Visibility
 from stackroom.search.evidence import calibrate
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.resource import generic_resources
 from stackroom.tools.spec import NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Principal
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox, ToolboxesByVisibility
 
 OUTSIDER = Principal(name="eve", actions=LOCAL_USER.actions, visibility=Visibility(audiences=frozenset()))

@@ -1,11 +1,11 @@
 """The one form in which every surface shows a record."""
 
+from stackroom.generic.record import RankedRecord, RecordForm, shape_records
+from stackroom.generic.shapes import ShownRecord
 from stackroom.model.hits import Label
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
-from stackroom.tools.generic.record import RankedRecord, RecordForm, shape_records
-from stackroom.tools.generic.shapes import ShownRecord
 from stackroom.tools.media import CallerMedia
 from support.libraries import Library
 

@@ -5,9 +5,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import ValidationError
 
+from stackroom.generic import tools as generic
 from stackroom.model.principal import Cost
 from stackroom.text.analyser import MAX_CHARS
-from stackroom.tools.generic import tools as generic
 from stackroom.tools.spec import ToolParams
 from stackroom_catalogues.music import shapes as music
 from stackroom_catalogues.papers import tools as papers

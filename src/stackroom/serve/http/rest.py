@@ -12,13 +12,13 @@ from pydantic import Field
 from starlette.responses import Response
 
 from stackroom.gate.explain import explain
+from stackroom.generic.explain import ExplainedCall, ExplainResult
 from stackroom.model.record import Flag
 from stackroom.serve.http.endpoints import INVALID, TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
 from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
-from stackroom.tools.explain import ExplainedCall, ExplainResult
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.resources.window import split_address
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from stackroom.admin.operations import ADMIN_OPERATIONS
 from stackroom.errors import ForbiddenError, NotFoundError, UnknownResourceError
 from stackroom.gate.gate import CallContext, Gate
 from stackroom.serve.async_gate import AsyncGate
@@ -24,7 +25,6 @@ from stackroom.serve.http.page import page_endpoints
 from stackroom.serve.http.replies import NO_STORE, PRIVATE, model_reply, with_error_replies
 from stackroom.serve.http.rest import rest_endpoints
 from stackroom.serve.http.service import Service
-from stackroom.tools.admin.operations import ADMIN_OPERATIONS
 from stackroom.tools.endpoint import Endpoint, EndpointRequest, EndpointSpec
 from stackroom.tools.media import CallerMedia, MediaFile, MediaKind
 from stackroom.tools.operation import OperationCall, operation_endpoints

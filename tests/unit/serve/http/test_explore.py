@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Library
 

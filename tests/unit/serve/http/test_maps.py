@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stackroom.generic import maps
+from stackroom.generic.tools import generic_tools
 from stackroom.maps import following, labels
-from stackroom.tools import maps
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Shelved
 from support.stories import SPEC, make_story, open_stories

@@ -15,6 +15,7 @@ from stackroom.control.accounts.limits import RateLimiter
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, AuditEntry, Cost, Outcome, Principal, Quotas
 from stackroom.model.record import Record, RecordId
 from stackroom.model.scope import Visibility
@@ -22,7 +23,6 @@ from stackroom.packages import PACKAGES
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import Put, Shelf
 from stackroom.tools.edits.tool import edit_tools
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.resources.changelog import edit_resources
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

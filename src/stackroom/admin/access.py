@@ -1,0 +1,396 @@
+"""Access: the operations on tokens, by which programs authenticate, and on catalogues that only some may see."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from stackroom.admin.users import Permissions
+from stackroom.control.accounts.credentials import Credential, is_issued_here
+from stackroom.control.accounts.users import Restriction, fold_name
+from stackroom.errors import ForbiddenError, InputError, NotFoundError
+from stackroom.model.principal import LOCAL_USER, Action, Cost
+from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SeveralOf
+from stackroom.tools.spec import GenericParams, GenericResult
+
+MANAGES_ACCESS = (Action.MANAGE_PERMISSIONS, Action.SERVER_ADMIN)
+FOREVER = "never"
+UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1)}
+LIFETIME = re.compile(r"([0-9]{1,6})([dh])")
+MOST_NAMES = 1000
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class TokenRow(GenericResult):
+    """A session or token, without its secret."""
+
+    id: str
+    kind: Literal["session", "token"]
+    user: str
+    name: str
+    scopes: list[str] | None
+    """null: every permission of its user."""
+    catalogues: list[str] | None
+    """null: every catalogue that its user sees; else those of them that the caller sees."""
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    state: Literal["valid", "revoked", "over"]
+    is_this: bool
+    """Whether the caller authenticated with it."""
+
+
+class TokensResult(GenericResult):
+    """A page of tokens."""
+
+    tokens: list[TokenRow]
+    total: int
+    has_more: bool
+
+
+class CreatedToken(TokenRow):
+    """A new token, with its secret."""
+
+    token: str | None
+
+
+class RevokedToken(GenericResult):
+    """The id of a session or token that was revoked."""
+
+    revoked: str
+
+
+class AccessRow(GenericResult):
+    """A catalogue, and who may see it besides administrators of the server."""
+
+    catalogue: str
+    restricted: bool
+    users: list[str]
+    roles: list[str]
+    installed: bool
+    """Whether it is in the library; a restriction can outlive its catalogue."""
+
+
+class AccessResult(GenericResult):
+    """The catalogues that the caller sees, and who may see each."""
+
+    catalogues: list[AccessRow]
+
+
+class ListTokens(ListParams):
+    """Which tokens are listed."""
+
+    user: str | None = Field(default=None, description="only those of this user; default: all that you may see")
+    sessions: bool = Field(default=False, description="sessions of people who logged in too")
+    ended: bool = Field(default=False, description="also those that were revoked or are over")
+
+
+class CreateToken(GenericParams):
+    """A token to be made."""
+
+    name: str = Field(description="a name to recognise the token by, 1 to 64 characters")
+    user: str | None = Field(default=None, max_length=256, description="whose token it is; default: yours")
+    scopes: Annotated[Permissions | None, CommandOption("--scope")] = Field(
+        default=None,
+        min_length=1,
+        max_length=len(Action),
+        description="the permissions it is limited to; default: all of its user's",
+    )
+    catalogues: Annotated[SeveralOf[Name] | None, CommandOption("--catalogue")] = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="the catalogues it is limited to; default: all that its user sees",
+    )
+    expires: Annotated[str, CommandOption("--expires", "90d|12h|never")] = Field(
+        default="90d", max_length=50, description="how long it lasts: days, hours, or until it is revoked"
+    )
+
+
+class NamedToken(GenericParams):
+    """A session or token by its id."""
+
+    id: str = Field(max_length=200, description="as the list of tokens gives it, or a leaked secret itself")
+
+
+class NamedCatalogue(GenericParams):
+    """A catalogue by name."""
+
+    catalogue: str = Field(max_length=200, description="the catalogue's name")
+
+
+class RestrictCatalogue(NamedCatalogue):
+    """The users and roles that may see a catalogue, besides those who administer the server."""
+
+    users: Annotated[SeveralOf[Name], CommandOption("--user", "NAME")] = Field(
+        default_factory=list, max_length=MOST_NAMES, description="users who may see it"
+    )
+    roles: Annotated[SeveralOf[Name], CommandOption("--role", "NAME")] = Field(
+        default_factory=list, max_length=MOST_NAMES, description="roles whose users may see it"
+    )
+
+
+def _list_tokens(call: OperationCall, params: ListTokens) -> TokensResult:
+    manages = not call.principal.actions.isdisjoint(MANAGES_ACCESS)
+    user = params.user or (None if manages else call.principal.name)
+    if user is not None and fold_name(user) != call.principal.name and not manages:
+        raise ForbiddenError(f"tokens of others need the permission {' or '.join(MANAGES_ACCESS)}; leave out 'user'")
+    known = call.control.credentials
+    rows = [_token_row(call, one) for one in (known.list_of(user) if user else known.list_all(ended=params.ended))]
+    rows = [row for row in rows if row.kind == "token" or params.sessions]
+    rows = [row for row in rows if row.state == "valid" or params.ended]
+    shown, has_more = params.page_of(rows)
+    return TokensResult(tokens=shown, total=len(rows), has_more=has_more)
+
+
+def _create_token(call: OperationCall, params: CreateToken) -> CreatedToken:
+    _require_catalogues(call, params)
+    owner = params.user or call.principal.name
+    if owner == LOCAL_USER.name:
+        raise InputError("'user' is missing: whose token it is, as --user NAME")
+    lasts = parse_lifetime(params.expires)
+    _require_no_longer(call, lasts)
+    issued = call.control.credentials.issue_token(
+        call.principal,
+        owner,
+        name=params.name,
+        scopes=params.scopes,
+        catalogues=params.catalogues,
+        expires_in=lasts,
+    )
+    return CreatedToken(**dict(_token_row(call, issued.credential)), token=issued.secret)
+
+
+def _require_catalogues(call: OperationCall, params: CreateToken) -> None:
+    for name in params.catalogues or ():
+        call.require_catalogue(name)
+
+
+def _revoke_token(call: OperationCall, params: NamedToken) -> RevokedToken:
+    credential_id = params.id
+    if is_issued_here(credential_id):
+        found = call.control.credentials.find(credential_id)
+        if found is None:
+            raise NotFoundError(
+                "no session or token with this secret is valid: it was revoked, has expired, or is from another server"
+            )
+        credential_id = found[0].id
+    call.control.credentials.revoke(call.principal, credential_id, shown=call.identity.credential_id)
+    return RevokedToken(revoked=credential_id)
+
+
+def parse_lifetime(text: str) -> timedelta | None:
+    """Parse a lifetime such as 90d or 12h; None for 'never'."""
+    folded = text.strip().lower()
+    if folded == FOREVER:
+        return None
+    form = LIFETIME.fullmatch(folded)
+    if form is None:
+        raise InputError(f"'expires': {text[:80]!r} is not a lifetime: write 90d, 12h or {FOREVER}")
+    return int(form[1]) * UNITS[form[2]]
+
+
+def _require_no_longer(call: OperationCall, lasts: timedelta | None) -> None:
+    """Refuse a token that would outlive the one it is made with; a session may make one that lasts longer."""
+    ends_at = call.identity.expires_at
+    if ends_at is None or _is_session(call):
+        return
+    left = ends_at - datetime.now(UTC)
+    if lasts is not None and lasts <= left:
+        return
+    ends = ends_at.isoformat(timespec="seconds")
+    most = f"give 'expires', at most '{left.days}d', or log in first" if left.days else "log in first"
+    raise ForbiddenError(f"your token expires at {ends}, and cannot make a token that lasts longer: {most}")
+
+
+def _is_session(call: OperationCall) -> bool:
+    held = call.control.credentials.list_of(call.principal.name)
+    return any(one.id == call.identity.credential_id and one.kind == "session" for one in held)
+
+
+def _token_row(call: OperationCall, credential: Credential) -> TokenRow:
+    """Return a credential as the caller may see it: without the names of catalogues that are hidden from them."""
+    is_over = credential.expires_at is not None and credential.expires_at <= datetime.now(UTC)
+    sees = call.principal.visibility.sees_catalogue
+    return TokenRow(
+        id=credential.id,
+        kind=credential.kind,
+        user=credential.user,
+        name=credential.name,
+        scopes=None if credential.scopes is None else sorted(credential.scopes),
+        catalogues=None
+        if credential.catalogues is None
+        else [one for one in sorted(credential.catalogues) if sees(one)],
+        created_at=credential.created_at,
+        expires_at=credential.expires_at,
+        last_used_at=credential.last_used_at,
+        state="revoked" if credential.revoked else "over" if is_over else "valid",
+        is_this=credential.id == call.identity.credential_id,
+    )
+
+
+def _list_access(call: OperationCall, _params: GenericParams) -> AccessResult:
+    restricted, installed = call.control.access.list_restrictions(), set(call.catalogues())
+    names = sorted(name for name in installed | set(restricted) if call.principal.visibility.sees_catalogue(name))
+    return AccessResult(catalogues=[_access_row(call, name, restricted.get(name)) for name in names])
+
+
+def _require_catalogue(call: OperationCall, params: NamedCatalogue) -> None:
+    call.require_catalogue(params.catalogue)
+
+
+def _restrict(call: OperationCall, params: RestrictCatalogue) -> AccessRow:
+    _require_catalogue(call, params)
+    restriction = call.control.access.restrict(call.principal, params.catalogue, users=params.users, roles=params.roles)
+    return _access_row(call, params.catalogue, restriction)
+
+
+def _require_known(call: OperationCall, params: NamedCatalogue) -> None:
+    """Refuse a name that neither a catalogue nor a restriction has: a restriction can outlive its catalogue."""
+    if params.catalogue not in call.control.access.list_restrictions():
+        call.require_catalogue(params.catalogue)
+
+
+def _open(call: OperationCall, params: NamedCatalogue) -> AccessRow:
+    call.control.access.open_to_all(call.principal, params.catalogue)
+    return _access_row(call, params.catalogue, None)
+
+
+def _access_row(call: OperationCall, name: str, restriction: Restriction | None) -> AccessRow:
+    return AccessRow(
+        catalogue=name,
+        restricted=restriction is not None,
+        users=sorted(restriction.users) if restriction else [],
+        roles=sorted(restriction.roles) if restriction else [],
+        installed=name in call.catalogues(),
+    )
+
+
+def _tokens_text(result: TokensResult) -> str:
+    return "\n".join([f"{result.total} tokens", *(_token_line(row) for row in result.tokens)])
+
+
+def _token_line(row: TokenRow) -> str:
+    may = f"what '{row.user}' may" if row.scopes is None else ", ".join(row.scopes)
+    sees = "the catalogues they see" if row.catalogues is None else ", ".join(row.catalogues)
+    ends = FOREVER if row.expires_at is None else f"{row.expires_at:%Y-%m-%d %H:%M:%S}Z"
+    return f"{row.kind} '{row.name}' ({row.id}) of '{row.user}': may do {may}; for {sees}; ends {ends}"
+
+
+def _access_text(row: AccessRow) -> str:
+    if not row.restricted:
+        return f"'{row.catalogue}' is visible to everybody"
+    names = [*(f"user '{name}'" for name in row.users), *(f"role '{name}'" for name in row.roles)]
+    return f"'{row.catalogue}' is for {', '.join(names) or 'nobody'}, and for those with ServerAdmin"
+
+
+def _declare_access(name: str, **declared: Any) -> Operation:
+    return Operation(
+        name=f"account/{name}",
+        result=declared.pop("result", AccessRow),
+        actions=MANAGES_ACCESS,
+        cost=declared.pop("cost", Cost.WRITE),
+        text=declared.pop("text", _access_text),
+        **declared,
+    )
+
+
+LIST_TOKENS = Operation(
+    name="account/list_tokens",
+    summary="List the valid tokens.",
+    params=ListTokens,
+    result=TokensResult,
+    actions=(),
+    cost=Cost.READ,
+    run=_list_tokens,
+    text=_tokens_text,
+    rest="GET /v1/tokens",
+    command="token list",
+    example="--user ada",
+    table="tokens",
+    columns=("id", "user", "kind", "name", "scopes", "catalogues", "state", "expires_at", "last_used_at"),
+    empty="there are no tokens",
+)
+CREATE_TOKEN = Operation(
+    name="account/create_token",
+    summary="Create a token called NAME, and print its secret.",
+    params=CreateToken,
+    result=CreatedToken,
+    actions=(),
+    cost=Cost.WRITE,
+    run=_create_token,
+    text=_token_line,
+    rest="POST /v1/tokens",
+    status=201,
+    command="token add",
+    arguments=("name",),
+    example="laptop --user ada --scope AccessCatalog",
+    details="The secret is alone on standard output, everything else on standard error; it is not shown again. Without "
+    "--scope the token has all permissions of its user, now and later; without --catalogue it sees all catalogues of "
+    "its user.",
+    target="name",
+    secret="token",
+    check=_require_catalogues,
+)
+REVOKE_TOKEN = Operation(
+    name="account/revoke_token",
+    summary="Revoke the token or session ID.",
+    params=NamedToken,
+    result=RevokedToken,
+    actions=(),
+    cost=Cost.WRITE,
+    run=_revoke_token,
+    text=lambda result: f"'{result.revoked}' is revoked",
+    rest="DELETE /v1/tokens/{id}",
+    command="token revoke",
+    arguments=("id",),
+    example="3f9c2a7be410",
+    details="A leaked secret can be given in place of the id.",
+    target="id",
+)
+LIST_ACCESS = _declare_access(
+    "list_access",
+    summary="List the catalogues, and the users and roles of each.",
+    params=GenericParams,
+    result=AccessResult,
+    cost=Cost.READ,
+    run=_list_access,
+    text=lambda result: "\n".join(_access_text(row) for row in result.catalogues),
+    rest="GET /v1/access",
+    command="access list",
+    example="--json",
+    table="catalogues",
+    columns=("catalogue", "restricted", "users", "roles", "installed"),
+    empty="the library is empty; run: stackroom init",
+    needs_accounts=False,
+)
+RESTRICT = _declare_access(
+    "restrict_catalogue",
+    summary="Restrict CATALOGUE to selected users and roles.",
+    params=RestrictCatalogue,
+    run=_restrict,
+    rest="PUT /v1/access/{catalogue}",
+    command="access restrict",
+    arguments=("catalogue",),
+    example="diary --user ada --role editor",
+    details="They replace an earlier selection. Without any, only users with ServerAdmin see it.",
+    target="catalogue",
+    check=_require_catalogue,
+    makes_accounts=True,
+)
+OPEN = _declare_access(
+    "open_catalogue",
+    summary="Remove the restriction of CATALOGUE.",
+    params=NamedCatalogue,
+    run=_open,
+    rest="DELETE /v1/access/{catalogue}",
+    command="access open",
+    arguments=("catalogue",),
+    example="diary",
+    target="catalogue",
+    check=_require_known,
+)
+TOKEN_OPERATIONS = (LIST_TOKENS, CREATE_TOKEN, REVOKE_TOKEN)
+ACCESS_OPERATIONS = (LIST_ACCESS, RESTRICT, OPEN)

@@ -1,0 +1,144 @@
+"""`analytics.query`: listening, bandwidth, popular content, queries and those without results."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from stackroom.admin.row_text import QueryResult, parse_moment, query_text, require_order
+from stackroom.analytics.reports import EventReports, EventSpan, Page, ReportPeriod
+from stackroom.control.accounts.users import fold_name
+from stackroom.control.database.tables import storable, utc_now
+from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import RecordId
+from stackroom.model.scope import Scope
+from stackroom.tools.budget import OffsetParams
+from stackroom.tools.catalogue import OpenCatalogue, address_of, visible_catalogues
+from stackroom.tools.spec import GenericParams, ToolSpec, one_of
+
+
+class Report(StrEnum):
+    """The kinds of query."""
+
+    LISTENING = "listening"
+    BANDWIDTH = "bandwidth"
+    POPULAR = "popular"
+    TOP_QUERIES = "top_queries"
+    NO_RESULTS = "no_results"
+
+
+BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
+
+
+class AnalyticsParams(OffsetParams, GenericParams):
+    """The arguments of `analytics.query`."""
+
+    query_type: Annotated[Report, one_of(Report)]
+    user: str | None = Field(default=None, description="Only theirs")
+    since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
+    until: str | None = Field(default=None, alias="to", description="Last day, or moment")
+    period: ReportPeriod | None = Field(default=None, description="Rows by period rather than by user")
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class Analytics:
+    """Answers `analytics.query` from the events."""
+
+    def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+        """`catalogues` returns those that are served now, for the titles of played records."""
+        self._reports = reports
+        self._catalogues = catalogues
+
+    def query(self, principal: Principal, params: AnalyticsParams) -> QueryResult:
+        """Return a page of a report."""
+        self._require_user(params.user)
+        rows, total = self._rows(principal, params, _span(principal, params))
+        return QueryResult(
+            query_type=params.query_type,
+            rows=rows,
+            total=total,
+            has_more=params.offset + len(rows) < total,
+        )
+
+    def _rows(self, principal: Principal, params: AnalyticsParams, span: EventSpan) -> Page:
+        if params.period is not None and params.query_type not in BY_PERIOD:
+            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
+        match params.query_type:
+            case Report.LISTENING:
+                return self._reports.listening(span, by=params.period)
+            case Report.BANDWIDTH:
+                return self._reports.bandwidth(span, by=params.period)
+            case Report.POPULAR:
+                played, total = self._reports.popular(span)
+                return self._with_titles(principal, played), total
+            case Report.TOP_QUERIES | Report.NO_RESULTS:
+                return self._reports.searched(span, without_results=params.query_type is Report.NO_RESULTS)
+
+    def _require_user(self, name: str | None) -> None:
+        """Refuse a user who does not exist and never did anything."""
+        if name is None:
+            return
+        folded = storable(fold_name(name))
+        known = self._reports.find_user_names(folded)
+        if known != [folded]:
+            raise NotFoundError(
+                f"there is no user '{name[:60]}', and no event of one{did_you_mean(folded, known)}; omit it for all"
+            )
+
+    def _with_titles(self, principal: Principal, played: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rows of played records with their addresses and titles."""
+        visible = visible_catalogues(self._catalogues(), principal)
+        scope = Scope(visibility=principal.visibility)
+        rows = []
+        for row in played:
+            # The catalogue of a play may be unknown: then it is the first that has the record.
+            among = [catalogue for catalogue in visible if row["catalogue"] in ("", catalogue.name)]
+            record_id = RecordId(row["id"])
+            catalogue, title = _find_titled(among, record_id, scope) or (row["catalogue"], None)
+            counts = {name: row[name] for name in ("plays", "seconds", "listeners")}
+            rows.append({"id": address_of(catalogue, record_id) if catalogue else record_id, "title": title, **counts})
+        return rows
+
+
+def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
+    """Declare `analytics.query`."""
+    return [
+        ToolSpec(
+            name="analytics.query",
+            description="Listening, bandwidth, popular content, top queries, queries without results.",
+            params=AnalyticsParams,
+            result=QueryResult,
+            action=Action.VIEW_ANALYTICS,
+            cost=Cost.READ,
+            run=Analytics(reports, catalogues).query,
+            text=query_text,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _span(principal: Principal, params: AnalyticsParams) -> EventSpan:
+    now = utc_now()
+    since = None if params.since is None else parse_moment("from", params.since, is_end=False, now=now)
+    until = None if params.until is None else parse_moment("to", params.until, is_end=True, now=now)
+    require_order(since, until, names=("from", "to"))
+    return EventSpan(
+        user=None if params.user is None else storable(fold_name(params.user)),
+        since=since,
+        until=until,
+        visibility=principal.visibility,
+        offset=params.offset,
+        limit=params.limit,
+    )
+
+
+def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
+    """Return the first catalogue that has a record of this id, with the record's title."""
+    for catalogue in catalogues:
+        record = catalogue.view().find_record(record_id, scope=scope)
+        if record is not None:
+            return catalogue.name, catalogue.spec.title_of(record)
+    return None

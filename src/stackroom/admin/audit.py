@@ -1,0 +1,209 @@
+"""The audit: operations that list rows by user, tool, outcome and time, and that verify its chain."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from stackroom.admin.row_text import FORMS, parse_moment, require_order, rows_text
+from stackroom.control.accounts.users import fold_name
+from stackroom.control.audit.log import AuditFilter, AuditLog, AuditRow
+from stackroom.control.audit.reading import MOST_COUNTED
+from stackroom.control.database.tables import utc_now
+from stackroom.errors import ForbiddenError, StorageError
+from stackroom.model.principal import Action, Cost, Outcome, Principal
+from stackroom.model.scope import SEES_EVERYTHING
+from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall
+from stackroom.tools.spec import LARGEST, GenericParams, GenericResult, one_of
+
+CHECKED_S = 2.0
+"""How long one call checks rows."""
+LONGEST_TEXT = 200
+
+
+class ListAudit(ListParams):
+    """Which rows of the audit are listed."""
+
+    user: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="only calls of this user; local is the user of this machine"
+    )
+    tool: str | None = Field(
+        default=None,
+        max_length=LONGEST_TEXT,
+        description="only this tool, resource, or operation such as account/login",
+    )
+    outcome: Annotated[Outcome | None, one_of(Outcome)] = Field(
+        default=None, description=f"only calls with this outcome: {', '.join(Outcome)}"
+    )
+    since: str | None = Field(default=None, max_length=LONGEST_TEXT, description=f"only calls since then: {FORMS}")
+    until: str | None = Field(default=None, max_length=LONGEST_TEXT, description="only calls before then")
+    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="no rows after this number")
+    limit: Annotated[int, CommandOption("-n")] = Field(default=20, ge=1, le=1000, description="how many rows at most")
+
+
+class AuditResult(GenericResult):
+    """A page of the audit, newest first."""
+
+    rows: list[dict[str, Any]]
+    total: int
+    has_more: bool
+    up_to: int
+    """The number of the newest row; given with the offset of the next page, nothing moves meanwhile."""
+    notes: list[str]
+
+
+class VerifyAudit(GenericParams):
+    """What the audit is checked against."""
+
+    expect: Annotated[str | None, CommandOption("--expect", "NUMBER:HASH")] = Field(
+        default=None, max_length=LONGEST_TEXT, description="a head that was printed before; its row must still be there"
+    )
+
+
+class VerifiedAudit(GenericResult):
+    """The result of checking every row of the audit."""
+
+    whole: bool
+    rows: int
+    first_problem: str | None
+    head: str
+    pruned: int
+
+
+def _filter_of(params: ListAudit, *, now: datetime) -> AuditFilter:
+    """Return the filter of these parameters; a tool with a slash, such as account/login, is an operation."""
+    since = None if params.since is None else parse_moment("since", params.since, is_end=False, now=now)
+    until = None if params.until is None else parse_moment("until", params.until, is_end=True, now=now)
+    require_order(since, until, names=("since", "until"))
+    is_operation = params.tool is not None and "/" in params.tool and "://" not in params.tool
+    return AuditFilter(
+        principal=None if params.user is None else fold_name(params.user),
+        operation=params.tool if is_operation else None,
+        target=None if is_operation else params.tool,
+        outcome=params.outcome,
+        since=since,
+        until=until,
+        up_to=params.up_to,
+    )
+
+
+def list_calls(audit: AuditLog, principal: Principal, params: ListAudit, *, now: datetime) -> AuditResult:
+    """Return a page of the audit, newest first; only to a caller from whom no catalogue is kept."""
+    if principal.visibility != SEES_EVERYTHING:
+        raise ForbiddenError(
+            "the audit has calls about every catalogue, and some are kept from you; ask an administrator"
+        )
+    with _strange_values("find the row: stackroom audit verify"):
+        page = audit.page(_filter_of(params, now=now), offset=params.offset, limit=params.limit)
+    is_cut = page.total == MOST_COUNTED
+    notes = [f"at least {MOST_COUNTED:,} rows match; they are counted no further"] if is_cut else []
+    has_more = params.offset + len(page.rows) < page.total
+    if has_more and params.up_to is None:
+        notes.append(f"calls go on meanwhile: for the next page give up_to {page.up_to} too")
+    rows = [_shown(row) for row in page.rows]
+    return AuditResult(rows=rows, total=page.total, has_more=has_more, up_to=page.up_to, notes=notes)
+
+
+def check_calls(audit: AuditLog, *, after: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Verify the chain for two seconds at most; return how far it is whole, and what to do about the rest."""
+    report = audit.verify(after=after, most_s=CHECKED_S)
+    values: dict[str, Any] = {
+        "whole": report.first_problem is None,
+        "first_problem": report.first_problem,
+        "verified": report.rows,
+        "complete": report.is_complete,
+        "last": report.last,
+        "head": report.head,
+        "pruned": report.pruned,
+    }
+    is_more = not report.is_complete and report.first_problem is None
+    return values, [f"there are more rows: go on with head {report.last}"] if is_more else []
+
+
+def _verify(call: OperationCall, params: VerifyAudit) -> VerifiedAudit:
+    with _strange_values("it cannot be checked further"):
+        report = call.control.audit.verify(expect=params.expect)
+    return VerifiedAudit(
+        whole=report.first_problem is None,
+        rows=report.rows,
+        first_problem=report.first_problem,
+        head=report.head or report.last,
+        pruned=report.pruned,
+    )
+
+
+@contextmanager
+def _strange_values(advice: str) -> Iterator[None]:
+    """Turn a value that Stackroom never writes, such as text in place of a number, into a StorageError."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StorageError(f"the audit has a value that Stackroom did not write ({error}); {advice}") from error
+
+
+def _shown(row: AuditRow) -> dict[str, Any]:
+    """Return a row without what it does not have."""
+    shown = {
+        "number": row.number,
+        "at": row.at.isoformat(timespec="milliseconds"),
+        "user": row.principal,
+        "via": row.via,
+        "operation": row.operation,
+        "target": row.target,
+        "outcome": str(row.outcome),
+        "error": row.error_code,
+        "ms": round(row.duration_ms, 1),
+        "bytes": row.result_bytes,
+        "call_id": row.call_id,
+        "parameters": dict(row.parameters),
+    }
+    return {name: value for name, value in shown.items() if value or name == "number"}
+
+
+def _verified_text(result: VerifiedAudit) -> str:
+    if not result.whole:
+        return f"{result.rows} rows are as they were written"
+    pruned = f"; {result.pruned} older ones were pruned" if result.pruned else ""
+    keep = "keep it elsewhere, to check against it later: stackroom audit verify --expect HEAD"
+    return f"{result.rows} rows, all as they were written{pruned}\nhead: {result.head}\n{keep}"
+
+
+def _find_damage(result: VerifiedAudit) -> str | None:
+    return None if result.whole else f"the audit is not whole: {result.first_problem}"
+
+
+LIST_AUDIT = Operation(
+    name="audit/list",
+    summary="List the last rows of the audit, newest first.",
+    params=ListAudit,
+    result=AuditResult,
+    actions=(Action.SERVER_ADMIN,),
+    cost=Cost.READ,
+    run=lambda call, params: list_calls(call.control.audit, call.principal, params, now=utc_now()),
+    text=lambda result: rows_text("audit", result.total, result.rows, *result.notes),
+    rest="GET /v1/audit",
+    command="audit tail",
+    example="-n 50 --user ada --outcome refused --since 2d",
+    table="rows",
+    columns=("number", "at", "user", "via", "operation", "target", "outcome", "error", "ms"),
+    empty="the audit has no such rows",
+)
+VERIFY_AUDIT = Operation(
+    name="audit/verify",
+    summary="Verify that every row of the audit is as it was written.",
+    params=VerifyAudit,
+    result=VerifiedAudit,
+    actions=(Action.SERVER_ADMIN,),
+    cost=Cost.READ,
+    run=_verify,
+    text=_verified_text,
+    find_failure=_find_damage,
+    command="audit verify",
+    example="--expect 214:9c1f…",
+    details="If one was changed or is missing, the first such row is named, and the exit code is 1. The printed head "
+    "stands for every row up to the last. Keep it elsewhere: given as --expect later, it proves that the audit was not "
+    "rewritten as a whole.",
+)
+AUDIT_OPERATIONS = (LIST_AUDIT, VERIFY_AUDIT)

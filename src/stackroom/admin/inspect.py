@@ -1,0 +1,212 @@
+"""`debug.inspect`: the state of the indexes, the last errors, integrity, and why a record is or is not found."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from stackroom.admin.logs import LogRing
+from stackroom.admin.row_text import QueryResult, query_text
+from stackroom.errors import InputError, StorageError
+from stackroom.generic.explain import ExplainedCall, explain_call
+from stackroom.grading.grade import GRADE_FILE, find_grade
+from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import RecordId
+from stackroom.model.scope import WHOLE
+from stackroom.shelf.port import ShelfReader
+from stackroom.tools.budget import PagedParams
+from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
+from stackroom.tools.health import PartHealth, examine
+from stackroom.tools.spec import GenericParams, ToolSpec, one_of
+
+COUNTED_VECTORS = 50_000
+"""At most this many records are checked for a vector."""
+VECTORS_AT_ONCE = 5_000
+CHECK_S = 3.0
+"""Time limit for the check of one catalogue."""
+LONGEST_DETAIL = 500
+
+
+class Inspection(StrEnum):
+    """The kinds of inspection."""
+
+    INDEX = "index"
+    ERRORS = "errors"
+    INTEGRITY = "integrity"
+    WHY = "why"
+
+
+class InspectParams(PagedParams, GenericParams):
+    """The arguments of `debug.inspect`."""
+
+    query_type: Annotated[Inspection, one_of(Inspection)]
+    catalogue: str | None = Field(default=None, description="Only this one")
+    id: str | None = Field(default=None, description="For 'why'")
+    query: str | None = Field(default=None, description="For 'why'")
+    filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")
+    tool: str | None = Field(default=None, description="For 'why': the search tool; default search")
+    arguments: dict[str, Any] | None = Field(default=None, description="For 'why': other arguments of the tool")
+    limit: int = Field(default=20, ge=1, le=200)
+
+
+class _CheckTimeoutError(Exception):
+    """The check of a catalogue took longer than a call may."""
+
+
+class Inspector:
+    """Answers `debug.inspect` over the catalogues that are served."""
+
+    def __init__(
+        self,
+        catalogues: Callable[[], Sequence[OpenCatalogue]],
+        ring: LogRing | None = None,
+        *,
+        tools: Callable[[Principal], Sequence[ToolSpec]] = lambda _principal: (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`catalogues` returns the ones served at present; `ring` has the last lines of the log.
+
+        `tools` returns those that a caller is served, so that a search is explained as the tool does it.
+        """
+        self._catalogues = catalogues
+        self._tools = tools
+        self._monotonic = monotonic
+        self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
+            Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],
+            Inspection.ERRORS: lambda _principal, _params: [line.plain() for line in ring.errors()] if ring else [],
+            Inspection.INTEGRITY: self._integrity,
+            Inspection.WHY: self._why,
+        }
+
+    def inspect(self, principal: Principal, params: InspectParams) -> QueryResult:
+        """Run an inspection."""
+        rows = self._answers[params.query_type](principal, params)
+        end = params.start + params.limit
+        return QueryResult(
+            query_type=params.query_type,
+            rows=rows[params.start : end],
+            total=len(rows),
+            has_more=len(rows) > end,
+            cursor=str(end) if len(rows) > end else None,
+        )
+
+    def _chosen(self, principal: Principal, params: InspectParams) -> list[OpenCatalogue]:
+        if params.catalogue is None:
+            return visible_catalogues(self._catalogues(), principal)
+        return [choose_catalogue(self._catalogues(), principal, params.catalogue)]
+
+    def _integrity(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
+        """Return the findings of the health check, problems first: a page may not have room for all."""
+        rows = [
+            {"catalogue": catalogue.name, "check": part, "ok": is_ok, "detail": detail[:LONGEST_DETAIL]}
+            for catalogue in self._chosen(principal, params)
+            for part, is_ok, detail in self._findings(catalogue)
+        ]
+        return sorted(rows, key=lambda row: row["ok"] is True)
+
+    def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
+        """Yield the findings of a catalogue's health check within the time limit."""
+        ends_at = self._monotonic() + CHECK_S
+
+        def checkpoint() -> None:
+            if self._monotonic() > ends_at:
+                raise _CheckTimeoutError
+
+        try:
+            yield from examine(catalogue, checkpoint=checkpoint)
+        except _CheckTimeoutError:
+            yield PartHealth("all", None, f"not finished in {CHECK_S:g} s; run: stackroom job run integrity_check")
+
+    def _why(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
+        if not params.id or not params.query:
+            raise InputError("'why' needs an 'id' and a 'query'")
+        catalogue, record_id = self._place(principal, params, params.id)
+        given = {"filters": params.filters} if params.filters else {}
+        question = ExplainedCall(
+            id=record_id, query=params.query, tool=params.tool, arguments={**given, **(params.arguments or {})}
+        )
+        return [explain_call(catalogue, self._tools(principal), principal, question)]
+
+    def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:
+        """Return the catalogue and the record id of an address `CATALOGUE/ID`, or of an id in the chosen catalogue."""
+        place = parse_address(address)
+        known = {visible_catalogue.name for visible_catalogue in visible_catalogues(self._catalogues(), principal)}
+        if params.catalogue is None and place is not None and place[0] in known:
+            return choose_catalogue(self._catalogues(), principal, place[0]), place[1]
+        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
+        is_address = place is not None and place[0] == catalogue.name
+        return catalogue, place[1] if place is not None and is_address else RecordId(address)
+
+
+def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
+    """Declare `debug.inspect`."""
+    return [
+        ToolSpec(
+            name="debug.inspect",
+            description="State of the indexes, recent errors, integrity, or why a search does (not) find a record.",
+            params=InspectParams,
+            result=QueryResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.READ,
+            run=inspector.inspect,
+            text=query_text,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
+    """Return the state of a catalogue's indexes as a row; why it cannot be read where it cannot."""
+    try:
+        return _readable_index(catalogue)
+    except StorageError as error:
+        return {"catalogue": catalogue.name, "problem": error.message}
+
+
+def _readable_index(catalogue: OpenCatalogue) -> dict[str, Any]:
+    shelf = catalogue.shelf.describe()
+    counted, vectors = _vectors(catalogue.shelf.reader())
+    return {
+        "catalogue": catalogue.name,
+        "shelf": shelf.kind,
+        "records": shelf.records,
+        "change_no": shelf.change_no,
+        "stale": shelf.stale,
+        "model": None if shelf.model is None else str(shelf.model),
+        "vectors": vectors,
+        "vectors_counted_over": counted,
+        "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
+        **_grade(catalogue),
+        **shelf.counters,
+    }
+
+
+def _grade(catalogue: OpenCatalogue) -> dict[str, Any]:
+    """Return the last grade of a catalogue, and its tuned weights."""
+    folder = catalogue.folder
+    grade = find_grade(folder / GRADE_FILE) if folder else None
+    if folder is None or grade is None:
+        return {"grade": None}
+    tuned = find_tuned(folder / TUNED_FILE)
+    return {
+        "grade": round(grade.overall.ndcg_10.mean, 4),
+        "graded_at": grade.at.isoformat(timespec="seconds"),
+        "grade_questions": grade.overall.questions,
+        "tuned": tuned.plain() if tuned else None,
+    }
+
+
+def _vectors(reader: ShelfReader) -> tuple[int, int]:
+    """Return the number of records checked for a vector, and how many of them have one."""
+    if reader.model is None:
+        return 0, 0
+    keys = reader.scan(scope=WHOLE, limit=COUNTED_VECTORS)
+    found = 0
+    for start in range(0, len(keys), VECTORS_AT_ONCE):
+        found += int(np.count_nonzero(reader.vectors(keys[start : start + VECTORS_AT_ONCE]).any(axis=1)))
+    return len(keys), found

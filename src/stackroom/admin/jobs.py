@@ -1,0 +1,443 @@
+"""Jobs: the operations, the tools `jobs.query` and `jobs.action` that choose among them, and `jobs://{job_id}/output`."""
+
+from datetime import datetime
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import unquote
+
+from pydantic import Field, TypeAdapter
+
+from stackroom.admin.row_text import more_text
+from stackroom.errors import NotFoundError
+from stackroom.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
+from stackroom.jobs.runs import JobRun
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.tools.budget import OffsetParams, PricedResult
+from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, OperationChoice, identity_of
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec
+
+SCHEME = "jobs://"
+OUTPUT = "/output"
+PLAIN_TEXT = "text/plain"
+NO_RUNNER = "; no server runs jobs at present: it waits for one"
+
+
+class JobsQueryParams(OffsetParams, GenericParams):
+    """The arguments of `jobs.query`."""
+
+    query_type: Literal["list", "get", "history"]
+    job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
+    limit: int = Field(default=20, ge=1, le=MOST_LISTED)
+
+
+class JobsActionParams(GenericParams):
+    """The arguments of `jobs.action`."""
+
+    action: Literal["trigger", "enable", "disable", "cancel", "schedule"]
+    job_id: str = Field(max_length=200, description="Of jobs.query")
+    schedule: str | None = Field(
+        default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
+    )
+
+
+class RunShape(GenericResult):
+    """A run."""
+
+    run_id: int
+    job_id: str
+    state: str
+    cause: str
+    requested_by: str
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    progress: str
+    error: str | None
+
+
+class JobShape(GenericResult):
+    """A job."""
+
+    job_id: str
+    description: str
+    schedule: str
+    enabled: bool
+    next_run_at: datetime | None
+    last_run: RunShape | None
+
+
+class JobsQueryResult(PricedResult, GenericResult):
+    """The answer of `jobs.query`: a page of jobs or runs, of `total`."""
+
+    paged: ClassVar[tuple[str, ...]] = ("jobs", "runs")
+    long_parts: ClassVar[tuple[str, ...]] = (
+        "jobs.last_run.progress",
+        "jobs.last_run.error",
+        "runs.progress",
+        "runs.error",
+    )
+
+    jobs: Annotated[list[JobShape], BARE_LIST]
+    runs: Annotated[list[RunShape], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class JobsActionResult(GenericResult):
+    """The answer of `jobs.action`: the job after it."""
+
+    done: str
+    job: Annotated[JobShape, BARE_OBJECT]
+
+
+class JobOutputResult(GenericResult):
+    """A run, and the kept part of what it wrote."""
+
+    run: RunShape
+    output: str
+    dropped_bytes: int
+
+
+class NamedJob(GenericParams):
+    """A job by name."""
+
+    job_id: str = Field(max_length=200, description="the job's name")
+
+
+class ListRuns(ListParams):
+    """Which runs are listed."""
+
+    job_id: str | None = Field(default=None, max_length=200, description="only those of this job")
+    limit: Annotated[int, CommandOption("-n")] = Field(
+        default=20, ge=1, le=MOST_LISTED, description="how many to list at most"
+    )
+
+
+class ScheduleJob(NamedJob):
+    """A job, and when it runs."""
+
+    schedule: str = Field(max_length=200, description="'6h', five cron fields in UTC, or 'manual'")
+
+
+def _list_jobs(call: OperationCall, params: ListParams) -> JobsQueryResult:
+    jobs = call.board.list_jobs()
+    shown, has_more = params.page_of(jobs)
+    return JobsQueryResult(jobs=[_job(one) for one in shown], runs=[], total=len(jobs), has_more=has_more)
+
+
+def _get_job(call: OperationCall, params: NamedJob) -> JobsQueryResult:
+    return JobsQueryResult(jobs=[_job(call.board.get_job(params.job_id))], runs=[], total=1, has_more=False)
+
+
+def _list_runs(call: OperationCall, params: ListRuns) -> JobsQueryResult:
+    runs, total = call.board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
+    has_more = params.offset + len(runs) < total
+    return JobsQueryResult(jobs=[], runs=[run_shape(run) for run in runs], total=total, has_more=has_more)
+
+
+def _get_output(call: OperationCall, params: NamedJob) -> JobOutputResult:
+    found = call.board.find_output(params.job_id)
+    if found is None:
+        if not params.job_id.isdecimal():
+            call.board.get_spec(params.job_id)
+        raise NotFoundError(
+            f"'{params.job_id[:80]}' has not run, or its run is not kept any more; run it to see its output"
+        )
+    return _output(found)
+
+
+def _output(found: JobOutput) -> JobOutputResult:
+    return JobOutputResult(run=run_shape(found.run), output=found.text, dropped_bytes=found.dropped_bytes)
+
+
+def _trigger(call: OperationCall, params: NamedJob) -> JobsActionResult:
+    run = call.board.trigger(params.job_id, by=call.principal.name)
+    return _acted(call, params, f"queued as run {run.id}{'' if call.board.find_runner() else NO_RUNNER}")
+
+
+def _enable(call: OperationCall, params: NamedJob) -> JobsActionResult:
+    call.board.set_enabled(params.job_id, enabled=True)
+    return _acted(call, params, "enabled")
+
+
+def _disable(call: OperationCall, params: NamedJob) -> JobsActionResult:
+    call.board.set_enabled(params.job_id, enabled=False)
+    return _acted(call, params, "disabled: it runs only when it is triggered")
+
+
+def _cancel(call: OperationCall, params: NamedJob) -> JobsActionResult:
+    run = call.board.cancel(params.job_id)
+    return _acted(
+        call, params, f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
+    )
+
+
+def _schedule(call: OperationCall, params: ScheduleJob) -> JobsActionResult:
+    status = call.board.set_schedule(params.job_id, params.schedule)
+    return _acted(call, params, f"scheduled: {status.timing.schedule.text}")
+
+
+def _acted(call: OperationCall, params: NamedJob, done: str) -> JobsActionResult:
+    return JobsActionResult(done=done, job=_job(call.board.get_job(params.job_id)))
+
+
+def output_text(output: JobOutputResult) -> str:
+    """Return the output of a run, after a line with the run and its outcome."""
+    run = output.run
+    lines = [f"{run.job_id}, run {run.run_id}: {run.state}{_times(run)}"]
+    if run.error:
+        lines.append(f"error: {run.error}")
+    if output.dropped_bytes:
+        lines.append(f"({output.dropped_bytes} bytes were written before what follows, and are not kept)")
+    return "\n".join([*lines, "", output.output])
+
+
+def _progress_of(run: JobRun) -> str:
+    """Return the progress of a run as text."""
+    count = "" if run.done is None else str(run.done) if run.total is None else f"{run.done} of {run.total}"
+    return ", ".join(part for part in (count, run.message) if part)
+
+
+def _times(run: RunShape) -> str:
+    begun = f"; started {run.started_at:%Y-%m-%d %H:%M:%S}Z" if run.started_at else ""
+    return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
+
+
+def _job(status: JobStatus) -> JobShape:
+    return JobShape(
+        job_id=status.spec.name,
+        description=status.spec.description,
+        schedule=status.timing.schedule.text,
+        enabled=status.timing.enabled,
+        next_run_at=status.timing.next_at,
+        last_run=None if status.last_run is None else run_shape(status.last_run),
+    )
+
+
+def run_shape(run: JobRun) -> RunShape:
+    """Return a run as answers have it."""
+    return RunShape(
+        run_id=run.id,
+        job_id=run.job,
+        state=run.state,
+        cause=run.cause,
+        requested_by=run.requested_by,
+        queued_at=run.queued_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        progress=_progress_of(run),
+        error=run.error,
+    )
+
+
+def _query_text(result: JobsQueryResult) -> str:
+    lines = [_job_line(job) for job in result.jobs] + [_run_line(run) for run in result.runs]
+    more = more_text(len(lines), result.total, has_more=result.has_more)
+    kind = "runs" if result.runs else "jobs" if result.jobs else "found"
+    return "\n".join([f"{result.total} {kind}", *lines, *more, *result.notes])
+
+
+def _job_line(job: JobShape) -> str:
+    last = f"last {_run_line(job.last_run)}" if job.last_run else "never run"
+    state = f"enabled, schedule {job.schedule}" if job.enabled else f"disabled (schedule {job.schedule})"
+    return f"{job.job_id}: {state}; {last}{_next_run(job)}; {job.description}"
+
+
+def _next_run(job: JobShape) -> str:
+    return f"; next at {_moment(job.next_run_at)}" if job.next_run_at else ""
+
+
+def _run_line(run: RunShape) -> str:
+    times = {"queued": run.queued_at, "started": run.started_at, "ended": run.ended_at}
+    shown = ", ".join(f"{name} {_moment(at)}" for name, at in times.items() if at)
+    what = "".join(f"; {name}: {text}" for name, text in (("progress", run.progress), ("error", run.error)) if text)
+    return f"run {run.run_id} of {run.job_id}: {run.state}, {shown}, by {run.requested_by} ({run.cause}){what}"
+
+
+def _moment(at: datetime) -> str:
+    """Return a time as the structured answer has it."""
+    return str(_MOMENT.dump_python(at, mode="json"))
+
+
+_MOMENT = TypeAdapter(datetime)
+
+
+def _declare(name: str, **declared: Any) -> Operation:
+    return Operation(
+        name=f"job/{name}",
+        actions=(Action.SERVER_ADMIN,),
+        needs_accounts=False,
+        params=declared.pop("params", NamedJob),
+        arguments=declared.pop("arguments", ("job_id",)),
+        **declared,
+    )
+
+
+def _declare_query(name: str, **declared: Any) -> Operation:
+    return _declare(name, result=JobsQueryResult, cost=Cost.READ, text=_query_text, **declared)
+
+
+def _declare_action(name: str, **declared: Any) -> Operation:
+    return _declare(
+        name,
+        result=JobsActionResult,
+        cost=Cost.WRITE,
+        text=_acted_text,
+        target="job_id",
+        makes_accounts=name != "cancel",
+        command=f"job {name}",
+        rest=f"POST /v1/jobs/{{job_id}}/{name}",
+        **declared,
+    )
+
+
+def _acted_text(result: JobsActionResult) -> str:
+    return f"{result.done}\n{_job_line(result.job)}"
+
+
+JOB_COLUMNS = ("job_id", "schedule", "enabled", "next_run_at", "last_run")
+LIST_JOBS = _declare_query(
+    "list",
+    summary="List the jobs, when each is due, and the outcome of its last run.",
+    params=ListParams,
+    arguments=(),
+    run=_list_jobs,
+    rest="GET /v1/jobs",
+    command="job list",
+    example="--json",
+    table="jobs",
+    columns=JOB_COLUMNS,
+    empty="there are no jobs",
+)
+GET_JOB = _declare_query(
+    "get",
+    summary="Show the job JOB_ID: its description, schedule and last run.",
+    run=_get_job,
+    rest="GET /v1/jobs/{job_id}",
+    command="job show",
+    example="backup",
+    table="jobs",
+    columns=("job_id", "description", *JOB_COLUMNS[1:]),
+    is_single=True,
+)
+LIST_RUNS = _declare_query(
+    "history",
+    summary="List the last runs of the job JOB_ID, or of all jobs, newest first.",
+    params=ListRuns,
+    run=_list_runs,
+    rest="GET /v1/jobs/{job_id}/runs",
+    command="job history",
+    example="backup",
+    table="runs",
+    columns=("run_id", "job_id", "state", "cause", "requested_by", "started_at", "ended_at", "progress", "error"),
+    empty="nothing has run yet",
+)
+GET_OUTPUT = _declare(
+    "output",
+    summary="Print the output of the last run of the job JOB_ID, which may be the number of a run.",
+    result=JobOutputResult,
+    cost=Cost.READ,
+    run=_get_output,
+    text=output_text,
+    rest="GET /v1/jobs/{job_id}/output",
+    command="job output",
+    example="backup",
+)
+TRIGGER = _declare_action(
+    "trigger", summary="Queue the job JOB_ID for the server to run as soon as it can.", run=_trigger, example="backup"
+)
+CANCEL = _declare_action(
+    "cancel",
+    summary="Cancel the job JOB_ID: remove it from the queue, or stop it at its next checkpoint.",
+    run=_cancel,
+    example="rescan_folders",
+)
+ENABLE = _declare_action(
+    "enable", summary="Let the job JOB_ID run by its schedule.", run=_enable, example="refresh_sources"
+)
+DISABLE = _declare_action(
+    "disable",
+    summary="Stop running the job JOB_ID by its schedule; it can still be triggered.",
+    run=_disable,
+    example="backup",
+)
+SCHEDULE = _declare_action(
+    "schedule",
+    summary="Set the schedule of the job JOB_ID: 6h, '0 3 * * *' (UTC), or manual.",
+    params=ScheduleJob,
+    arguments=("job_id", "schedule"),
+    run=_schedule,
+    example="backup '30 2 * * *'",
+)
+QUERIES = {"list": LIST_JOBS, "get": GET_JOB, "history": LIST_RUNS}
+ACTIONS = {"trigger": TRIGGER, "enable": ENABLE, "disable": DISABLE, "cancel": CANCEL, "schedule": SCHEDULE}
+JOB_OPERATIONS = (*QUERIES.values(), GET_OUTPUT, *ACTIONS.values())
+
+
+def jobs_tools(board: JobBoard) -> list[ToolSpec]:
+    """Declare the tools over the jobs of a library."""
+    queries, actions = OperationChoice("query_type", QUERIES), OperationChoice("action", ACTIONS)
+
+    def call_of(principal: Principal) -> OperationCall:
+        return OperationCall(identity=identity_of(principal), open_board=lambda: board)
+
+    return [
+        ToolSpec(
+            name="jobs.query",
+            description="The server's jobs, one of them, or the history of their runs.",
+            params=JobsQueryParams,
+            result=JobsQueryResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.READ,
+            run=lambda principal, params: queries.perform(call_of(principal), params),
+            text=_query_text,
+            count_of=attrgetter("total"),
+        ),
+        ToolSpec(
+            name="jobs.action",
+            description="Trigger, cancel, enable, disable or schedule a job.",
+            params=JobsActionParams,
+            result=JobsActionResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=lambda principal, params: actions.perform(call_of(principal), params),
+            text=_acted_text,
+            properties={"job_id": {"type": "string", "enum": sorted(board.specs)}},
+        ),
+    ]
+
+
+def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
+    """Declare the output of jobs as resources."""
+
+    def entries(_principal: Principal) -> list[ResourceEntry]:
+        ran = [job.spec.name for job in board.list_jobs() if job.last_run is not None]
+        return [ResourceEntry(uri=f"{SCHEME}{name}{OUTPUT}", name=f"{name} output") for name in ran]
+
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.SERVER_ADMIN,
+            entries=entries,
+            read=lambda _principal, rest: _read_output(board, rest),
+            template=f"{SCHEME}{{job_id}}{OUTPUT}",
+            name="job output",
+            description="What a job wrote in its last run, or in the run of this number.",
+            template_mime_type=PLAIN_TEXT,
+        )
+    ]
+
+
+def _read_output(board: JobBoard, rest: str) -> ResourceContent | None:
+    """Return the output of a job's last run, or of the run with this number."""
+    if not rest.endswith(OUTPUT):
+        return None
+    job_id = unquote(rest.removesuffix(OUTPUT))
+    found = board.find_output(job_id)
+    if found is not None:
+        return ResourceContent(mime_type=PLAIN_TEXT, text=output_text(_output(found)))
+    if job_id in board.specs:
+        return ResourceContent(mime_type=PLAIN_TEXT, text=f"{job_id} has not run yet\n")
+    return None

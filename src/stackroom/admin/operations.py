@@ -1,0 +1,16 @@
+"""Every operation of an administrator, in the order in which help and documents list them."""
+
+from stackroom.admin.access import ACCESS_OPERATIONS, TOKEN_OPERATIONS
+from stackroom.admin.audit import AUDIT_OPERATIONS
+from stackroom.admin.jobs import JOB_OPERATIONS
+from stackroom.admin.roles import ROLE_OPERATIONS
+from stackroom.admin.users import USER_OPERATIONS
+
+ADMIN_OPERATIONS = (
+    *USER_OPERATIONS,
+    *ROLE_OPERATIONS,
+    *TOKEN_OPERATIONS,
+    *ACCESS_OPERATIONS,
+    *JOB_OPERATIONS,
+    *AUDIT_OPERATIONS,
+)

@@ -1,0 +1,341 @@
+"""`server.query`: version, catalogues, memory, sessions and configuration of the server, and its audit."""
+
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import orjson
+from pydantic import Field
+
+from stackroom import __version__
+from stackroom.admin.audit import LONGEST_TEXT, ListAudit, check_calls, list_calls
+from stackroom.admin.row_text import RowsResult, more_text
+from stackroom.control.accounts.credentials import Credential
+from stackroom.control.audit.log import AuditLog
+from stackroom.errors import InputError, NotFoundError, StorageError
+from stackroom.model.principal import Action, Cost, Identity, Outcome, Principal
+from stackroom.model.scope import Scope
+from stackroom.net.addresses import REDACTED, SECRET_NAME, shown_address
+from stackroom.settings import Settings, read_package_sections
+from stackroom.tools.budget import OffsetParams, fields_text, value_text
+from stackroom.tools.catalogue import OpenCatalogue, visible_catalogues
+from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from stackroom.tools.spec import BARE_LIST, LARGEST, GenericParams, ToolSpec, one_of
+
+CONFIG_ADDRESS = "config://server"
+
+
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """Return all settings as JSON values, with secrets redacted, also those inside URLs."""
+    plain: dict[str, Any] = _plain("", settings.model_dump(exclude={"sections"}))
+    for name, section in read_package_sections(settings).items():
+        values = _plain("", section.model_dump())
+        plain |= values if name in values else {name: values}
+    return plain
+
+
+def config_resources(settings: Settings) -> list[ResourceSpec]:
+    """Declare `config://server`."""
+
+    def read(_principal: Principal, rest: str) -> ResourceContent | None:
+        if rest:
+            return None
+        text = orjson.dumps(plain_settings(settings), option=orjson.OPT_INDENT_2).decode()
+        return ResourceContent(mime_type="application/json", text=text)
+
+    entry = ResourceEntry(uri=CONFIG_ADDRESS, name="server configuration", mime_type="application/json")
+    return [ResourceSpec(prefix=CONFIG_ADDRESS, action=Action.SERVER_ADMIN, entries=lambda _who: [entry], read=read)]
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(str(key), one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(name, one) for one in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    if SECRET_NAME.search(name):
+        return REDACTED if text else ""
+    return shown_address(text)
+
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+STATUS_FILE = Path("/proc/self/status")
+IN_USE = timedelta(days=1)
+"""How recently a token was used that is listed with the sessions."""
+OF_ONE_PROCESS = {
+    "info": "'calls_in_flight' and 'streams' are of this process; other servers of this library have their own",
+    "memory": "of this process; other servers of this library have their own",
+    "sessions": "'streams' are those of this process; users.mutate ends a session (end_sessions)",
+}
+"""Notes on answers of which something is of one process."""
+MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
+
+
+class ServerQuery(StrEnum):
+    """The kinds of query."""
+
+    INFO = "info"
+    MEMORY = "memory"
+    SESSIONS = "sessions"
+    CONFIG = "config"
+    AUDIT = "audit"
+    AUDIT_CHECK = "audit_check"
+
+
+OF_AUDIT = ("user", "tool", "outcome", "since", "until", "up_to")
+
+
+class ServerParams(OffsetParams, GenericParams):
+    """The arguments of `server.query`."""
+
+    query_type: Annotated[ServerQuery, one_of(ServerQuery)]
+    limit: int = Field(default=20, ge=1, le=200)
+    user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="This and the next five: for 'audit'")
+    tool: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Or a URI, or account/login")
+    outcome: Annotated[Outcome | None, one_of(Outcome)] = None
+    since: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Day, moment, or 2d, 1h ago")
+    until: str | None = Field(default=None, max_length=LONGEST_TEXT)
+    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="Of the first page")
+    head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
+
+
+class ServerResult(RowsResult):
+    """The answer of `server.query`."""
+
+    long_parts: ClassVar[tuple[str, ...]] = ("values.*",)
+
+    query_type: str
+    values: dict[str, Any]
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+    """Catalogues, memory by part, or sessions."""
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState:
+    """The state of the server; the callables are called for each query."""
+
+    settings: Settings
+    started_at: datetime
+    catalogues: Callable[[], Sequence[OpenCatalogue]]
+    """Returns the catalogues that are served."""
+    identities: Callable[[], Sequence[Identity]] = tuple
+    """Returns the identity behind each open stream."""
+    problems: Callable[[], Mapping[str, str]] = dict
+    """Returns the degraded parts, each with the reason."""
+    counters: Callable[[], Mapping[str, int | float]] = dict
+    """Returns figures such as running calls and dropped events."""
+    credentials: Callable[[datetime], Sequence[Credential]] = lambda _used_since: ()
+    """Returns the sessions that have not ended, and the tokens that were used since a time."""
+    audit: AuditLog | None = None
+    """The audit; None where there is none."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+class ServerTool:
+    """Answers `server.query`."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._answers: dict[ServerQuery, Callable[[Principal], tuple[dict[str, Any], list[dict[str, Any]]]]] = {
+            ServerQuery.INFO: self._info,
+            ServerQuery.MEMORY: self._memory,
+            ServerQuery.SESSIONS: self._sessions,
+            ServerQuery.CONFIG: lambda _principal: (plain_settings(self._state.settings), []),
+        }
+
+    def query(self, principal: Principal, params: ServerParams) -> ServerResult:
+        """Run a query and return one page of its rows."""
+        _require_no_more_than_used(params)
+        if params.query_type in (ServerQuery.AUDIT, ServerQuery.AUDIT_CHECK):
+            return self._audited(principal, params)
+        values, rows = self._answers[params.query_type](principal)
+        end = params.offset + params.limit
+        return ServerResult(
+            query_type=params.query_type,
+            values=values,
+            rows=rows[params.offset : end],
+            total=len(rows),
+            has_more=end < len(rows),
+            notes=[OF_ONE_PROCESS[params.query_type]] if params.query_type in OF_ONE_PROCESS else [],
+        )
+
+    def _audited(self, principal: Principal, params: ServerParams) -> ServerResult:
+        """Return a page of the audit, or the result of checking it."""
+        audit = self._state.audit
+        if audit is None:
+            raise NotFoundError(
+                "this server has no accounts, and so no audit; make the first: stackroom user add NAME --role admin"
+            )
+        if params.query_type is ServerQuery.AUDIT_CHECK:
+            values, notes = check_calls(audit, after=params.head)
+            return ServerResult(
+                query_type=params.query_type, values=values, rows=[], total=0, has_more=False, notes=notes
+            )
+        asked = ListAudit(**{name: getattr(params, name) for name in (*OF_AUDIT, "offset", "limit")})
+        page = list_calls(audit, principal, asked, now=self._state.now())
+        return ServerResult(
+            query_type=params.query_type,
+            values={"up_to": page.up_to},
+            rows=page.rows,
+            total=page.total,
+            has_more=page.has_more,
+            notes=page.notes,
+        )
+
+    def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        state = self._state
+        values = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.system(),
+            "started_at": state.started_at.isoformat(timespec="seconds"),
+            "process": os.getpid(),
+            "uptime_s": round((state.now() - state.started_at).total_seconds()),
+            "problems": dict(state.problems()),
+            **state.counters(),
+        }
+        return values, [
+            _catalogue(catalogue, principal) for catalogue in visible_catalogues(state.catalogues(), principal)
+        ]
+
+    def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        sizes = {
+            f"index of {catalogue.name}": _index_bytes(catalogue)
+            for catalogue in visible_catalogues(self._state.catalogues(), principal)
+        }
+        largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
+        return {"process": os.getpid(), **memory_of_process()}, [
+            {"part": part, "bytes": size} for part, size in largest_first if size
+        ]
+
+    def _sessions(self, _principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        streams = Counter(self._state.identities())
+        live = self._state.credentials(self._state.now() - IN_USE)
+        known = {one.id for one in live}
+        counts = Counter({one.credential_id: count for one, count in streams.items()})
+        rows = [_credential_row(one, counts[one.id]) for one in live]
+        rows += [_stream_row(one, count) for one, count in streams.items() if one.credential_id not in known]
+        values = {
+            "sessions": sum(one.kind == "session" for one in live),
+            "streams": streams.total(),
+            "users": len({str(row["user"]) for row in rows}),
+            "process": os.getpid(),
+        }
+        return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
+
+
+def server_tools(state: ServerState) -> list[ToolSpec]:
+    """Declare `server.query`."""
+    return [
+        ToolSpec(
+            name="server.query",
+            description=(
+                "The server: version and catalogues, memory, sessions, configuration without secrets; "
+                "the audit of every call, newest first, and a check of it."
+            ),
+            params=ServerParams,
+            result=ServerResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.READ,
+            run=ServerTool(state).query,
+            text=_text,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _require_no_more_than_used(params: ServerParams) -> None:
+    """Refuse arguments that a query would ignore."""
+    used = {ServerQuery.AUDIT: OF_AUDIT, ServerQuery.AUDIT_CHECK: ("head",)}
+    for name in (*OF_AUDIT, "head"):
+        if getattr(params, name) is not None and name not in used.get(params.query_type, ()):
+            only = "audit_check" if name == "head" else "audit"
+            raise InputError(f"'{name}' is for query_type '{only}', not for '{params.query_type}'")
+
+
+def _credential_row(credential: Credential, streams: int) -> dict[str, Any]:
+    return {
+        "user": credential.user,
+        "credential": credential.id,
+        "kind": credential.kind,
+        "name": credential.name or None,
+        "streams": streams,
+        "created_at": _seconds(credential.created_at),
+        "last_used_at": _seconds(credential.last_used_at),
+        "expires_at": _seconds(credential.expires_at),
+    }
+
+
+def _stream_row(identity: Identity, streams: int) -> dict[str, Any]:
+    """Return the row of a credential that this server did not issue."""
+    return {
+        "user": identity.principal.name,
+        "credential": identity.credential_id,
+        "streams": streams,
+        "expires_at": _seconds(identity.expires_at),
+    }
+
+
+def _seconds(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")
+
+
+def memory_of_process() -> dict[str, Any]:
+    """Return the memory use of this process, as far as the system reports it."""
+    found: dict[str, Any] = {}
+    if STATUS_FILE.is_file():
+        for line in STATUS_FILE.read_text(encoding="ascii", errors="replace").splitlines():
+            name, _, rest = line.partition(":")
+            if name in MEMORY_NAMES:
+                found[MEMORY_NAMES[name]] = int(rest.split()[0]) * 1024
+    elif resource is not None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found["peak_resident_bytes"] = peak if sys.platform == "darwin" else peak * 1024
+    return found
+
+
+def _index_bytes(catalogue: OpenCatalogue) -> int:
+    """Return the size of a catalogue's index; 0 where it cannot be read."""
+    try:
+        return catalogue.shelf.describe().index_bytes
+    except StorageError:
+        return 0
+
+
+def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]:
+    """Return a catalogue as a row; one that cannot be read has the reason in place of its figures."""
+    named = {"catalogue": catalogue.name, "title": catalogue.spec.title, "spec": catalogue.spec.name}
+    try:
+        reader = catalogue.shelf.reader()
+    except StorageError as error:
+        return {**named, "problem": error.message}
+    return {
+        **named,
+        "records": reader.count(Scope(visibility=principal.visibility)),
+        "change_no": reader.change_no,
+        "model": None if reader.model is None else str(reader.model),
+        "stale": reader.stale,
+    }
+
+
+def _text(result: ServerResult) -> str:
+    values = [f"{name}: {value_text(value)}" for name, value in result.values.items()]
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    head = f"{result.query_type}: {result.total} rows"
+    return "\n".join([head, *values, *(fields_text(row) for row in result.rows), *more, *result.notes])

@@ -1,0 +1,194 @@
+"""`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed.
+
+Records are the view `items`, and their history is `changes`. Accounts and tokens are in another file.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, WithJsonSchema
+
+from stackroom.admin.sql.children import ANSWER_S, SqlChildren
+from stackroom.admin.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict, quoted
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.errors import ExpectedError, ForbiddenError, InputError, StorageError
+from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import DEFAULT_KIND
+from stackroom.tools.budget import PagedParams, PricedResult
+from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue
+from stackroom.tools.spec import GenericParams, GenericResult, ToolSpec
+
+ITEMS = "items"
+CHANGES = "changes"
+RECORDS = "records"
+TABLES = (RECORDS, CHANGES)
+"""The tables under the views; `records` has each record as JSON in `body`."""
+KEPT_AWAY = (
+    *("audit", "credentials", "items_fts", "role_actions", "roles", "sessions"),
+    *("tokens", "user_grants", "user_roles", "users", "v_users"),
+)
+"""Names of tables that a caller may look for, and that are in other databases."""
+CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
+CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
+OWN_COLUMNS = ("id", "kind")
+MOST_FIELDS = 190
+
+
+def views_of(spec: CatalogueSpec) -> dict[str, str]:
+    """Return the views of a catalogue as SELECTs, with one column for each field of its spec."""
+    columns = ["id", f"coalesce(json_extract(body, '$.kind'), '{DEFAULT_KIND}') AS kind"]
+    for column, name in _field_columns(spec).items():
+        columns.append(f"json_extract(body, {_quoted_text(_path(name))}) AS {quoted(column)}")
+    return {ITEMS: f"SELECT {', '.join(columns)} FROM main.records", CHANGES: CHANGES_VIEW}
+
+
+def columns_of(spec: CatalogueSpec) -> dict[str, list[str]]:
+    """Return the columns of each table that can be read."""
+    return {
+        ITEMS: [*OWN_COLUMNS, *_field_columns(spec)],
+        CHANGES: list(CHANGES_COLUMNS),
+        RECORDS: ["key", "id", "body"],
+    }
+
+
+def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
+    """Return column → field; a field named like one of `OWN_COLUMNS` gets a trailing underscore."""
+    names = list(spec.fields)[:MOST_FIELDS]
+    return {f"{name}_" if name in OWN_COLUMNS else name: name for name in names}
+
+
+def _path(field: str) -> str:
+    return '$.fields."{}"'.format(field.replace('"', ""))
+
+
+def _quoted_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sqlite_file_of(catalogue: OpenCatalogue) -> Path:
+    """Return the SQLite file of a catalogue's records, which this process has open: its readers need create nothing."""
+    path = catalogue.shelf.describe().sqlite_file
+    if path is None:
+        raise InputError(
+            f"catalogue '{catalogue.name}' is not kept in SQLite, so that there is nothing to query; search it instead"
+        )
+    return path
+
+
+UNKNOWN_COLUMN = "no such column"
+
+
+class SqlParams(PagedParams, GenericParams):
+    """The arguments of `debug.sql`."""
+
+    query: str = Field(description="One SELECT")
+    catalogue: str | None = Field(default=None, description="Needed where there are several")
+    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+
+
+class SqlResult(PricedResult, GenericResult):
+    """The answer of `debug.sql`."""
+
+    paged: ClassVar[str] = "rows"
+    long_texts: ClassVar[tuple[str, ...]] = ("*",)
+
+    catalogue: str
+    columns: list[str]
+    rows: Annotated[list[list[Any]], WithJsonSchema({"type": "array", "items": {"type": "array"}})]
+    total: int | None
+    """How many rows the statement has; null if there are more than are returned."""
+    has_more: bool
+    notes: list[str]
+
+
+class SqlTool:
+    """Runs statements over catalogues."""
+
+    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]], *, answer_s: float = ANSWER_S) -> None:
+        """`catalogues` returns those that are served now; `answer_s` bounds a call."""
+        self._catalogues = catalogues
+        self._children = SqlChildren(answer_s=answer_s)
+
+    def run(self, principal: Principal, params: SqlParams) -> SqlResult:
+        """Run a statement over a catalogue that the caller may see."""
+        if principal.visibility.audiences is not None:
+            raise ForbiddenError(
+                "a statement reads all records of a catalogue, and some are kept from you; search it instead"
+            )
+        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
+        reply = self._children.ask(
+            SqlQuery(
+                path=str(sqlite_file_of(catalogue)),
+                sql=params.query,
+                tables=TABLES,
+                views=views_of(catalogue.spec),
+                kept_away=KEPT_AWAY,
+                limit=min(params.start + params.limit, MOST_ROWS),
+            )
+        )
+        if reply.verdict is not Verdict.OK:
+            raise _error(reply, params.query, catalogue.spec)
+        end = len(reply.rows)
+        return SqlResult(
+            catalogue=catalogue.name,
+            columns=list(reply.columns),
+            rows=[list(row) for row in reply.rows[params.start :]],
+            cursor=str(end) if reply.has_more and params.start < end < MOST_ROWS else None,
+            total=None if reply.has_more else len(reply.rows),
+            has_more=reply.has_more,
+            notes=list(reply.notes),
+        )
+
+
+def sql_tools(tool: SqlTool) -> list[ToolSpec]:
+    """Declare `debug.sql`."""
+    return [
+        ToolSpec(
+            name="debug.sql",
+            description=(
+                "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
+                "changes(change_no, id, op, principal, call_id, at), records(key, id, body)."
+            ),
+            params=SqlParams,
+            result=SqlResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.SQL,
+            run=tool.run,
+            text=_text,
+            count_of=attrgetter("total"),
+        )
+    ]
+
+
+def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
+    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
+    message = f"{reply.verdict}: {reply.message}{hint}"
+    if reply.verdict is Verdict.DENIED:
+        return ForbiddenError(message)
+    return StorageError(reply.message) if reply.verdict is Verdict.STORAGE else InputError(message)
+
+
+def _column_hint(query: str, spec: CatalogueSpec) -> str:
+    """Return the columns of those tables that a statement names, or else of `items`."""
+    words = {word.lower() for word in re.findall(r"\w+", query)}
+    columns = columns_of(spec)
+    named = [table for table in columns if table in words] or [ITEMS]
+    return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
+
+
+def _text(result: SqlResult) -> str:
+    """Return the rows, one per line: some clients read the text only."""
+    total = "" if result.total is None else f" of {result.total}"
+    more = ", and it has more" if result.has_more else ""
+    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
+    head = f"{result.catalogue}: {len(result.rows)}{total} rows of {', '.join(map(_shown, result.columns))}{more}"
+    rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
+    return "\n".join([head, *rows, *cursor, *result.notes])
+
+
+def _shown(value: Any) -> str:
+    """Return a value on one line."""
+    return " ".join(str(value).split()) if value is not None else "null"

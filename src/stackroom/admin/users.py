@@ -1,0 +1,416 @@
+"""Users: the operations on accounts. `control.accounts` decides which actor may change which user."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, WithJsonSchema
+
+from stackroom.admin.row_text import more_text
+from stackroom.control.accounts.accounts import USUAL_ROLES, User
+from stackroom.control.accounts.users import NO_ROLE, fold_name, named_roles
+from stackroom.model.principal import Action, Cost
+from stackroom.tools.budget import PricedResult
+from stackroom.tools.operation import CommandOption, ListParams, Operation, OperationCall, SecretInput, SeveralOf
+from stackroom.tools.schema import is_empty, is_none
+from stackroom.tools.spec import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
+
+NO_ACCOUNTS = "there are no accounts here yet; make the first: stackroom user add NAME --role admin"
+COLUMNS = ("name", "roles", "granted", "permissions", "disabled", "has_password", "has_one_time_password")
+
+UserName = Annotated[str, Field(max_length=256, description="the user's name")]
+Permission = Annotated[Action, WithJsonSchema({"type": "string", "enum": [*map(str, Action)]})]
+Permissions = Annotated[list[Action], WithJsonSchema({"type": "array", "items": {"enum": [*map(str, Action)]}})]
+Password = Annotated[str, SecretInput()]
+
+
+class UserRow(GenericResult):
+    """A user, without secrets."""
+
+    name: str
+    roles: list[str]
+    permissions: list[str]
+    granted: list[str]
+    """Permissions besides those of their roles."""
+    disabled: bool
+    external: bool
+    has_password: bool
+    has_one_time_password: bool
+    """Whether a one-time password waits to be used."""
+    created_at: str
+    hidden_catalogues: list[str] | None = Field(default=None, exclude_if=is_none)
+    """The catalogues that they do not see; only for a user who is asked for by name."""
+
+
+class RoleRow(GenericResult):
+    """A role."""
+
+    name: str
+    permissions: list[str]
+    quotas: dict[str, int] | None
+    """Calls a minute; null: as configured."""
+    builtin: bool
+    """Whether it comes with every server, and cannot be deleted."""
+
+
+class UsersResult(PricedResult, GenericResult):
+    """A page of users, or of roles."""
+
+    paged: ClassVar[tuple[str, ...]] = ("users", "roles")
+
+    users: Annotated[list[UserRow], BARE_LIST]
+    roles: Annotated[list[RoleRow], BARE_LIST] = Field(default_factory=list, exclude_if=is_empty)
+    """For the query 'roles', in place of users."""
+    total: int
+    has_more: bool
+
+
+class UserChanged(GenericResult):
+    """A user or a role after a change."""
+
+    action: str
+    name: str
+    user: Annotated[UserRow | None, BARE_OBJECT_OR_NULL]
+    """null after 'delete', and for a role."""
+    role: Annotated[RoleRow | None, BARE_OBJECT_OR_NULL] = Field(default=None, exclude_if=is_none)
+    """The role that was made or changed."""
+    one_time_password: str | None
+    """Logs the user in once; it is shown only here."""
+
+
+class NamedUser(GenericParams):
+    """A user by name."""
+
+    name: UserName
+
+
+class CreateUser(NamedUser):
+    """A user to be created."""
+
+    role: Annotated[SeveralOf[str] | None, CommandOption("--role")] = Field(
+        default=None, description=f"a role, several, or '{NO_ROLE}'; default: user"
+    )
+    permissions: Annotated[Permissions, CommandOption("--grant")] = Field(
+        default_factory=list, description="permissions besides those of the roles"
+    )
+    password: Password | None = Field(default=None, description="else one that works once is made")
+
+
+class SetPassword(NamedUser):
+    """A new password of a user."""
+
+    password: Password | None = Field(default=None, description="else one that works once is made")
+
+
+class SetRole(NamedUser):
+    """The roles that replace those of a user."""
+
+    role: SeveralOf[str] = Field(min_length=1, description=f"a role, several, or '{NO_ROLE}' for none")
+
+
+class GrantPermission(NamedUser):
+    """A permission of a user besides those of their roles."""
+
+    permission: SeveralOf[Action] = Field(min_length=1, description="a permission, or several")
+
+
+class EndSessions(NamedUser):
+    """The sessions of a user that are ended."""
+
+    session: str | None = Field(default=None, description="only the session or token of this id")
+
+
+def _list_users(call: OperationCall, params: ListParams) -> UsersResult:
+    users, total = call.control.accounts.list_users(offset=params.offset, limit=params.limit)
+    has_more = params.offset + len(users) < total
+    return UsersResult(users=[_user_row(user) for user in users], total=total, has_more=has_more)
+
+
+def _get_user(call: OperationCall, params: NamedUser) -> UsersResult:
+    user = call.control.accounts.get_user(params.name)
+    hidden = call.control.access.hidden_from(user)
+    seen = sorted(name for name in hidden if call.principal.visibility.sees_catalogue(name))
+    row = _user_row(user).model_copy(update={"hidden_catalogues": seen})
+    return UsersResult(users=[row], total=1, has_more=False)
+
+
+def _create_user(call: OperationCall, params: CreateUser) -> UserChanged:
+    accounts, actor = call.control.accounts, call.principal
+    roles = USUAL_ROLES if params.role is None else named_roles(params.role)
+    user = accounts.create_user(actor, params.name, password=params.password, roles=roles, grants=params.permissions)
+    if params.password is not None:
+        return _changed("create", user)
+    secret = accounts.reset_password(actor, user.name)
+    return _changed("create", accounts.get_user(user.name), secret=secret)
+
+
+def _set_password(call: OperationCall, params: SetPassword) -> UserChanged:
+    if params.password is None:
+        return _reset_password(call, params)
+    call.control.accounts.set_password(call.principal, params.name, params.password)
+    return _changed("set_password", call.control.accounts.get_user(params.name))
+
+
+def _reset_password(call: OperationCall, params: NamedUser) -> UserChanged:
+    secret = call.control.accounts.reset_password(call.principal, params.name)
+    return _changed("reset_password", call.control.accounts.get_user(params.name), secret=secret)
+
+
+def _set_role(call: OperationCall, params: SetRole) -> UserChanged:
+    return _changed("set_role", call.control.accounts.set_roles(call.principal, params.name, named_roles(params.role)))
+
+
+def _grant(call: OperationCall, params: GrantPermission) -> UserChanged:
+    for permission in params.permission:
+        user = call.control.accounts.grant(call.principal, params.name, permission)
+    return _changed("grant", user)
+
+
+def _revoke(call: OperationCall, params: GrantPermission) -> UserChanged:
+    for permission in dict.fromkeys(params.permission):
+        user = call.control.accounts.revoke(call.principal, params.name, permission)
+    return _changed("revoke", user)
+
+
+def _disable(call: OperationCall, params: NamedUser) -> UserChanged:
+    return _changed("disable", call.control.accounts.set_disabled(call.principal, params.name, disabled=True))
+
+
+def _enable(call: OperationCall, params: NamedUser) -> UserChanged:
+    return _changed("enable", call.control.accounts.set_disabled(call.principal, params.name, disabled=False))
+
+
+def _end_sessions(call: OperationCall, params: EndSessions) -> UserChanged:
+    accounts = call.control.accounts
+    return _changed("end_sessions", accounts.end_sessions(call.principal, params.name, credential_id=params.session))
+
+
+def _delete_user(call: OperationCall, params: NamedUser) -> UserChanged:
+    call.control.accounts.delete_user(call.principal, params.name)
+    return UserChanged(action="delete", name=fold_name(params.name), user=None, one_time_password=None)
+
+
+def _require_user(call: OperationCall, params: NamedUser) -> None:
+    call.control.accounts.get_user(params.name)
+
+
+def _user_row(user: User) -> UserRow:
+    return UserRow(
+        name=user.name,
+        roles=list(user.roles),
+        permissions=sorted(user.actions),
+        granted=sorted(user.granted),
+        disabled=user.disabled,
+        external=user.external,
+        has_password=user.has_password,
+        has_one_time_password=user.has_one_time_password,
+        created_at=user.created_at.isoformat(timespec="seconds"),
+    )
+
+
+def _changed(action: str, user: User, *, secret: str | None = None) -> UserChanged:
+    return UserChanged(action=action, name=user.name, user=_user_row(user), one_time_password=secret)
+
+
+MARKS = ("disabled", "external", "has_password", "has_one_time_password")
+
+
+def _user_line(user: UserRow) -> str:
+    marks = [name for name in MARKS if getattr(user, name)]
+    values = {
+        "roles": user.roles,
+        "permissions": user.permissions,
+        "granted": user.granted,
+        "hidden catalogues": user.hidden_catalogues,
+    }
+    lists = [f"{name}: {', '.join(some)}" for name, some in values.items() if some]
+    return f"{user.name}: {'; '.join([*(lists or ['no role']), *marks, f'created {user.created_at}'])}"
+
+
+def _role_line(role: RoleRow) -> str:
+    calls = "" if role.quotas is None else ", ".join(f"{cost} {number}" for cost, number in role.quotas.items())
+    parts = [", ".join(role.permissions) or "no permission", *([f"calls a minute: {calls}"] if calls else [])]
+    return f"{role.name}: {'; '.join([*parts, *(['builtin'] if role.builtin else [])])}"
+
+
+def users_text(result: UsersResult) -> str:
+    """Return a page of users or roles, one line each."""
+    more = more_text(result.item_count, result.total, has_more=result.has_more)
+    what = "roles" if result.roles else "users"
+    lines = [*(_user_line(user) for user in result.users), *(_role_line(role) for role in result.roles)]
+    return "\n".join([f"{result.total} {what}", *lines, *more, *result.notes])
+
+
+def changed_text(result: UserChanged) -> str:
+    """Return what was done, with the one-time secret: some clients read the text only."""
+    secret = result.one_time_password
+    row = [_user_line(result.user)] if result.user else [_role_line(result.role)] if result.role else []
+    told = [f"the one-time password, which is not shown again: {secret}"] if secret else []
+    return "\n".join([f"{result.action} {result.name}: done", *row, *told])
+
+
+def declare_query(name: str, **declared: Any) -> Operation:
+    """Declare an operation that lists users or roles."""
+    return Operation(
+        name=f"account/{name}",
+        result=UsersResult,
+        actions=(Action.MANAGE_PERMISSIONS,),
+        cost=Cost.READ,
+        text=users_text,
+        empty=NO_ACCOUNTS,
+        **declared,
+    )
+
+
+def declare_change(name: str, **declared: Any) -> Operation:
+    """Declare an operation that changes a user or a role."""
+    return Operation(
+        name=f"account/{name}",
+        result=UserChanged,
+        actions=(Action.MANAGE_PERMISSIONS,),
+        cost=Cost.WRITE,
+        text=changed_text,
+        target="name",
+        arguments=declared.pop("arguments", ("name",)),
+        **declared,
+    )
+
+
+LIST_USERS = declare_query(
+    "list_users",
+    summary="List the accounts.",
+    params=ListParams,
+    run=_list_users,
+    rest="GET /v1/users",
+    command="user list",
+    example="--json",
+    table="users",
+    columns=COLUMNS,
+)
+GET_USER = declare_query(
+    "get_user",
+    summary="Show the account NAME, and the catalogues that are hidden from it.",
+    params=NamedUser,
+    run=_get_user,
+    rest="GET /v1/users/{name}",
+    command="user show",
+    arguments=("name",),
+    example="ada",
+    table="users",
+    columns=(*COLUMNS, "hidden_catalogues", "created_at"),
+    is_single=True,
+)
+CREATE_USER = declare_change(
+    "create_user",
+    summary="Create the account NAME.",
+    params=CreateUser,
+    run=_create_user,
+    rest="POST /v1/users",
+    status=201,
+    command="user add",
+    example="ada --role editor --grant ViewAnalytics",
+    details="At a terminal, you are asked for the password. A one-time password is alone on standard output, "
+    "everything else on standard error.",
+    secret="one_time_password",
+    makes_accounts=True,
+)
+SET_PASSWORD = declare_change(
+    "set_password",
+    summary="Set the password of NAME.",
+    params=SetPassword,
+    run=_set_password,
+    rest="PUT /v1/users/{name}/password",
+    command="user passwd",
+    example="ada --one-time",
+    details="With --one-time, print a password that replaces it and works once. Their sessions end; their tokens "
+    "stay valid.",
+    secret="one_time_password",
+    check=_require_user,
+)
+RESET_PASSWORD = declare_change(
+    "reset_password",
+    summary="Replace the password of a user with one that works once.",
+    params=NamedUser,
+    run=_reset_password,
+    secret="one_time_password",
+)
+SET_ROLE = declare_change(
+    "set_roles",
+    summary='Replace the roles of NAME with ROLE; "none" takes all of them away.',
+    params=SetRole,
+    run=_set_role,
+    rest="PUT /v1/users/{name}/roles",
+    command="user role",
+    arguments=("name", "role"),
+    example="ada user editor",
+)
+GRANT = declare_change(
+    "grant",
+    summary="Grant NAME each PERMISSION besides those of their roles.",
+    params=GrantPermission,
+    run=_grant,
+    rest="POST /v1/users/{name}/grants",
+    command="user grant",
+    arguments=("name", "permission"),
+    example="ada ViewAnalytics",
+)
+REVOKE = declare_change(
+    "revoke",
+    summary="Revoke each PERMISSION that NAME was granted.",
+    params=GrantPermission,
+    run=_revoke,
+    rest="POST /v1/users/{name}/revocations",
+    command="user revoke",
+    arguments=("name", "permission"),
+    example="ada ViewAnalytics",
+    details="To take away a permission of a role, change their roles, then grant what they should keep.",
+)
+DISABLE = declare_change(
+    "disable_user",
+    summary="Disable the account NAME.",
+    params=NamedUser,
+    run=_disable,
+    rest="POST /v1/users/{name}/disable",
+    command="user disable",
+    example="ada",
+    details="Their sessions end, and their tokens do not work until the account is enabled again.",
+)
+ENABLE = declare_change(
+    "enable_user",
+    summary="Enable the account NAME again.",
+    params=NamedUser,
+    run=_enable,
+    rest="POST /v1/users/{name}/enable",
+    command="user enable",
+    example="ada",
+)
+END_SESSIONS = declare_change(
+    "end_sessions",
+    summary="End the sessions of a user, or one session or token of theirs.",
+    params=EndSessions,
+    run=_end_sessions,
+)
+DELETE_USER = declare_change(
+    "delete_user",
+    summary="Delete the account NAME.",
+    params=NamedUser,
+    run=_delete_user,
+    rest="DELETE /v1/users/{name}",
+    command="user delete",
+    example="ada --yes",
+    details="Its sessions and tokens end with it. Its calls stay in the audit.",
+    question="delete user '{name}', with their sessions and tokens?",
+    check=_require_user,
+)
+USER_OPERATIONS = (
+    LIST_USERS,
+    GET_USER,
+    CREATE_USER,
+    SET_PASSWORD,
+    RESET_PASSWORD,
+    SET_ROLE,
+    GRANT,
+    REVOKE,
+    DISABLE,
+    ENABLE,
+    END_SESSIONS,
+    DELETE_USER,
+)

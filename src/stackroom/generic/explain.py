@@ -1,0 +1,339 @@
+"""Explanations of a search: why a record has its rank, or which condition or cut keeps it out of the answer.
+
+The tool that is asked decides what is found: it declares its path, which is run again for the record.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from stackroom.catalogue.spec import texts_of
+from stackroom.errors import InputError, NotFoundError, did_you_mean
+from stackroom.generic.tools import generic_tools
+from stackroom.model.hits import Evidence, Hit
+from stackroom.model.principal import Principal
+from stackroom.model.record import Key, Record
+from stackroom.model.scope import (
+    KIND_FIELD,
+    PUBLIC,
+    WORDS_FIELD,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Scope,
+)
+from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
+from stackroom.search.standing import RankIn, Standing, find_standing
+from stackroom.search.values import adult_conditions
+from stackroom.shelf.terms import meets, term_of, text_tokens
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
+from stackroom.tools.merge import SearchPath, ShownHits
+from stackroom.tools.spec import DECIMALS, GenericResult, ToolSpec, rounded_parts, validate_arguments
+from stackroom.tools.toolbox import plain_names
+
+SHOWN_VALUES = 3
+FILTER = "filters."
+SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so it was put off behind others"
+
+
+class Cut(StrEnum):
+    """The reason why a record is not in an answer."""
+
+    CONDITION = "condition"
+    """It does not meet a condition of the search."""
+    DEPTH = "depth"
+    """No arm ranks it among the first that are looked at."""
+    TOOL = "tool"
+    """A rule of the tool itself leaves it out."""
+    EVIDENCE = "evidence"
+    """Nothing answers the query, and it is not among the few nearest that are shown."""
+    LIMIT = "limit"
+    """It is ranked below the last record that is shown."""
+    SERIES = "series"
+    """Others of its series are shown, and it is put off behind other records."""
+
+
+class RankResult(GenericResult):
+    """A rank in one ranking of so many records, and the score there."""
+
+    rank: int | None
+    score: float | None
+    of: int
+
+
+class ExplainResult(GenericResult):
+    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order.
+
+    Where it does not meet a condition, its ranks and scores are those without the condition.
+    """
+
+    id: str
+    title: str
+    kind: str
+    tool: str
+    found: bool
+    rank: int | None
+    page: int | None
+    cut: Cut | None
+    score: float
+    match: str | None
+    strength: dict[str, float]
+    order: dict[str, float]
+    parts: dict[str, float]
+    words: RankResult
+    meaning: RankResult
+    whole: RankResult
+    terms: dict[str, bool]
+    because: list[str]
+
+
+def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainResult:
+    """Return why a record has its place in what a tool shows, or why it is not in it."""
+    found = _keyed(path, record)
+    conditions = path.scope.all_conditions()
+    failed = [condition for condition in conditions if not meets(record, condition, found.spec)]
+    scope = _without(path.scope, failed)
+    ranked = path.rank(scope)
+    shown = path.show(ranked)
+    place = next((place for place, key in enumerate(shown.keys, start=1) if key == found.key), None)
+    standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(found.key))
+    rank = None if failed else place
+    cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
+    reasons = [sentence]
+    if failed:
+        reasons = [*(_left_out(path, found, condition) for condition in failed), _otherwise(place, sentence)]
+    return ExplainResult(
+        id=address_of(path.view.name, record.id),
+        title=found.spec.title_of(record),
+        kind=record.kind,
+        tool=tool,
+        found=rank is not None,
+        rank=rank,
+        page=None if rank is None else (rank - 1) // path.page + 1,
+        cut=Cut.CONDITION if failed else cut,
+        terms=_terms(ranked, found),
+        because=[reason for reason in (*reasons, *_context(path, ranked, standing, found, rank)) if reason],
+        **_measured(standing),
+    )
+
+
+def _measured(standing: Standing) -> dict[str, Any]:
+    return {
+        "score": round(standing.strength, DECIMALS),
+        "match": standing.match_type,
+        "strength": rounded_parts(standing.why.strength),
+        "order": rounded_parts(standing.why.order),
+        "parts": {name: round(value, DECIMALS) for name, value in standing.reasons.items()},
+        "words": standing.words.plain(),
+        "meaning": standing.meaning.plain(),
+        "whole": standing.whole.plain(),
+    }
+
+
+def _without(scope: Scope, failed: Iterable[Condition]) -> Scope:
+    left_out = list(failed)
+    return Scope(
+        conditions=tuple(condition for condition in scope.conditions if condition not in left_out),
+        visibility=scope.visibility,
+    )
+
+
+def _otherwise(place: int | None, sentence: str) -> str:
+    """Return what would be without the conditions that a record does not meet."""
+    return f"otherwise it would be number {place}" if place else f"otherwise it would be out all the same: {sentence}"
+
+
+def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
+    here = set(text_tokens(found.record, found.spec.searched_fields))
+    return {term: term in here for term, _ in ranked.trace.query.terms.terms}
+
+
+def _left_out(path: SearchPath, found: KeyedRecord, condition: Condition) -> str:
+    """Return a sentence about a condition that a record does not meet, with the value it has."""
+    record, spec = found.record, found.spec
+    if condition.field == KIND_FIELD:
+        return _left_out_by_kind(path, record, condition)
+    if condition in adult_conditions(spec):
+        return "adult records are found only when a search asks for them, as with the filter 'adult'"
+    label = path.label(condition)
+    name = f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
+    if condition.field == WORDS_FIELD and not isinstance(condition, AnyOf | NoneOf):
+        return f"{name} leaves it out: it lacks {', '.join(_unmet(found, condition))}"
+    return f"{name} leaves it out: it has {_values(found, condition) or 'no value'}"
+
+
+def _left_out_by_kind(path: SearchPath, record: Record, condition: Condition) -> str:
+    hidden = path.view.spec.kinds_hidden_from_search
+    if isinstance(condition, NoneOf) and condition.values == hidden:
+        return f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them"
+    return f"the filter 'kind' leaves it out: it has {record.kind}"
+
+
+def _unmet(found: KeyedRecord, condition: Condition) -> list[str]:
+    here = set(text_tokens(found.record, found.spec.searched_fields))
+    return [value for value in getattr(condition, "values", ()) if value not in here]
+
+
+def _values(found: KeyedRecord, condition: Condition) -> str:
+    """Return the values of a record that a condition is about; of a negated one, those that it excludes."""
+    if condition.field == WORDS_FIELD:
+        return ", ".join(value for value in getattr(condition, "values", ()) if value not in _unmet(found, condition))
+    values = texts_of(found.record.get(condition.field))
+    if isinstance(condition, NoneOf):
+        excluded = {term_of(value) for value in condition.values}
+        values = [value for value in values if term_of(value) in excluded]
+    return ", ".join(values[:SHOWN_VALUES])
+
+
+def _cut(path: SearchPath, ranked: Ranked, shown: ShownHits, standing: Standing, key: Key) -> tuple[Cut, str]:
+    """Return which cut a record in scope is below, and a sentence that says so."""
+    if reason := shown.left_out.get(key):
+        return Cut.TOOL, reason
+    place, count = standing.whole.rank, len(shown.keys)
+    if place is None:
+        return Cut.DEPTH, "no part of the search looks at it: it is too far down by words and by meaning"
+    if shown.evidence is Evidence.NONE and place > count:
+        nearest = f", so only the nearest {count} are shown" if count else ""
+        return Cut.EVIDENCE, f"nothing answers the query{nearest}; it is number {place}"
+    if place > path.limit or not ranked.has_series:
+        return Cut.LIMIT, f"it is number {place}, and {path.limit} are shown at most"
+    return Cut.SERIES, f"by its score it is number {place}; {SERIES_BOUND}"
+
+
+def _put_off(ranked: Ranked, standing: Standing, rank: int | None) -> list[str]:
+    """Return that a record which is found is further down than its score, for others of its series."""
+    place = standing.whole.rank
+    if not ranked.has_series or rank is None or place is None or rank <= place:
+        return []
+    return [f"by its score it is number {place}; {SERIES_BOUND}"]
+
+
+def _context(path: SearchPath, ranked: Ranked, standing: Standing, found: KeyedRecord, rank: int | None) -> list[str]:
+    """Return what is worth knowing about a record wherever it stands."""
+    stale = [f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []
+    return [
+        *(_audiences(found.record) if path.scope.visibility.audiences is None else ()),
+        *path.notes,
+        *_put_off(ranked, standing, rank),
+        *_about_words(ranked, standing, found),
+        *_about_meaning(ranked, standing, found),
+        *stale,
+    ]
+
+
+def _audiences(record: Record) -> list[str]:
+    """Return the audiences of a restricted record."""
+    if not record.audiences or PUBLIC in record.audiences:
+        return []
+    return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
+
+
+def _about_words(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
+    terms = list(_terms(ranked, found).items())
+    missing = [term for term, is_there in terms if not is_there]
+    if not terms:
+        return ["the query has no words to look for"]
+    if len(missing) == len(terms):
+        return [f"it has none of the words: {', '.join(missing)}"]
+    place = f"by words it is {_place(standing.words, ranked.trace.depth)}"
+    return [f"{place}; it lacks: {', '.join(missing)}" if missing else f"{place}, and has every word"]
+
+
+def _about_meaning(ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
+    if ranked.trace.query.vector is None:
+        return [f"searched by words alone: {ranked.degraded}"]
+    if not np.any(ranked.reader.vectors([found.key])):
+        return ["it has no vector: it was not embedded"]
+    return [f"by meaning it is {_place(standing.meaning, ranked.trace.depth)}"]
+
+
+def _place(ranked: RankIn, depth: int) -> str:
+    """Return a place in an arm, and that the search does not look so far, if so."""
+    if not ranked.rank:
+        is_deeper = ranked.of > ranked.searched
+        return f"not among the first {ranked.searched} of {ranked.of}" if is_deeper else "not found"
+    place = f"number {ranked.rank} of {ranked.of}"
+    return f"{place}, and a search looks at the first {depth}" if ranked.rank > depth else place
+
+
+GENERIC_SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedCall:
+    """The query and other arguments of a call, and the record whose place in its answer is to be explained."""
+
+    id: str
+    query: str
+    tool: str | None = None
+    """The tool that is called; None: the generic search."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def explain_call(
+    catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: ExplainedCall
+) -> dict[str, Any]:
+    """Return why a record has its place in the answer to a call, or why it is not in it, as a JSON object."""
+    record = require_record(catalogue.view(), question.id, principal)
+    tool = _search_tool(catalogue, tools, question.tool or GENERIC_SEARCH)
+    params = _params(tool, {**question.arguments, "query": question.query})
+    if tool.searches is None or (tool.reads and catalogue.name not in tool.reads(params)):
+        raise InputError(f"'tool': '{tool.name}' does not search '{catalogue.name}'; '{GENERIC_SEARCH}' does")
+    path = tool.searches(principal, params, catalogue.name, record.kind)
+    return explain_record(path, record, tool=tool.name).model_dump(mode="json")
+
+
+def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
+    """Return the first records that a tool shows, with explanations."""
+    ranked = path.rank(path.scope)
+    shown = path.show(ranked)
+    hits = {**{hit.key: hit for hit in ranked.ranking}, **shown.raised}
+    return ranked.read([hits[key] for key in shown.keys[:limit]], explain=True)
+
+
+def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:
+    """Return the record of an id; raise NotFoundError with the one whose name is most like it."""
+    scope = Scope(visibility=principal.visibility)
+    record = view.find_stated(stated, scope=scope)
+    if record is not None:
+        return record
+    alike = view.reader.titles_like(stated, scope=scope, limit=1)
+    hint = (
+        f"; did you mean {address_of(view.name, view.reader.ids([alike[0].key])[0])}?"
+        if alike
+        else "; search finds ids"
+    )
+    raise NotFoundError(f"no record '{stated[:200]}' in '{view.name}'{hint}")
+
+
+def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
+    keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
+    if record.id not in keys:
+        raise NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
+    return KeyedRecord(keys[record.id], record, path.view.spec)
+
+
+def _search_tool(catalogue: OpenCatalogue, tools: Iterable[ToolSpec], name: str) -> ToolSpec:
+    """Return a tool that searches, by its name or its plain name.
+
+    The generic search is there also where it is not served.
+    """
+    able = {tool.name: tool for tool in tools if tool.searches}
+    if GENERIC_SEARCH not in able:
+        able |= {tool.name: tool for tool in generic_tools([catalogue]) if tool.searches}
+    by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
+    tool = able.get(name) or by_plain_name.get(name)
+    if tool is None:
+        hint = did_you_mean(name, list(able))
+        raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(able)}")
+    return tool
+
+
+def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
+    try:
+        return validate_arguments(tool, arguments)
+    except InputError as error:
+        raise InputError(f"'arguments' of '{tool.name}': {error.message}") from error

@@ -1,0 +1,215 @@
+"""Facets of a result set: the values of each field with counts, and the distribution of each number.
+
+Of a field that any of several values may be wanted of, and of a range, the choices already made are left aside in its
+own counts, so that further ones can be seen.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
+from stackroom.catalogue.telling import label_of
+from stackroom.errors import InputError, did_you_mean
+from stackroom.generic.aggregate.buckets import round_width, shown_number, usual_range
+from stackroom.generic.result_set import list_keys, search_keys
+from stackroom.generic.shapes import Bar, Facet, FacetValue
+from stackroom.model.record import Key
+from stackroom.model.scope import AnyOf, Range, Scope
+from stackroom.search.values import field_values
+from stackroom.shelf.terms import term_of
+from stackroom.text.cells.values import text_of
+from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.filters import KIND, filters_of, useful_filters
+
+MOST_BARS = 24
+MOST_SINGLE = 60
+"""Whole numbers that reach no further than this have a bar for each."""
+DAYS_OF_A_YEAR = 366
+
+Numbers = NDArray[np.float64]
+
+
+def draw_histogram(numbers: Numbers, field: FieldSpec) -> dict[str, Any] | None:
+    """Return the least and the greatest number, and the bars between; None where no record has a number."""
+    known = np.sort(numbers[np.isfinite(numbers)])
+    if not known.size:
+        return None
+    least, greatest = float(known[0]), float(known[-1])
+    starts = _day_starts(least, greatest) if field.type is FieldType.DATE else _starts(known, field)
+    counts = np.diff(np.searchsorted(known, [*starts, np.inf], side="left")).tolist()
+    ends = [*starts[1:], None]
+    bars = [
+        Bar(
+            first=shown_number(start, field),
+            last=shown_number(_end(end, greatest, field), field),
+            count=count,
+        )
+        for start, end, count in zip(starts, ends, counts, strict=True)
+    ]
+    return {"min": shown_number(least, field), "max": shown_number(greatest, field), "bars": bars}
+
+
+def _starts(known: Numbers, field: FieldSpec) -> list[float]:
+    """Return where each bar begins; the first begins at the least number, and the last has all that is beyond."""
+    low, high = usual_range(known)
+    is_whole = field.type is FieldType.INT
+    width = 1.0 if is_whole and high - low < MOST_SINGLE else _bar_width(high - low, is_whole=is_whole)
+    first, last = np.floor(low / width), np.floor(high / width)
+    inner = [float(f"{step * width:.15g}") for step in np.arange(first + 1, last + 1)]
+    return [float(known[0]), *(start for start in inner if start > known[0])]
+
+
+def _bar_width(reach: float, *, is_whole: bool) -> float:
+    return float(round_width(reach, is_whole=is_whole, parts=MOST_BARS)) if reach else 1.0
+
+
+def _day_starts(least: float, greatest: float) -> list[float]:
+    """Return the first day of each year or month, or of several."""
+    first, last = date.fromordinal(int(least)), date.fromordinal(int(greatest))
+    if greatest - least < 2 * DAYS_OF_A_YEAR:
+        months = range(first.year * 12 + first.month, last.year * 12 + last.month)
+        starts = [date(month // 12, month % 12 + 1, 1) for month in months]
+    else:
+        width = max(1, int(_bar_width(last.year - first.year, is_whole=True)))
+        starts = [date(year, 1, 1) for year in _multiples(first.year + 1, last.year, width)]
+    return [least, *(float(start.toordinal()) for start in starts if start.toordinal() > least)]
+
+
+def _multiples(first: int, last: int, width: int) -> Sequence[int]:
+    return range(-(-first // width) * width, last + 1, width)
+
+
+def _end(end: float | None, greatest: float, field: FieldSpec) -> float:
+    """Return the greatest number of a bar: of whole numbers and days the one before the next bar."""
+    if end is None:
+        return greatest
+    return end if field.type is FieldType.FLOAT else end - 1
+
+
+MOST_FACETS = 16
+VALUES_SHOWN = 12
+VALUES_LIKE = 40
+"""How many values are shown to someone who looks for one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FacetedSet:
+    """A result set of one catalogue, as far as its facets are concerned."""
+
+    view: CatalogueView
+    scope: Scope
+    query: str
+    """The words that are searched for; empty where they only order, or there are none."""
+    filters: Mapping[str, Any]
+    exclude: Mapping[str, Any]
+
+    @cached_property
+    def keys(self) -> Sequence[Key]:
+        """The records of the set."""
+        return self._keys_in(self.scope)
+
+    def count_facets(self, *, only: str = "", like: str = "") -> list[Facet]:
+        """Return the facets, the most useful first; only that of one field where it is named."""
+        known = filters_of(self.view.spec)
+        useful = [*([KIND] if KIND in known else ()), *(field.name for field in useful_filters(self.view.spec))]
+        chosen = [name for name in known if name in self.filters or name in self.exclude]
+        if only and only not in known:
+            hint, there = did_you_mean(only, list(known)), ", ".join(known) or "none"
+            raise InputError(f"'facet': no field '{only[:60]}'{hint} to filter by; there are {there}")
+        names = [only] if only else dict.fromkeys((*useful, *chosen))
+        facets = (self._facet(name, known[name], like=like) for name in names)
+        return [facet for facet in facets if facet is not None][:MOST_FACETS]
+
+    def _facet(self, name: str, field: FieldSpec, *, like: str) -> Facet | None:
+        about: dict[str, Any] = {"field": name, "label": label_of(name), "type": field.type.value}
+        if field.filter is FilterKind.RANGE:
+            drawn = draw_histogram(self.view.reader.numbers(field.name, self._other_keys(field)), field)
+            chosen = self.filters.get(name) or {}
+            bounds = chosen if isinstance(chosen, Mapping) else {"min": chosen, "max": chosen}
+            ends: dict[str, Any] = {"low": bounds.get("min"), "high": bounds.get("max")}
+            return None if drawn is None else Facet(**about, **drawn, **ends)
+        wanted, left_out = _terms(self.filters.get(name)), _terms(self.exclude.get(name))
+        counts = self._counts(field, wanted)
+        if not (wanted or left_out) and _is_useless(counts):
+            return None
+        values = _values(self._like(field, counts, like), wanted, left_out, like=like)
+        return Facet(**about, values=values, total=len(counts))
+
+    def _counts(self, field: FieldSpec, wanted: set[str]) -> Counter[str]:
+        """Return how many records of the set have each value; of further ones, how many would be found with them."""
+        others = self._counts_in(field, self._other_scope(field), self._other_keys(field))
+        if not wanted or not self.query:
+            return others
+        listed = self._counts_in(field, self.scope, self.keys)
+        return Counter({**others, **{value: count for value, count in listed.items() if term_of(value) in wanted}})
+
+    def _counts_in(self, field: FieldSpec, scope: Scope, keys: Sequence[Key]) -> Counter[str]:
+        if not self.query:
+            counts: Counter[str] = Counter()
+            for facet in self.view.reader.facets(field.name, scope=scope):
+                counts[facet.value] += facet.count
+            return counts
+        found = self.view.reader.occurrences(field.name, scope=scope)
+        here = np.isin(found.keys, np.array(keys, dtype=np.int64))
+        each = np.bincount(found.indexes[here], minlength=len(found.values)).tolist()
+        return Counter({value: count for value, count in zip(found.values, each, strict=True) if count})
+
+    def _like(self, field: FieldSpec, counts: Counter[str], like: str) -> Counter[str]:
+        """Return the values that are like a text; those of the set, of which none may be."""
+        if not like:
+            return counts
+        values = field_values(self.view.reader, self.view.spec, field.name, visibility=self.scope.visibility)
+        begun = [value for value in counts if term_of(like) in term_of(value)]
+        wanted = dict.fromkeys((*begun, *(value for value in values.matching(like) if value in counts)))
+        return Counter({value: counts[value] for value in wanted})
+
+    def _other_scope(self, field: FieldSpec) -> Scope:
+        """Return the scope without what is wanted of a field, unless a further value of it finds fewer records."""
+        if field.filter is FilterKind.ALL_OF:
+            return self.scope
+        kept = [
+            condition
+            for condition in self.scope.conditions
+            if not (isinstance(condition, AnyOf | Range) and condition.field == field.name)
+        ]
+        return Scope(conditions=tuple(kept), visibility=self.scope.visibility)
+
+    def _other_keys(self, field: FieldSpec) -> Sequence[Key]:
+        """Return the records that are found whatever is wanted of a field."""
+        scope = self._other_scope(field)
+        return self.keys if scope == self.scope else self._keys_in(scope)
+
+    def _keys_in(self, scope: Scope) -> Sequence[Key]:
+        return search_keys(self.view, self.query, scope).keys if self.query else list_keys(self.view, scope).keys
+
+
+def _terms(values: Any) -> set[str]:
+    given = values if isinstance(values, list | tuple) else [] if values is None else [values]
+    return {term_of(text_of(value) if isinstance(value, bool) else str(value)) for value in given}
+
+
+def _is_useless(counts: Counter[str]) -> bool:
+    """Tell whether values part nothing: there is none, or each record has its own."""
+    return not counts or (len(counts) > VALUES_SHOWN and counts.most_common(1)[0][1] == 1)
+
+
+def _values(counts: Counter[str], chosen: set[str], left_out: set[str], *, like: str) -> list[FacetValue]:
+    """Return the most frequent values, with those that were chosen or left out among them."""
+    ordered = sorted(counts, key=lambda value: (-counts[value], value))
+    first = ordered[: VALUES_LIKE if like else VALUES_SHOWN]
+    marked = [value for value in ordered if value not in first and term_of(value) in chosen | left_out]
+    known = {term_of(value) for value in counts}
+    gone = sorted(term for term in left_out if term not in known)
+    return [
+        FacetValue(
+            value=value, count=counts[value], chosen=term_of(value) in chosen, excluded=term_of(value) in left_out
+        )
+        for value in (*first, *marked, *gone)
+    ]

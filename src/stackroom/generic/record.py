@@ -1,0 +1,283 @@
+"""The one form of a record to show, on every surface: title, telling fields, text, page, origin, picture, relations."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from stackroom.catalogue.codec import plain_record
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, FilterKind, RelationSpec, texts_of
+from stackroom.catalogue.telling import (
+    BETWEEN_FIELDS,
+    find_page,
+    has_value,
+    label_of,
+    plain_fields,
+    short_value,
+    snippet_of,
+    summary_of,
+    table_columns,
+    told_fields,
+    with_unit,
+)
+from stackroom.generic.shapes import RecordField, ShownRecord, Tile, TileField
+from stackroom.ingest.ledger import find_places
+from stackroom.library import LEDGER_FILE
+from stackroom.model.hits import Label, Why
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
+from stackroom.sources.location import shown_name
+from stackroom.text.normalise import meant
+from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of, uri_of
+from stackroom.tools.media import CallerMedia, MediaKind
+from stackroom.tools.spec import shape_why
+
+FIRST_LINE, LAST_LINE = "first_line", "last_line"
+"""The fields of a passage that say which lines of its file it has."""
+
+
+def list_places(catalogue: OpenCatalogue, records: Iterable[Record]) -> dict[RecordId, str]:
+    """Return the file and place of each of these records that came from a source."""
+    if catalogue.folder is None:
+        return {}
+    by_id = {record.id: record for record in records}
+    found = find_places(catalogue.folder / LEDGER_FILE, by_id)
+    names = {source: shown_name(source) for source in {source for source, _ in found.values()}}
+    return {one: _file_place(names[source], row, by_id[one]) for one, (source, row) in found.items()}
+
+
+def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
+    """Return the file and place of a record; None where they are not known."""
+    return list_places(catalogue, [record]).get(record.id)
+
+
+def _file_place(name: str, row: str, record: Record) -> str:
+    """Return a place as `films.csv, line 12`; of the source the name alone."""
+    first, last = record.fields.get(FIRST_LINE), record.fields.get(LAST_LINE)
+    lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
+    return ", ".join([part for part in (name if name != row else "", row, lines) if part])
+
+
+MEDIA_PATH = "/v1/media"
+LINE_ROLES = (FieldRole.PEOPLE, FieldRole.TIME)
+"""The roles whose values make the line below a title."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedRecord:
+    """A record in a result set: the view it was read from, its score, and the label of that score."""
+
+    view: CatalogueView
+    record: Record
+    score: float = 1.0
+    """The strength of the evidence that it answers; 1 in a list, of which each record has what was asked for."""
+    label: Label | None = None
+    why: Why | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordForm:
+    """The form of a call's results: whole texts or their beginnings, fields that it asks for, and tiles for pages."""
+
+    whole: bool = False
+    asked: Sequence[str] = ()
+    media: CallerMedia | None = None
+    """The files of records for tiles; None: no tiles."""
+    has_cells: bool = False
+
+
+def shape_records(ranked: Sequence[RankedRecord], form: RecordForm) -> list[ShownRecord]:
+    """Return records as results; which file each is from is read once for each catalogue."""
+    by_catalogue: dict[int, tuple[OpenCatalogue, list[Record]]] = {}
+    for one in ranked:
+        by_catalogue.setdefault(id(one.view), (one.view.catalogue, []))[1].append(one.record)
+    origins = {view: list_places(catalogue, records) for view, (catalogue, records) in by_catalogue.items()}
+    return [
+        shape_record(
+            catalogue.spec,
+            catalogue.name,
+            one.record,
+            form,
+            ranked=one,
+            origin=origins[id(one.view)].get(one.record.id),
+        )
+        for one in ranked
+        if (catalogue := one.view.catalogue)
+    ]
+
+
+def shape_record(
+    spec: CatalogueSpec,
+    catalogue: str,
+    record: Record,
+    form: RecordForm,
+    *,
+    ranked: RankedRecord | None = None,
+    origin: str | None = None,
+) -> ShownRecord:
+    """Return a record as a result, as it is ranked where it was searched for; its catalogue need not exist yet."""
+    fields = told_fields(record, spec, asked=[meant(name, spec.fields) for name in form.asked])
+    return ShownRecord(
+        id=address_of(catalogue, record.id),
+        title=spec.title_of(record),
+        url=url_of(spec, catalogue, record),
+        catalogue=catalogue,
+        score=round(ranked.score, 4) if ranked else 1.0,
+        relevance=ranked.label if ranked else None,
+        fields=plain_fields(record, fields),
+        text=summary_of(record, spec, fields, whole=form.whole),
+        origin=origin,
+        why=shape_why(ranked.why) if ranked else None,
+        tile=None if form.media is None else shape_tile(spec, catalogue, record, form.media, has_cells=form.has_cells),
+    )
+
+
+def url_of(spec: CatalogueSpec, catalogue: str, record: Record) -> str:
+    """Return the record's own page, to be cited; the address of its resource where it has none."""
+    return find_page(record, spec) or uri_of(catalogue, record.id)
+
+
+def shape_tile(
+    spec: CatalogueSpec, catalogue: str, record: Record, media: CallerMedia, *, has_cells: bool = False
+) -> Tile:
+    """Return a record as pages draw it."""
+    line = [field for role in LINE_ROLES if (field := spec.field_with_role(role)) and has_value(record, field)]
+    told = [field for field in told_fields(record, spec) if field not in line]
+    return Tile(
+        kind=record.kind,
+        line=_line(record, spec, line),
+        text=snippet_of(record, spec),
+        fields=[
+            TileField(field=field.name, label=label_of(field.name), value=short_value(record.get(field.name), field))
+            for field in told
+        ],
+        image=_find_media(catalogue, record.id, media, MediaKind.COVER),
+        audio=_find_media(catalogue, record.id, media, MediaKind.AUDIO) is not None,
+        cells=_cells(record, spec) if has_cells else None,
+    )
+
+
+def _line(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec]) -> str:
+    kind = label_of(record.kind) if len(spec.kinds) > 1 else ""
+    values = [short_value(record.get(field.name), field) for field in fields]
+    return BETWEEN_FIELDS.join(part for part in (kind, *values) if part)
+
+
+def _find_media(catalogue: str, record_id: RecordId, media: CallerMedia, kind: MediaKind) -> str | None:
+    """Return the address of a file of a record on this server; None where it has none."""
+    if media.find_file_in(catalogue, record_id, kind) is None:
+        return None
+    return f"{MEDIA_PATH}/{quote(catalogue, safe='')}/{kind}/{quote(record_id)}"
+
+
+def _cells(record: Record, spec: CatalogueSpec) -> dict[str, str]:
+    return {field.name: short_value(record.get(field.name), field) for field in table_columns(spec)}
+
+
+def shape_fields(catalogue: OpenCatalogue, record: Record, *, related: Collection[str]) -> list[RecordField]:
+    """Return the fields of a record; those in `related` only have ids, names or pages of records shown themselves."""
+    spec, plain = catalogue.spec, plain_record(record, catalogue.spec)
+    copied = {relation.field for relation in spec.relations if relation.copies}
+    return [
+        RecordField(
+            field=field.name,
+            label=label_of(field.name),
+            type=field.type,
+            role=field.role,
+            filter=filter_of(field),
+            value=plain.get(field.name),
+            text=_text(record, field),
+            is_shown=has_value(record, field) and field.name not in related,
+            is_edited=field.is_of(record.kind) and field.type is not FieldType.JSON and field.name not in copied,
+            required=field.required,
+            choices=list(field.values),
+            description=field.description,
+        )
+        for field in spec.fields.values()
+        if field.shown
+    ]
+
+
+def _text(record: Record, field: FieldSpec) -> str:
+    value = record.get(field.name)
+    return short_value(value, field) if field.is_numeric else with_unit(", ".join(texts_of(value)), field)
+
+
+def filter_of(field: FieldSpec) -> str | None:
+    """Return how a field is filtered by: by values, by a range, or not at all."""
+    if field.filter is None:
+        return None
+    return "range" if field.filter is FilterKind.RANGE else "values"
+
+
+RELATED = "Related"
+MOST_SHOWN = 60
+PAGES_TRIED = 60
+_ID_ENDINGS = ("_ids", "_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedRecords:
+    """The records of one relation, and how many there are."""
+
+    name: str
+    records: tuple[Record, ...]
+    total: int
+
+
+def list_related(view: CatalogueView, record: Record, scope: Scope) -> list[RelatedRecords]:
+    """Return the related records that the caller may see, one entry for each relation that has some."""
+    found = [*_named(view, record, scope), *_naming(view, record, scope), _by_pages(view, record, scope)]
+    return [one for one in found if one.records]
+
+
+def fields_of_relations(view: CatalogueView, related: Iterable[RelatedRecords]) -> set[str]:
+    """Return the fields that only have ids, names or pages of related records, which are shown themselves."""
+    shown = {one.name for one in related}
+    by_pages = view.spec.recommend.related.field if view.spec.recommend else ""
+    copied = {relation.copies for relation in view.spec.relations if label_of(relation.copies) in shown}
+    return {*(relation.field for relation in view.spec.relations), *copied, *([by_pages] if RELATED in shown else [])}
+
+
+def _named(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
+    """Yield the records that this one names by id, in its own order."""
+    for relation in view.spec.relations:
+        if relation.kind == record.kind:
+            ids = dict.fromkeys(RecordId(one) for one in texts_of(record.get(relation.field)))
+            keys = view.reader.find(list(ids), scope=scope)
+            shown = [keys[record_id] for record_id in ids if record_id in keys][:MOST_SHOWN]
+            records = view.reader.fetch(shown, scope=scope)
+            name = relation.copies or _without_ending(relation.field)
+            yield _related(name, [records[key] for key in shown if key in records], len(keys))
+
+
+def _naming(view: CatalogueView, record: Record, scope: Scope) -> Iterator[RelatedRecords]:
+    """Yield the records that name this one, in their declared order or by title."""
+    for relation in view.spec.relations:
+        if relation.to == record.kind and view.spec.fields[relation.field].needs_column:
+            within = scope.narrowed(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record.id,)))
+            keys = view.reader.scan(scope=within, limit=MOST_SHOWN)
+            records = sorted(view.reader.fetch(keys, scope=scope).values(), key=lambda one: _place(view, one, relation))
+            yield _related(relation.inverse or relation.kind, records, view.reader.count(within))
+
+
+def _by_pages(view: CatalogueView, record: Record, scope: Scope) -> RelatedRecords:
+    """Return the records whose pages this one names, as sequels are named."""
+    related = view.spec.recommend.related if view.spec.recommend else None
+    pages = texts_of(record.get(related.field))[:PAGES_TRIED] if related and related.field else []
+    found = [one for page in pages if (one := view.find_stated(page, scope=scope)) and one.id != record.id]
+    records = list({one.id: one for one in found}.values())
+    return _related(RELATED, records, len(records))
+
+
+def _related(name: str, records: Iterable[Record], total: int) -> RelatedRecords:
+    shown = tuple(records)[:MOST_SHOWN]
+    return RelatedRecords(name=label_of(name), records=shown, total=max(total, len(shown)))
+
+
+def _place(view: CatalogueView, record: Record, relation: RelationSpec) -> tuple[float, str]:
+    number = record.get(relation.order) if relation.order else None
+    return (float(number) if isinstance(number, int | float) else 0.0, view.spec.title_of(record))
+
+
+def _without_ending(field: str) -> str:
+    return next((field.removesuffix(ending) for ending in _ID_ENDINGS if field.endswith(ending)), field)

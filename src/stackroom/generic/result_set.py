@@ -1,0 +1,320 @@
+"""The result set of a search or a list: which records, in which order, with which score, label and counts.
+
+Every surface shows what is found here: none sorts, labels or counts again. Without words a set has every record in
+scope, exactly. A search has its best, as deep as its pages reach, or a few where nothing answers. Words that name no
+more than a mood leave no record out that has the filters: they order them.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
+from stackroom.errors import InputError, did_you_mean
+from stackroom.generic.record import RankedRecord
+from stackroom.generic.shapes import LeftOut, SearchParams
+from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchMode, SearchPage
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, Condition, NoneOf, Scope
+from stackroom.search.values import adult_conditions
+from stackroom.text.analyser import analyse_query
+from stackroom.text.instructions import quoted
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, CatalogueScopes, depth_for, search_scopes
+from stackroom.tools.spec import NOTHING_ANSWERS
+
+DEEP = 400
+"""How many hits of a search are looked at for the records with evidence beyond those that it lists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSet:
+    """A page of a result set, and what is said of the whole set."""
+
+    page: list[RankedRecord]
+    total: int
+    """How many records answer, or are listed."""
+    listed: int
+    """How many records there are over all pages."""
+    evidence: Evidence
+    cursor: str | None
+    """That of the next page; None where there is none."""
+    unread: list[str] = field(default_factory=list)
+    by_catalogue: Mapping[str, int] = field(default_factory=dict)
+    """How many records of each catalogue answer."""
+    searched: Mapping[str, SearchPage] = field(default_factory=dict)
+    """The search of each catalogue; none of a list."""
+    only_orders: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedKeys:
+    """The keys of one catalogue in the order of a result set, and the strength of each that was ranked."""
+
+    view: CatalogueView
+    scope: Scope
+    keys: Sequence[Key]
+    total: int
+    evidence: Evidence
+    strengths: Mapping[Key, float] | None = None
+    """None: nothing was searched for."""
+    searched: SearchPage | None = None
+    only_orders: bool = False
+
+    def page(self, start: int, limit: int) -> ResultSet:
+        """Return a page of the set."""
+        keys = self.keys[start : start + limit]
+        records = self.view.reader.fetch(keys, scope=self.scope)
+        return ResultSet(
+            page=[self._ranked(key, records[key]) for key in keys if key in records],
+            total=self.total,
+            listed=len(self.keys),
+            evidence=self.evidence,
+            cursor=_cursor(start + len(keys), len(self.keys)),
+            by_catalogue={self.view.name: self.total},
+            searched={self.view.name: self.searched} if self.searched else {},
+            only_orders=self.only_orders,
+        )
+
+    def _ranked(self, key: Key, record: Record) -> RankedRecord:
+        if self.strengths is None:
+            return RankedRecord(view=self.view, record=record)
+        score = self.strengths.get(key, 0.0)
+        return RankedRecord(view=self.view, record=record, score=score, label=Label.of(score))
+
+
+def only_view(views: ByCatalogue[CatalogueView], argument: str) -> CatalogueView:
+    """Return the only view; raise InputError where an argument needs a catalogue to be chosen."""
+    if len(views.found) != 1:
+        raise InputError(f"'{argument}' needs a 'catalogue'; there are {', '.join(views.found)}")
+    return next(iter(views.found.values()))
+
+
+def search_page(
+    views: ByCatalogue[CatalogueView],
+    scopes: Mapping[str, Scope],
+    query: str,
+    *,
+    start: int,
+    limit: int,
+    explain: bool = False,
+    pool: Executor | None = None,
+) -> ResultSet:
+    """Search several catalogues, each in its scope, and return a page of what they found, merged by strength."""
+    found = search_scopes(views, scopes, query, limit=depth_for(start, limit), explain=explain, pool=pool)
+    most = NEAREST_SHOWN if found.evidence is Evidence.NONE else FURTHEST
+    return ResultSet(
+        page=[
+            RankedRecord(view=view, record=hit.record, score=hit.score, label=hit.label, why=hit.why)
+            for view, hit in found.page(start, limit)
+        ],
+        total=found.total_matches,
+        listed=min(most, sum(page.ranked for page in found.pages.values())),
+        evidence=found.evidence,
+        cursor=found.cursor_after(start + limit),
+        unread=found.unread,
+        by_catalogue={name: page.total_matches for name, page in found.pages.items()},
+        searched=found.pages,
+    )
+
+
+def list_page(
+    views: ByCatalogue[CatalogueView], scopes: Mapping[str, Scope], *, start: int, limit: int, sort: str = ""
+) -> ResultSet:
+    """Return a page of all records in scope, catalogue by catalogue, and how many there are."""
+    each = ask_each(views.found, lambda view: list_keys(view, scopes[view.name], sort=sort))
+    pages, total = [], 0
+    for keys in each.found.values():
+        first, last = max(start - total, 0), start + limit - total
+        if first < min(last, len(keys.keys)):
+            pages.append(keys.page(first, last - first))
+        total += len(keys.keys)
+    shown = [record for page in pages for record in page.page]
+    return ResultSet(
+        page=shown,
+        total=total,
+        listed=total,
+        evidence=Evidence.STRONG if total else Evidence.NONE,
+        cursor=_cursor(start + limit, total),
+        unread=[*views.skipped, *each.skipped],
+        by_catalogue={name: keys.total for name, keys in each.found.items()},
+    )
+
+
+def _cursor(end: int, listed: int) -> str | None:
+    return str(end) if end < listed else None
+
+
+def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "") -> RankedKeys:
+    """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
+    keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
+    popularity = view.spec.field_with_role(FieldRole.POPULARITY)
+    if popularity is not None and keys:
+        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
+    evidence = Evidence.STRONG if keys else Evidence.NONE
+    return RankedKeys(
+        view=view, scope=scope, keys=sort_keys(view, keys, sort) if sort else keys, total=len(keys), evidence=evidence
+    )
+
+
+def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedKeys:
+    """Return the records of these ids in their order; those that are not in scope are left out."""
+    stated = [RecordId(record_id.removeprefix(f"{view.name}/")) for record_id in dict.fromkeys(ids)]
+    known = view.reader.find(stated, scope=scope)
+    keys = [known[one] for one in stated if one in known]
+    evidence = Evidence.STRONG if keys else Evidence.NONE
+    return RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
+
+
+def search_keys(
+    view: CatalogueView, query: str, scope: Scope, *, sort: str = "", may_order: bool = False
+) -> RankedKeys:
+    """Return the records that a search lists; sorted, those that answer come before those that are only near.
+
+    Where nothing answers, words that `may_order` leave no record of the scope out.
+    """
+    ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=FURTHEST)
+    page = ranked.page(FURTHEST)
+    strengths = {hit.key: hit.score for hit in page.hits}
+    keys = list(strengths)
+    only_orders = may_order and page.evidence is Evidence.NONE
+    if only_orders:
+        keys = list(dict.fromkeys((*keys, *list_keys(view, scope).keys)))
+    elif page.evidence is Evidence.NONE:
+        keys = keys[:NEAREST_SHOWN]
+    if sort:
+        answering = [key for key in keys if strengths.get(key, 0.0) >= EVIDENCE_AT]
+        near = [key for key in keys if strengths.get(key, 0.0) < EVIDENCE_AT]
+        keys = [*sort_keys(view, answering, sort), *sort_keys(view, near, sort)]
+    return RankedKeys(
+        view=view,
+        scope=scope,
+        keys=keys,
+        total=len(keys) if only_orders else page.total_matches,
+        evidence=Evidence.WEAK if only_orders and keys else page.evidence,
+        strengths=strengths,
+        searched=page,
+        only_orders=only_orders,
+    )
+
+
+def further_keys(view: CatalogueView, query: str, scope: Scope) -> list[Key]:
+    """Return the keys of all records with evidence for a query, as far as a deep search finds them, best first."""
+    ranked = view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=DEEP)
+    return [one.key for one in ranked.ranking if one.score >= EVIDENCE_AT]
+
+
+def count_left_out(view: CatalogueView, scope: Scope) -> LeftOut:
+    """Return how many records that the caller may see are not in a scope, each counted for the first reason."""
+    spec, seen = view.spec, Scope(visibility=scope.visibility)
+    adult, hidden = adult_conditions(spec), NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)
+    stated = [condition for condition in scope.conditions if condition not in adult and condition != hidden]
+    without_adult = [condition for condition in scope.conditions if condition not in adult]
+    counts = [
+        view.reader.count(seen.narrowed(*some) if some else seen)
+        for some in ((), stated, without_adult, scope.conditions)
+    ]
+    return LeftOut(adult=counts[2] - counts[3], hidden=counts[1] - counts[2], filtered=counts[0] - counts[1])
+
+
+def add_up(counts: Sequence[LeftOut]) -> LeftOut:
+    """Return how many records several catalogues leave out."""
+    return LeftOut(
+        adult=sum(count.adult for count in counts),
+        hidden=sum(count.hidden for count in counts),
+        filtered=sum(count.filtered for count in counts),
+    )
+
+
+def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that results can be sorted by: numbers, dates, and single values."""
+    single = (FieldType.ENUM, FieldType.TEXT)
+    return [field for field in spec.column_fields if field.is_numeric or field.type in single]
+
+
+def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
+    """Return the keys by a field; those without a value come last, and equals stay in their order."""
+    name, is_falling = sort.removeprefix("-"), sort.startswith("-")
+    fields = {field.name: field for field in sortable_fields(view.spec)}
+    if name not in fields:
+        hint = did_you_mean(name, list(fields))
+        known = ", ".join(fields) or "nothing here"
+        raise InputError(f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}")
+    if fields[name].is_numeric:
+        numbers = view.reader.numbers(name, keys)
+        return _by_number(keys, -numbers if is_falling else numbers)
+    terms = [min(some, default="") for some in view.reader.terms(name, keys)]
+    having = [place for place, term in enumerate(terms) if term]
+    having.sort(key=lambda place: terms[place], reverse=is_falling)
+    return [keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))]
+
+
+def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
+    return [keys[place] for place in np.argsort(numbers, kind="stable").tolist()]
+
+
+EVERY = "*"
+NOTHING_LISTED = "no record has these filters and words"
+ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
+
+
+def is_list(query: str) -> bool:
+    """Tell whether a query asks for a list: an asterisk, alone or with words after a blank."""
+    return query.split(maxsplit=1)[:1] == [EVERY]
+
+
+def words_of_list(query: str) -> str:
+    """Return the words that every record of a list has; empty where none are asked for."""
+    return query.strip().removeprefix(EVERY).strip() if is_list(query) else query.strip()
+
+
+def list_query(words: str) -> str:
+    """Return the query that lists the records with all of these words."""
+    return f"{EVERY} {words}".strip()
+
+
+def words_conditions(words: str) -> list[Condition]:
+    """Return the condition that a record has all of these words, in any searched field; none without words."""
+    if not words:
+        return []
+    tokens = [token for token, _ in analyse_query(words, synonyms={}).terms]
+    if not tokens:
+        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have; give words")
+    return [AllOf(WORDS_FIELD, tuple(tokens))]
+
+
+def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
+    """Return a note on how many records have the filters of a search, where more do than it found."""
+    counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
+    fitting = sum(counts.values())
+    return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
+
+
+def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:
+    """Return a note where nothing answers, nothing is listed, or words only order."""
+    if found.only_orders:
+        return [ONLY_ORDERS.format(query=params.query, count=found.listed)]
+    if found.evidence is not Evidence.NONE:
+        return []
+    return [NOTHING_ANSWERS if found.searched else NOTHING_LISTED]
+
+
+def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
+    """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
+    by_words: dict[str | None, list[str]] = {}
+    partly: dict[str | None, list[str]] = {}
+    for name, page in found.searched.items():
+        if page.mode is SearchMode.FTS_ONLY:
+            by_words.setdefault(page.degraded, []).append(name)
+        if page.is_partly_embedded:
+            partly.setdefault(page.degraded, []).append(name)
+    is_cut = found.searched and params.filters and not found.only_orders
+    return [
+        *unread_notes(found.unread),
+        *(f"{list_names(names)}: searched by words alone ({reason})" for reason, names in by_words.items()),
+        *(f"{list_names(names)}: {reason}" for reason, names in partly.items()),
+        *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
+    ]

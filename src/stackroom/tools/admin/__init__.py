@@ -1,1 +1,0 @@
-"""Admin tools: users, jobs, analytics, logs, and the state of the server."""

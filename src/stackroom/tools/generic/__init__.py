@@ -1,1 +1,0 @@
-"""The tools that serve every catalogue: `search`, `fetch`, `similar` and `browse`."""

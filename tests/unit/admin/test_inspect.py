@@ -1,0 +1,203 @@
+"""`debug.inspect`: indexes, errors, integrity, and why a record is or is not found."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from stackroom.admin.inspect import Inspector, inspect_tools
+from stackroom.admin.logs import LogRing
+from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.gate.auditing import redacted
+from stackroom.grading.grade import GRADE_FILE, Grade, KindGrade, save_grade
+from stackroom.grading.metrics import build_figure
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId
+from stackroom.model.scope import Visibility
+from stackroom.packages import PACKAGES
+from stackroom.shelf.embedded.shelf import EmbeddedShelf
+from stackroom.shelf.port import Put
+from support.memory_shelf import MemoryShelf
+
+pytestmark = pytest.mark.row("Z10")
+
+CONFINED = replace(LOCAL_USER, name="confined", visibility=Visibility(only=frozenset({"other"})))
+
+
+@pytest.fixture
+def ring() -> Iterator[LogRing]:
+    ring = LogRing(redact=redacted)
+    yield ring
+    ring.close()
+
+
+@pytest.fixture
+def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any], ring: LogRing) -> Any:
+    """`debug.inspect` over two catalogues."""
+    other = open_songs("other").opened
+    return behind_gate(inspect_tools(Inspector(lambda: [songs.opened, other], ring)))
+
+
+@pytest.fixture
+def why(served: Any) -> Callable[..., dict[str, Any]]:
+    def ask(record_id: str, query: str, **more: Any) -> dict[str, Any]:
+        arguments = {"catalogue": "songs", **more}
+        (row,) = served.ask("debug.inspect", query_type="why", id=record_id, query=query, **arguments)["rows"]
+        return dict(row)
+
+    return ask
+
+
+@pytest.fixture
+def on_disk(songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Callable[..., Record]) -> Iterator[Any]:
+    """The catalogue on the embedded shelf."""
+    shelf = EmbeddedShelf.create(tmp_path / "songs", songs_spec, model=None)
+    shelf.apply([Put(record=new_song(f"Song {number}", "la " * 200)) for number in range(50)])
+    shelf.publish()
+    yield replace(songs.opened, shelf=shelf, folder=tmp_path / "songs")
+    shelf.close()
+
+
+def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> list[dict[str, Any]]:
+    caller = behind_gate(inspect_tools(Inspector(lambda: [catalogue], **arguments.pop("inspector", {}))))
+    return list(caller.ask("debug.inspect", **arguments)["rows"])
+
+
+def test_the_state_of_every_index_is_told(served: Any) -> None:
+    songs, other = served.ask("debug.inspect", query_type="index")["rows"]
+    assert (songs["catalogue"], songs["records"], songs["vectors"], songs["change_no"]) == ("songs", 4, 4, 4)
+    assert (other["catalogue"], other["records"], other["stale"]) == ("other", 0, None)
+
+
+def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    (row,) = rows(on_disk, behind_gate, query_type="index")
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (50, 50, 0, 50)
+    assert row["change_no"] == row["text_change_no"] == row["base_change_no"] == 50
+    assert row["vectors"] == 0
+
+
+@pytest.mark.row("N6")
+def test_the_last_grade_of_a_catalogue_is_told_with_its_weights(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    assert rows(on_disk, behind_gate, query_type="index")[0]["grade"] is None
+    half = build_figure([0.0, 1.0])
+    kind = KindGrade(ndcg_10=half, recall_50=half, mrr_10=half)
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    grade = Grade(at=at, records=50, model="None", questions="", kinds={"all": kind})
+    save_grade(grade, on_disk.folder / GRADE_FILE)
+    (on_disk.folder / "tuned.toml").write_text("[search]\nsmoothing_weight = 0.3\n", encoding="utf-8")
+    (row,) = rows(on_disk, behind_gate, query_type="index")
+    assert (row["grade"], row["grade_questions"], row["graded_at"]) == (0.5, 2, "2026-03-01T00:00:00+00:00")
+    assert row["tuned"] == {"smoothing_weight": 0.3}
+
+
+def test_what_changed_since_the_base_was_built_is_in_the_tail(
+    on_disk: Any, behind_gate: Callable[..., Any], new_song: Callable[..., Record]
+) -> None:
+    on_disk.shelf.apply([Put(record=new_song("Song 1", "do re mi"))])
+    (row,) = rows(on_disk, behind_gate, query_type="index")
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["replaced_rows"]) == (50, 50, 1, 1)
+
+
+def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    found = rows(on_disk, behind_gate, query_type="integrity")
+    assert [row["check"] for row in found if not row["ok"]] == []
+    assert {row["check"] for row in found} == {"records", "index", "grade"}
+
+
+def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
+    songs: Any, behind_gate: Callable[..., Any]
+) -> None:
+    spec = PACKAGES.get("music").spec
+    shelf = MemoryShelf(spec, model=None)
+    track = Record(id=RecordId("air"), kind="track", fields={"name": "Air", "album_id": "gone"})
+    shelf.apply([Put(record=track)])
+    found = rows(replace(songs.opened, spec=spec, shelf=shelf), behind_gate, query_type="integrity")
+    assert found[0] == {
+        "catalogue": "songs",
+        "check": "relations",
+        "ok": False,
+        "detail": "'album_id' of track records names records that do not exist: 'gone'; edit those records, or add "
+        "the missing ones",
+    }
+    assert [row["ok"] for row in found[1:]] == [True, True]
+
+
+def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
+    monkeypatch.setattr("stackroom.shelf.sqlite_files.STEPS_BETWEEN_CHECKPOINTS", 1)
+    times = iter([0.0, *range(10, 10_000)])
+    inspector = {"monotonic": lambda: next(times)}
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
+    assert "not finished in 3 s" in found["all"]["detail"]
+    assert found["all"]["ok"] is None
+
+
+def test_a_damaged_record_fails_its_check_and_not_the_others(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    with closing(apsw.Connection(str(on_disk.shelf.store.path))) as db:
+        db.execute("UPDATE records SET body = x'7b22ff' WHERE id = 'Song 7'")
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    assert not found["records"]["ok"]
+    assert "Song 7" in found["records"]["detail"]
+    assert "index" not in found
+
+
+def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    path = on_disk.shelf.store.path
+    on_disk.shelf.reader()
+    path.rename(path.with_name("elsewhere"))
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    path.with_name("elsewhere").rename(path)
+    assert found["records"]["ok"] is False
+    assert "cannot be read" in found["records"]["detail"]
+
+
+def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
+    for number in range(30):
+        ring.handle(logging.LogRecord("stackroom", logging.ERROR, "", 0, f"problem {number}", (), None))
+    ring.handle(logging.LogRecord("stackroom", logging.INFO, "", 0, "all is well", (), None))
+    answer = served.ask("debug.inspect", query_type="errors", limit=5)
+    assert [row["message"] for row in answer["rows"]] == [f"problem {number}" for number in range(29, 24, -1)]
+    assert (answer["total"], answer["has_more"]) == (30, True)
+
+
+def test_a_record_that_is_found_has_its_rank_its_score_and_its_words(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("Winter Road", "snow on a winter road")
+    assert (found["found"], found["rank"], found["match"]) == (True, 1, "hybrid")
+    assert found["terms"] == {"snow": True, "winter": True, "road": True}
+    assert any("has every word" in one for one in found["because"])
+    assert 0.5 <= found["score"] <= 1
+    assert set(found["parts"]) >= {"bm25", "name", "cosine", "fused"}
+
+
+def test_the_words_that_a_record_lacks_are_named(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("River of Fire", "river ships")
+    assert found["terms"] == {"river": True, "ship": False}
+    assert any("it lacks: ship" in one for one in found["because"])
+    assert any("none of the words" in one for one in why("River of Fire", "ships")["because"])
+
+
+def test_a_record_that_is_not_there_is_said_not_to_be_with_the_nearest(served: Any) -> None:
+    code, text = served.refusal("debug.inspect", query_type="why", id="Winter Rod", query="x", catalogue="songs")
+    assert code == "not_found"
+    assert "songs/Winter Road" in text
+
+
+def test_an_address_names_its_catalogue(served: Any) -> None:
+    answer = served.ask("debug.inspect", query_type="why", id="songs/Winter Road", query="winter")
+    assert answer["rows"][0]["id"] == "songs/Winter Road"
+
+
+def test_why_needs_a_record_and_a_query(served: Any) -> None:
+    assert "'why' needs" in served.refusal("debug.inspect", query_type="why", id="songs/Seasons")[1]
+
+
+def test_what_somebody_does_not_see_is_not_inspected(served: Any) -> None:
+    answer = served.ask("debug.inspect", query_type="index", principal=CONFINED)
+    assert [row["catalogue"] for row in answer["rows"]] == ["other"]
+    arguments = {"query_type": "why", "id": "songs/Seasons", "query": "x"}
+    assert served.call("debug.inspect", principal=CONFINED, **arguments).error_code == "not_found"
