@@ -32,7 +32,7 @@ from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
 from support.sounds import tagged_wav
 
-pytest_plugins = ["support.quick", "support.slow_first", "support.strict_skips"]
+pytest_plugins = ["support.quick", "support.slow_first", "support.songs", "support.strict_skips"]
 
 REAL_HASHER = passwords.HASHER
 QUICK_HASHER = PasswordHasher(memory_cost=64, time_cost=1, parallelism=1)

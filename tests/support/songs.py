@@ -1,4 +1,4 @@
-"""A small catalogue for the admin tools: tracks and their albums, which a search finds only when asked for."""
+"""A small catalogue of songs for tests: tracks and their albums, which a search finds only when asked for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
