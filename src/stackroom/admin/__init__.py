@@ -1,1 +1,1 @@
-"""The operations of administration: users, roles, access, jobs, audit, analytics, logs, SQL, the state of the server."""
+"""The operations of administration: users, roles, access, jobs, audit, analytics, logs, SQL, the server itself."""
