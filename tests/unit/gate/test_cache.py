@@ -16,11 +16,11 @@ from stackroom.embed.remote import RemoteEmbedder
 from stackroom.errors import InputError, NotFoundError, StorageError
 from stackroom.gate.answer import Answer, AnswerCache
 from stackroom.gate.gate import Gate
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from stackroom.model.scope import Visibility
 from stackroom.settings import ServerSettings, Settings
 from stackroom.shelf.port import Put
-from stackroom.tools.generic.tools import generic_tools
 from stackroom.tools.spec import ToolParams, ToolResult, ToolSpec
 from stackroom.tools.toolbox import Toolbox
 from support.served import open_shelf
