@@ -53,7 +53,7 @@ def test_every_row_is_counted_as_one_of_three(target: Target, shelf: MemoryShelf
     assert shelf.reader().count(WHOLE) == 5
     assert [(place, reason[:20]) for _, place, reason in target.ledger.rejects()] == [
         ("row 6", "the same as row 2"),
-        ("row 7", "'title' is missing"),
+        ("row 7", "'title' is missing; "),
         ("row 8", "'publish_year' is 'so"[:20]),
         ("row 9", "a str, not an object"),
     ]

@@ -74,8 +74,8 @@ def test_what_is_left_out_is_listed_with_its_place_and_reason(bench: IngestBench
     report = bench.add(ListedRows([row(1), row(1), {"title": " "}, row(2, episodes="many")]))
     assert report.rejects == [
         ("line 2", "the same as line 1"),
-        ("line 3", "'title' is missing"),
-        ("line 4", "'episodes' is 'many', not a whole number"),
+        ("line 3", "'title' is missing; every anime needs one"),
+        ("line 4", "'episodes' is 'many', not a whole number such as 12"),
     ]
     assert bench.ledger.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
 
@@ -279,7 +279,9 @@ def test_an_interrupted_reading_removes_nothing(bench: IngestBench) -> None:
     assert len(ids(bench)) == 10
 
 
-@pytest.mark.parametrize(("rows", "reason"), [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing")])
+@pytest.mark.parametrize(
+    ("rows", "reason"), [([], ""), ([{"name": "No title"}], "; line 1: 'title' is missing; every anime needs one")]
+)
 def test_a_source_without_a_row_that_makes_a_record_does_not_remove_all_there_is(
     bench: IngestBench, rows: list[Mapping[str, Any]], reason: str
 ) -> None:
