@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from stackroom.assembly.app import App
+from stackroom.assembly.maintenance import recalibrate
 from stackroom.embed.models import LOCAL_MODELS
 from stackroom.embed.weights import pull_model
 from stackroom.settings import Settings
@@ -28,7 +30,7 @@ STAMP = "built.txt"
 AS_BUILT = "STACKROOM_BENCH_AS_BUILT"
 """Set this variable to use the libraries as they are, whatever changed since."""
 
-ENGINE = ("text", "ingest", "embed", "catalogue", "search/calibrate.py")
+ENGINE = ("text", "ingest", "embed", "catalogue", "search/evidence.py")
 """The parts of the engine that decide what is stored."""
 
 
@@ -76,14 +78,15 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
         return
     link_models(folder)
-    for calibration in folder.glob("catalogues/*/calibration.json"):
-        calibration.unlink()  # so that it is measured again, though no record may have changed
     for one in catalogues:
         location = _first_rows(one, folder) if one.rows else one.source
         as_package = ["--as", one.package] if one.package else ["--yes"]
         _run(folder, "add", str(location), "--name", one.name, *as_package)
     if not catalogues:
         _run(folder, "init")
+    with closing(App(Settings(home=folder))) as app:
+        for installed in app.library.list_installed():
+            recalibrate(app, installed.name)  # what is measured may be another, though no record has changed
     stamp.write_text(digest, encoding="utf-8")  # last, so that an interrupted build runs again
 
 
