@@ -10,6 +10,8 @@ from stackroom.assembly.workshop import Workshop
 from stackroom.collection_settings import SCHEMES
 from stackroom.errors import InputError
 from stackroom.packages import CataloguePackage, load_target
+from stackroom.sources.compressed import find_path
+from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import (
     NO_OPTIONS,
     ReadOptions,
@@ -37,6 +39,10 @@ def open_rows(
     open_provider: OpenProvider = no_provider,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
+    folder = find_path(location)
+    if folder is not None and is_export(folder):
+        options.require_only((), location=location)
+        return ExportRows(folder)
     own = package.open_rows(location) if package else None
     if package and own is not None and options.given:
         raise InputError(

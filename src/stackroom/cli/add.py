@@ -31,6 +31,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.net.addresses import shown_address
 from stackroom.packages import CataloguePackage
 from stackroom.sources.compressed import find_path
+from stackroom.sources.export_rows import ExportRows, is_export
 from stackroom.sources.location import ReadOptions, stem_of
 from stackroom.sources.port import RowSource
 from stackroom.text.safe import safe_line
@@ -196,8 +197,14 @@ def _read_order(
     """Open what the arguments name; refuse those that do not go together."""
     if name is not None:
         require_name(name)
-    if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
-        spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
+    folder = find_path(location)
+    if spec_name is None and spec_file is None and folder is not None and folder.is_dir():
+        if is_export(folder):
+            exported = ExportRows(folder)
+            is_package, name = exported.spec_name in workshop.packages.names, name or exported.catalogue
+            spec_name, spec_file = (exported.spec_name, None) if is_package else (None, exported.declaration)
+        else:
+            spec_name, name = get_folder_reader(workshop).name, name or name_of(location)
     package = workshop.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
