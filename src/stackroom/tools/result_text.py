@@ -126,7 +126,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, BaseModel):
         return _fields({name: text for name, one in _values(value).items() if (text := _plain(one))})
     if isinstance(value, list | tuple) and all(_is_pair(one) for one in value):
-        return _pairs([tuple(_values(one).values()) for one in value])
+        return _pairs([tuple(vars(one).values()) for one in value])
     if isinstance(value, list | tuple) and any(isinstance(one, BaseModel) for one in value):
         return "; ".join(map(_in_brackets, value))
     if isinstance(value, Mapping):
