@@ -16,8 +16,9 @@ COMMAND = (sys.executable, "-P", "-s", "-m", "stackroom.admin.sql.child")
 """Without the current folder and the user's site packages on its path."""
 PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
 """Environment variables that the interpreter itself may need; no others are passed on."""
-ANSWER_S = 1.4
-"""The time limit of a statement and the start of its process, which is killed then."""
+ANSWER_S = 10.0
+"""How long a statement may take with the start of its process, which is killed then. A statement's own limit is of
+processor time, since a busy machine is not its fault."""
 PATIENCE_S = 0.1
 """How long a statement waits for its turn before it is refused."""
 MOST_AT_ONCE = 10

@@ -136,6 +136,7 @@ class SqlQuery(NamedTuple):
     """Names of tables in other files, which are reported as denied rather than unknown."""
     limit: int = 100
     time_s: float = 1.0
+    """The processor time that it may take."""
 
 
 class Reply(NamedTuple):
@@ -157,12 +158,12 @@ class _Refused(Exception):
         self.reply = Reply(verdict=verdict, message=message)
 
 
-def ask(query: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> Reply:
+def ask(query: SqlQuery, *, clock: Callable[[], float] = time.process_time) -> Reply:
     """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
         statement = _require_one_statement(_require_text(query.sql))
         with closing(_open(query)) as db:
-            return _Run(db, query, statement, ends_at=monotonic() + query.time_s, monotonic=monotonic).reply()
+            return _Run(db, query, statement, ends_at=clock() + query.time_s, clock=clock).reply()
     except _Refused as refusal:
         return refusal.reply
     except (apsw.Error, OSError) as error:
@@ -250,13 +251,13 @@ class _Run:
         statement: _Statement,
         *,
         ends_at: float,
-        monotonic: Callable[[], float],
+        clock: Callable[[], float],
     ) -> None:
         self._db = db
         self._query = query
         self._sql, self._words = statement
         self._ends_at = ends_at
-        self._monotonic = monotonic
+        self._clock = clock
         self._columns: list[str] | None = None
         self._denied: str | None = None
         self._schema = {str(name).lower(): str(sql or "") for name, sql in self._objects()}
@@ -296,7 +297,7 @@ class _Run:
         self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
 
     def _is_over(self) -> bool:
-        return self._monotonic() > self._ends_at
+        return self._clock() > self._ends_at
 
     def _objects(self) -> Iterator[Any]:
         return self._db.execute(
