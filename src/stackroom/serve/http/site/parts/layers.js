@@ -1,11 +1,11 @@
-import {html, render, useEffect, useId, useRef} from "../core/html.js";
+import {html, render, useId, useLayoutEffect, useRef} from "../core/html.js";
 import {keyName, keys, useKeys} from "../core/keys.js";
 import {useStore} from "../core/store.js";
 import {Icon} from "./basics.js";
 
 export function Dialog({title, onClose, children, wide = false}) {
   const element = useRef(), pressed = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current, before = document.activeElement;
     dialog.showModal();
     return () => {
@@ -51,7 +51,7 @@ export function confirm(question, {title = "Are you sure?", yes = "Yes", no = "N
 // A panel at the side that leaves the view usable; it takes the focus, and gives it back.
 export function Drawer({title, onClose, children, label, actions, className = "", takesFocus = true}) {
   const element = useRef(), heading = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     if (takesFocus) element.current.focus();
     return () => before?.isConnected && before.focus?.();
