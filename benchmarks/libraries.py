@@ -25,6 +25,8 @@ from stackroom.sources.compressed import open_decompressed
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
 SETS = Path(__file__).parent / "sets"
+TABLES = ROOT / "tests" / "tables" / "data"
+TEST_TABLES = ("boardgames", "books", "cheeses", "films", "wines")
 DEFAULT_HOME = Path(tempfile.gettempdir()) / "stackroom-bench" / "quality"
 STAMP = "built.txt"
 AS_BUILT = "STACKROOM_BENCH_AS_BUILT"
@@ -53,6 +55,7 @@ LIBRARIES: dict[str, Sequence[BenchCatalogue]] = {
     "table": (
         BenchCatalogue(name="museum", source=SETS / "museum.csv"),
         BenchCatalogue(name="houseplants", source=SETS / "houseplants.csv"),
+        *(BenchCatalogue(name=name, source=TABLES / f"{name}.csv") for name in TEST_TABLES),
     ),
     "anime": (BenchCatalogue(name="anime", source=DATA / "anime" / "anime-20k.jsonl.zst", package="anime"),),
 }

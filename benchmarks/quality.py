@@ -1,7 +1,6 @@
 """`make eval`: every open set of questions, each figure with its 95 % interval, compared with the recorded ones.
 
-The exit code is 1 if a figure has fallen beyond noise (`recorded_figures` says what that is), or is not
-measured
+The exit code is 1 if a figure has fallen beyond noise (`recorded_figures` says what that is), or is not measured
 any more. `--record` writes the measured figures to `recorded.json`, for the commit that explains why they changed.
 """
 
@@ -17,6 +16,7 @@ from typing import Any
 import abstention
 import answers
 import passages
+import plain_questions
 import recommendation
 import retrieval
 import wishes
@@ -33,6 +33,7 @@ MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     "abstention": abstention.measure,
     "passages": passages.measure,
     "wishes": wishes.measure,
+    "questions": plain_questions.measure,
 }
 """Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from stackroom.catalogue.declaration import parse_declaration, read_declaration
 from stackroom.errors import ExpectedError
-from stackroom.grading.questions import _parse
+from stackroom.grading.questions import EXAMPLE, OwnQuestions, parse_questions
 from stackroom.grading.tuned_file import find_tuned
 from stackroom.settings import load_settings
 from stackroom.toml_text import TomlError, parse_toml
@@ -49,7 +49,7 @@ def read_as_declaration(path: Path) -> None:
 
 
 def read_as_questions(path: Path) -> None:
-    _parse(path)
+    parse_questions(path, OwnQuestions, example=EXAMPLE)
 
 
 def read_as_weights(path: Path) -> None:

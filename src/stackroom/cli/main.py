@@ -45,7 +45,7 @@ COMMANDS = {
     "model": ("stackroom.cli.model", "Get, list and check embedding models."),
     "doctor": ("stackroom.cli.doctor", "Check the library, and say how to repair it."),
     "map": ("stackroom.cli.build", "Lay out the records of catalogues on maps, similar ones near each other."),
-    "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
+    "eval": ("stackroom.cli.measure", "Grade a catalogue by its own questions, or search by those of a folder."),
 }
 """Command → its module, and one line of help."""
 

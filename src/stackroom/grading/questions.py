@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -23,6 +23,7 @@ from stackroom.toml_text import TomlError, parse_toml
 OWN_FILE = "golden.toml"
 UNKNOWN_KEY = "extra_forbidden"
 """The problem that is named first: a misspelt key is also missing under its right name."""
+FormT = TypeVar("FormT", bound=BaseModel)
 EXAMPLE = '[[questions]] with query = "…" and expect = ["id", …]'
 
 
@@ -91,7 +92,7 @@ class OwnQuestions(BaseModel):
 
 def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     """Read a user's own questions; refuse a wrong file, or ids that the catalogue does not have."""
-    own = _parse(path)
+    own = parse_questions(path, OwnQuestions, example=EXAMPLE)
     wanted = [RecordId(one) for question in own.questions for one in question.expect]
     known = reader.find(wanted, scope=WHOLE)
     for number, question in enumerate(own.questions, start=1):
@@ -107,18 +108,19 @@ def load_own_questions(path: Path, reader: ShelfReader) -> list[Question]:
     ]
 
 
-def _parse(path: Path) -> OwnQuestions:
+def parse_questions(path: Path, form: type[FormT], *, example: str) -> FormT:
+    """Read a TOML file of questions; refuse a wrong one, with an example of what it should have."""
     try:
         known = parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; it should have {EXAMPLE}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror}; it should have {example}") from error
     except (TomlError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}; it should have {EXAMPLE}") from error
+        raise InputError(f"{path}: not TOML: {error}; it should have {example}") from error
     try:
-        return OwnQuestions.model_validate(known)
+        return form.model_validate(known)
     except ValidationError as error:
         problems = sorted(error.errors(), key=lambda problem: problem["type"] != UNKNOWN_KEY)
-        raise InputError(f"{path}: {_reason(problems[0])}; it should have {EXAMPLE}") from error
+        raise InputError(f"{path}: {_reason(problems[0])}; it should have {example}") from error
 
 
 def _reason(problem: Any) -> str:

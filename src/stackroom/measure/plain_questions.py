@@ -1,0 +1,239 @@
+"""Questions in plain words, asked of every surface that searches, and held against what the records say.
+
+A TOML file of a folder names its catalogue; each of its `[[questions]]` says what a right answer has.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from stackroom.assembly.app import App
+from stackroom.assembly.toolboxes import ToolChoice
+from stackroom.errors import InputError
+from stackroom.gate.gate import Gate
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
+from stackroom.grading.questions import parse_questions
+from stackroom.model.hits import STRONG_AT, Evidence
+from stackroom.model.principal import LOCAL_USER
+from stackroom.tools.spec import FoundResult
+
+ASKED, CONTRADICTED = "asked", "contradicted"
+DEPTH = 5
+"""The first hits, among which a record that is expected has to be."""
+EXAMPLE = 'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count or none'
+NOT_UNDERSTOOD = re.compile(r"not understood|not applied|cannot be checked|left aside")
+"""The words of a note which says that a part of the question has no effect."""
+WHOLE_NUMBER = re.compile(r"\d+")
+TOTALS = ("total", "totalMatches")
+
+Surface = Callable[[str], Mapping[str, Any]]
+"""Asks a question in one way; returns the structured answer."""
+
+
+class PlainQuestion(BaseModel):
+    """`[[questions]]` of a file: a query, and all that a right answer has; `kind` groups the figures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    query: str = Field(min_length=1)
+    kind: str = ""
+    expect: list[str] = []
+    """Ids, titles or paths of documents, one of which is among the first five hits."""
+    first: list[str] = []
+    """Those of which one is the first hit."""
+    filters: dict[str, Any] = {}
+    """What the first hit and every strong one meet, as in the tool `search`."""
+    exclude: dict[str, Any] = {}
+    count: int | None = None
+    """How many records there are, as the answer's total or in a note."""
+    none: bool = False
+    """Whether no record answers."""
+
+    @model_validator(mode="after")
+    def _expects_something(self) -> Self:
+        if self.none == any((self.expect, self.first, self.filters, self.exclude, self.count is not None)):
+            raise ValueError(f"'{self.query}' states either none = true or what a right answer has")
+        return self
+
+
+class PlainQuestions(BaseModel):
+    """A whole file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    catalogue: str
+    questions: list[PlainQuestion] = Field(min_length=1)
+
+
+class Verdict(StrEnum):
+    """How an answer turned out."""
+
+    RIGHT = "right"
+    NOT_UNDERSTOOD = "not understood"
+    """Not right, and a note says that a part of the question was not understood."""
+    WRONG = "wrong"
+
+
+COLUMNS = (ASKED, *(verdict.value for verdict in Verdict), CONTRADICTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How one surface answered a question."""
+
+    catalogue: str
+    surface: str
+    query: str
+    kind: str
+    verdict: Verdict
+    contradictions: list[str]
+    """The titles of strong hits that do not meet what the question states."""
+    shown: list[str]
+    """The titles of the first hits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedHit:
+    """A record as an answer lists it."""
+
+    id: str
+    title: str
+    is_strong: bool
+
+    def is_one_of(self, named: Sequence[str]) -> bool:
+        """Tell whether it is named by its id, its title or the document that it is a passage of."""
+        return any(name in (self.id, self.title, self.id.partition("#")[0]) for name in named)
+
+
+def load_plain_questions(folder: Path) -> list[PlainQuestions]:
+    """Read every file of a folder, in the order of their names."""
+    return [parse_questions(path, PlainQuestions, example=EXAMPLE) for path in sorted(folder.glob("*.toml"))]
+
+
+def build_tool_surfaces(app: App, catalogue: str) -> dict[str, Surface]:
+    """Return the tools that search: `search`, and those of the catalogue's own."""
+    gate = app.build_gate((catalogue,), tools=ToolChoice.ALL)
+    tools = [tool.name for tool in gate.list_tools(LOCAL_USER) if issubclass(tool.result, FoundResult)]
+    return {name: partial(_call, gate, name) for name in tools}
+
+
+def _call(gate: Gate, tool: str, query: str) -> Mapping[str, Any]:
+    answer = gate.call(LOCAL_USER, tool, {"query": query})
+    if answer.structured is None:
+        raise InputError(f"{tool} does not answer '{query}': {answer.text}")
+    return answer.structured
+
+
+def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, Surface]) -> Iterator[Judgement]:
+    """Ask each question of each surface, and judge the answers."""
+    for question in asked.questions:
+        matching = _find_matching(app, asked.catalogue, question)
+        for name, ask in surfaces.items():
+            yield _judge(question, ask(question.query), matching, catalogue=asked.catalogue, surface=name)
+
+
+def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozenset[str] | None:
+    """Return the ids of all records that meet what a question states; None where it states no conditions."""
+    if not (question.filters or question.exclude):
+        return None
+    listing = SearchParams(query="*", filters=question.filters, exclude=question.exclude, include=["keys"])
+    found = GenericTools([app.open_catalogue(catalogue)]).search(LOCAL_USER, listing)
+    return frozenset(key.removeprefix(f"{catalogue}/") for key in found.keys or ())
+
+
+def _judge(
+    question: PlainQuestion, answer: Mapping[str, Any], matching: frozenset[str] | None, *, catalogue: str, surface: str
+) -> Judgement:
+    hits = list_hits(answer, catalogue)
+    against = [hit.title for hit in hits if hit.is_strong and matching is not None and hit.id not in matching]
+    is_right = not against and _is_right(question, answer, hits, matching)
+    return Judgement(
+        catalogue=catalogue,
+        surface=surface,
+        query=question.query,
+        kind=question.kind,
+        verdict=Verdict.RIGHT if is_right else _verdict_of_miss(answer, is_contradicted=bool(against)),
+        contradictions=against,
+        shown=[hit.title for hit in hits[:DEPTH]],
+    )
+
+
+def count_verdicts(judgements: Sequence[Judgement]) -> dict[str, dict[str, int]]:
+    """Count the verdicts over all answers, by catalogue, surface and kind of question."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for judgement in judgements:
+        reached = (ASKED, judgement.verdict.value, *([CONTRADICTED] if judgement.contradictions else ()))
+        for group in filter(None, ("all", judgement.catalogue, judgement.surface, judgement.kind)):
+            counts[group].update(reached)
+    return {group: {column: found[column] for column in COLUMNS} for group, found in counts.items()}
+
+
+def list_hits(answer: Mapping[str, Any], catalogue: str) -> list[ListedHit]:
+    """Return the records of an answer in their order; those of several lists, as by kind, by their score."""
+    lists = list(_iter_lists(answer))
+    listed = [hit for hits in lists for hit in hits]
+    if len(lists) > 1:
+        listed.sort(key=lambda hit: -hit["score"])
+    return [
+        ListedHit(
+            id=str(hit["id"]).removeprefix(f"{catalogue}/"),
+            title=hit.get("title") or hit.get("name") or "",
+            is_strong=hit["score"] >= STRONG_AT and hit.get("relevance", "") is not None,
+        )
+        for hit in listed
+    ]
+
+
+def _iter_lists(value: Any) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the lists of scored records anywhere in an answer; a passage has its id and score in its metadata."""
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _iter_lists(inner)
+    elif isinstance(value, list):
+        records = [item.get("metadata", item) for item in value if isinstance(item, Mapping)]
+        scored = [record for record in records if "score" in record and "id" in record]
+        if scored:
+            yield scored
+
+
+def _is_right(
+    question: PlainQuestion, answer: Mapping[str, Any], hits: Sequence[ListedHit], matching: frozenset[str] | None
+) -> bool:
+    is_empty = not hits or answer["evidence"] == Evidence.NONE
+    if question.none:
+        return is_empty
+    if question.count is not None and question.count not in _figures_of(answer):
+        return False
+    has_hits = bool(question.expect or question.first or question.count is None)
+    if is_empty:
+        return not has_hits
+    return (
+        (not question.expect or any(hit.is_one_of(question.expect) for hit in hits[:DEPTH]))
+        and (not question.first or hits[0].is_one_of(question.first))
+        and (matching is None or hits[0].id in matching)
+    )
+
+
+def _figures_of(answer: Mapping[str, Any]) -> set[int]:
+    """Return the counts that an answer states: its totals, of each kind and in sum, and those of its notes."""
+    parts = [part for part in (answer, *answer.values()) if isinstance(part, Mapping)]
+    totals = [part[name] for part in parts for name in TOTALS if part.get(name) is not None]
+    noted = [int(figure) for note in _notes_of(answer) for figure in WHOLE_NUMBER.findall(note)]
+    return {*totals, sum(totals), *noted}
+
+
+def _verdict_of_miss(answer: Mapping[str, Any], *, is_contradicted: bool) -> Verdict:
+    says_so = any(NOT_UNDERSTOOD.search(note) for note in _notes_of(answer))
+    return Verdict.NOT_UNDERSTOOD if says_so and not is_contradicted else Verdict.WRONG
+
+
+def _notes_of(answer: Mapping[str, Any]) -> list[str]:
+    return [*(answer.get("notes") or ()), *filter(None, [answer.get("hint")])]
