@@ -1,10 +1,13 @@
 """Every search tool of every catalogue treats a blank, endless, misspelt or hopeless query alike, and says so."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from stackroom.model.hits import Label
 from stackroom.model.principal import LOCAL_USER
+from stackroom.model.scope import WHOLE
 from stackroom.tools.spec import NOTHING_ANSWERS, FoundResult, ToolSpec
 
 NEEDS_VECTORS = "query_rag"
@@ -59,6 +62,33 @@ def test_what_nothing_answers_is_said_first_and_only_the_nearest_few_are_shown(w
         assert not shown or NOTHING_ANSWERS in answer.text[: len(NOTHING_ANSWERS) + 20], tool.name
         assert len(shown) <= 5, tool.name
         assert {hit.get("relevance") for hit in shown} <= {None}, tool.name
+
+
+def scores_of(value: Any) -> Iterator[list[float]]:
+    """Yield the scores of every list of hits in an answer."""
+    for inner in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from scores_of(inner)
+    if isinstance(value, list):
+        yield [hit["score"] for hit in value if isinstance(hit, dict) and "score" in hit]
+
+
+@pytest.mark.row("A2")
+@pytest.mark.parametrize("query", ["sea", "a long journey home", "space adventure", "Op. 27 No. 2", "osoto gari"])
+def test_scores_never_rise_down_a_list(whole: Any, query: str) -> None:
+    for tool in search_tools(whole):
+        for scores in scores_of(whole.structured(tool.name, query=query)):
+            assert scores == sorted(scores, reverse=True), tool.name
+
+
+@pytest.mark.row("P2")
+@pytest.mark.parametrize(("catalogue", "count"), [("papers", 161), ("anime", 305)])
+def test_every_exact_title_is_identical_whatever_its_length(whole: Any, catalogue: str, count: int) -> None:
+    view = whole.app.open_catalogue(catalogue).view()
+    keys = view.reader.scan(scope=WHOLE, limit=count + 1)
+    titles = [view.spec.title_of(record) for record in view.reader.fetch(keys, scope=WHOLE).values()]
+    first = {title: view.search(title, scope=WHOLE, limit=1).hits[0] for title in titles}
+    assert len(titles) == count
+    assert [title for title, hit in first.items() if hit.label is not Label.IDENTICAL] == []
 
 
 @pytest.mark.row("N2")

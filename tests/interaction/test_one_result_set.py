@@ -103,6 +103,8 @@ def test_every_surface_has_the_same_order_score_label_and_counts(
     for surface, answer in {**answers, "page": page}.items():
         assert shown(answer) == shown(expected), surface
     assert all(one["tile"] for one in page["results"])
+    scores = [one["score"] for one in page["results"]]
+    assert "sort" in case.tool or scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("name", ["words", "filters only", "a mood with conditions"])

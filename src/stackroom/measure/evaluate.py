@@ -8,7 +8,7 @@ from stackroom.assembly.app import App
 from stackroom.assembly.model_choice import ModelChoice, want_model
 from stackroom.assembly.workshop import CatalogueEmbedder
 from stackroom.catalogue.compiler import compile_text
-from stackroom.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
+from stackroom.catalogue.spec import Fusion, SearchSpec
 from stackroom.embed.port import Embedder
 from stackroom.grading.metrics import Figure, build_figure, ndcg, recall, reciprocal_rank
 from stackroom.ingest.ledger import Ledger
@@ -16,6 +16,7 @@ from stackroom.ingest.mapping import RowMapping
 from stackroom.ingest.pipeline import Progress, Target, ingest
 from stackroom.measure.beir import DECLARATION, Collection, document_of
 from stackroom.model.scope import WHOLE
+from stackroom.search.evidence import calibrate
 from stackroom.search.searcher import QueryVector, Searcher, embed_query
 from stackroom.shelf.embedded.shelf import EmbeddedShelf
 from stackroom.shelf.port import ShelfReader
@@ -53,14 +54,15 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         reader = shelf.reader()
         asked = CatalogueEmbedder(shelf, lambda _model: embedder)
         vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
-        return {name: _quality(collection, rank) for name, rank in _ways(reader, spec, collection, vectors).items()}
+        searcher = Searcher(spec=spec, calibration=calibrate(reader, asked))
+        return {name: _quality(collection, rank) for name, rank in _ways(reader, searcher, collection, vectors).items()}
     finally:
         shelf.close()
 
 
 def _ways(
     reader: ShelfReader,
-    spec: CatalogueSpec,
+    searcher: Searcher,
     collection: Collection,
     vectors: Mapping[str, QueryVector],
 ) -> dict[str, Callable[[str], list[str]]]:
@@ -72,17 +74,18 @@ def _ways(
             return []
         return list(reader.ids(reader.nearest(query_vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
 
+    search = searcher.spec.search
+
     def fused(query: str, query_vector: QueryVector, search: SearchSpec) -> list[str]:
-        searcher = Searcher(spec=spec, override=search)
-        text = collection.queries[query]
-        page = searcher.search(reader, text, scope=WHOLE, limit=DEPTH, query_vector=query_vector)
+        by = replace(searcher, override=search)
+        page = by.search(reader, collection.queries[query], scope=WHOLE, limit=DEPTH, query_vector=query_vector)
         return [hit.record.id for hit in page.hits]
 
     return {
-        "lexical": lambda query: fused(query, QueryVector(vector=None), spec.search),
+        "lexical": lambda query: fused(query, QueryVector(vector=None), search),
         "vector": vector,
-        "rrf": lambda query: fused(query, vectors[query], replace(spec.search, fusion=Fusion.RRF)),
-        "hybrid": lambda query: fused(query, vectors[query], spec.search),
+        "rrf": lambda query: fused(query, vectors[query], replace(search, fusion=Fusion.RRF)),
+        "hybrid": lambda query: fused(query, vectors[query], search),
     }
 
 

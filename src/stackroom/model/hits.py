@@ -102,7 +102,13 @@ class Label(StrEnum):
         return next((label for least, label in LABEL_STEPS if strength >= least), None)
 
 
-LABEL_STEPS = ((0.97, Label.IDENTICAL), (0.85, Label.HIGHLY_SIMILAR), (0.7, Label.SIMILAR), (0.5, Label.RELEVANT))
+IDENTICAL_AT = 0.97
+LABEL_STEPS = (
+    (IDENTICAL_AT, Label.IDENTICAL),
+    (0.85, Label.HIGHLY_SIMILAR),
+    (0.7, Label.SIMILAR),
+    (0.5, Label.RELEVANT),
+)
 
 
 class Evidence(StrEnum):
@@ -146,7 +152,7 @@ class Why:
 class Hit:
     """One ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons` names what it is of.
 
-    Hits are in the order of the ranking, which uses more than the evidence for one record, so scores need not fall.
+    Hits are in the order of their scores.
     """
 
     key: Key

@@ -193,8 +193,9 @@ MANY_WORDS = 10
 WORDS_ALONE = 0.7
 """The strength of a record that has every word of the query, where vectors say nothing."""
 
-CONTENT_AT_MOST = 0.96
-"""What a record says is not identical with the query, unless both are the same text."""
+PRESSED_FROM, PRESSED_BY = 0.85, 0.79
+"""What a record says is not identical with the query, unless both are the same text: from the first strength on the
+rise of others is multiplied by the second, so that none reaches the label for that."""
 SAME_TEXT = 0.95
 """The cosine from which two texts are the same."""
 
@@ -239,7 +240,7 @@ class WeighedEvidence:
         if not self.addends:
             return self.by_words[rows]
         by_content = _logistic(self._sum(rows))
-        strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
+        strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, _pressed(by_content))
         return strengths if self.awaiting is None else np.where(self.awaiting[rows], self.by_words[rows], strengths)
 
     def _has_meaning(self, row: int) -> bool:
@@ -305,6 +306,11 @@ def _allowance(record_count: int) -> float:
     """Return the spreads by which the greatest of few cosines is expected below that of more."""
     here = math.sqrt(2 * math.log(max(record_count, 2)))
     return max(0.0, math.sqrt(2 * math.log(FEW_RECORDS)) - here)
+
+
+def _pressed(strengths: Floats) -> Floats:
+    pressed: Floats = np.minimum(strengths, PRESSED_FROM + PRESSED_BY * (strengths - PRESSED_FROM))
+    return pressed
 
 
 def _logistic(values: Floats) -> Floats:

@@ -336,7 +336,7 @@ def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidat
 
 
 MAX_NAME_WORDS = 6
-"""A longer query is a description, or a name long enough to be found by its words."""
+"""A longer query is a description, unless it is a name letter by letter."""
 
 SPELLING_FLOOR = 0.8
 """Names less like the query than this are ignored; a short query must be closer."""
@@ -392,7 +392,7 @@ def find_names(
 
 def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
     """Return the records with a name spelt like the whole query."""
-    if len(text.split()) > MAX_NAME_WORDS:
+    if len(text.split()) > MAX_NAME_WORDS and not reader.has_name(text, scope=scope):
         return {}
     folded = fold_name(text)
     size = len(folded)

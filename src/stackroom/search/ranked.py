@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, RecommendSpec, texts_of
-from stackroom.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage, Why
+from stackroom.model.hits import EVIDENCE_AT, IDENTICAL_AT, Evidence, Hit, MatchType, SearchMode, SearchPage, Why
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
 from stackroom.model.vectors import Vector
@@ -138,6 +140,10 @@ def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int, known
     return chosen
 
 
+PLACE = "place"
+"""The part of a score that is not of its own evidence, but brings it into the order of the list."""
+NO_PART = 1e-9
+"""The size of a part below which it is left out."""
 WORD = "word:"
 """The beginning of the part that one term gives."""
 REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
@@ -171,8 +177,10 @@ class Trace:
     candidates: Candidates
     evidence: WeighedEvidence
     fusion: FusionSteps
+    fused: Floats
+    """The fused scores, by which those with evidence are ordered, and the others after them."""
     scores: Floats
-    """The fused scores."""
+    """The strengths of the evidence along that order, with which they fall."""
     depth: int
     """How many records each arm contributed at most."""
 
@@ -192,8 +200,10 @@ class Trace:
 
     def _why(self, row: int, hit: Hit, terms: Mapping[str, float], spec: CatalogueSpec) -> Why:
         raised = {name: value for name, value in hit.reasons.items() if name not in REASONS}
+        parts = {**split_words(self.evidence.parts_at(row), terms), **raised}
+        place = hit.score - sum(parts.values())
         return Why(
-            strength={**split_words(self.evidence.parts_at(row), terms), **raised},
+            strength={**parts, PLACE: place} if abs(place) > NO_PART else parts,
             order=self.fusion.parts_at(row),
             lacks=lacking(self.query.words, hit.record, spec),
         )
@@ -235,7 +245,7 @@ class RankedKey(NamedTuple):
 
     key: Key
     score: float
-    """The strength of the evidence."""
+    """The strength of the evidence along the ranking."""
     match_type: MatchType
     reasons: Mapping[str, float]
 
@@ -270,7 +280,7 @@ class Ranked:
         return SearchPage(
             hits=tuple(self.trace.explain(self.reader, hits, self.spec) if explain else hits),
             total_matches=self.total_matches,
-            evidence=Evidence.of(max((one.score for one in self.ranking[:BEST]), default=0.0)),
+            evidence=Evidence.of(self.ranking[0].score if self.ranking else 0.0),
             mode=self.mode,
             ranked=len(self.trace.candidates.keys),
             degraded=self.degraded,
@@ -283,7 +293,7 @@ class Ranked:
         return is_declared and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
 
     def _spread(self, limit: int) -> list[Hit]:
-        """Return the first hits; more than a few of one series in every ten are put off, if others are near."""
+        """Return the first hits; more than a few of one series in every ten are put off, if others answer too."""
         hits = self.read(self.ranking[:limit])
 
         @cache
@@ -294,7 +304,10 @@ class Ranked:
         if all(len(_diverse(map(work_at, ten))) == len(ten) for ten in tens):
             return hits
         hits += self.read(self.ranking[limit : rows_for(limit)])
-        return [hits[place] for place in _in_tens(work_at, len(hits))[:limit]]
+        answering = sum(hit.score >= EVIDENCE_AT for hit in hits)
+        order = [*_in_tens(work_at, answering), *range(answering, len(hits))][:limit]
+        scores = accumulate((hits[place].score for place in order), min)
+        return [replace(hits[place], score=score) for place, score in zip(order, scores, strict=True)]
 
 
 def _diverse(works: Iterable[Work]) -> list[int]:
@@ -317,23 +330,56 @@ def _in_tens(work_at: Callable[[int], Work], count: int) -> list[int]:
     return order
 
 
+TIERS = (0.3, IDENTICAL_AT)
+"""Below the first strength there is hardly any evidence: such records come after the others, whatever their rank."""
+PARTED = 0.25
+"""The share of the sorted strengths in a score, which parts the scores of records with about the same evidence."""
+
+
+def order_rows(strengths: Floats, by: Floats, *, tiers: Sequence[float] = TIERS) -> NDArray[np.intp]:
+    """Return the rows best first: by the tier of their strength, and in each by other numbers than that."""
+    order: NDArray[np.intp] = np.lexsort((-strengths, -by, -np.digitize(strengths, tiers)))
+    return order
+
+
+def falling(strengths: Floats) -> Floats:
+    """Return numbers near the strengths of a list that fall along it.
+
+    A run of strengths that rises shares its mean, so that no other falling numbers are nearer (pool adjacent
+    violators). A share of the sorted strengths keeps the numbers of a run apart.
+    """
+    means: list[float] = []
+    counts: list[int] = []
+    for strength in strengths.tolist():
+        mean, count = strength, 1
+        while means and means[-1] <= mean:
+            before = counts.pop()
+            mean = (means.pop() * before + mean * count) / (before + count)
+            count += before
+        means.append(mean)
+        counts.append(count)
+    nearest: Floats = np.repeat(np.array(means), counts)
+    return (1 - PARTED) * nearest + PARTED * np.sort(strengths)[::-1]
+
+
 def rows_for(limit: int) -> int:
     """Return how many ranked keys a page of this many hits is picked from."""
     return (-(-limit // BEST) + 1) * BEST
 
 
-def rank_rows(candidates: Candidates, scores: Floats, strengths: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
+def rank_rows(trace: Trace, rows: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as ranked keys."""
+    candidates = trace.candidates
     parts = {"bm25": candidates.bm25, "name": candidates.name, "known": candidates.known, "named": candidates.named}
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine
-    parts["fused"] = scores
+    parts["fused"] = trace.fused
     each_reasons = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
     return tuple(
         RankedKey(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
         for key, score, match_type, reasons in zip(
             candidates.keys[rows].tolist(),
-            strengths[rows].tolist(),
+            trace.scores[rows].tolist(),
             candidates.match_types(rows),
             each_reasons,
             strict=True,

@@ -11,7 +11,7 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
-from stackroom.model.hits import FOUND_BY_MEANING, Ranking, SearchMode, SearchPage, build_ranking
+from stackroom.model.hits import FOUND_BY_MEANING, IDENTICAL_AT, Ranking, SearchMode, SearchPage, build_ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
@@ -25,7 +25,16 @@ from stackroom.search.evidence import (
 )
 from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, discount_little_known, line_up
 from stackroom.search.names import find_names
-from stackroom.search.ranked import Ranked, RankedKey, SearchQuery, Trace, rank_rows, rows_for
+from stackroom.search.ranked import (
+    Ranked,
+    RankedKey,
+    SearchQuery,
+    Trace,
+    falling,
+    order_rows,
+    rank_rows,
+    rows_for,
+)
 from stackroom.search.values import field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import term_of
@@ -148,10 +157,9 @@ class Searcher:
         embedded = query_vector or self.embed(reader, text)
         query = self._analysed(reader, text, embedded.vector, scope=scope, terms=terms)
         trace = self._trace(reader, query, scope=scope, depth=self._depth(wanted))
-        candidates, scores, strengths = trace.candidates, trace.scores, trace.evidence.strengths()
         ranked = Ranked(
-            ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
-            total_matches=count_with_evidence(strengths),
+            ranking=rank_rows(trace, best_rows(trace, reader, rows_for(wanted))),
+            total_matches=count_with_evidence(trace.scores),
             mode=SearchMode.FTS_ONLY if query.vector is None else SearchMode.HYBRID,
             degraded=embedded.problem or reader.stale or about_awaited_vectors(reader),
             reader=reader,
@@ -186,12 +194,17 @@ class Searcher:
         """Run the arms, weigh what they found, and fuse it."""
         candidates = self._find(reader, query, scope, depth)
         fusion = STEPS[self.search_spec.fusion](candidates, query.vector, self.search_spec)
+        evidence, fused = self._weigh(reader, candidates, query.words), fusion.scores()
+        strengths, scores = evidence.strengths(), np.empty(len(fused))
+        order = order_rows(strengths, fused)
+        scores[order] = falling(strengths[order])
         return Trace(
             query=query,
             candidates=candidates,
-            evidence=self._weigh(reader, candidates, query.words),
+            evidence=evidence,
             fusion=fusion,
-            scores=fusion.scores(),
+            fused=fused,
+            scores=scores,
             depth=depth,
         )
 
@@ -287,27 +300,30 @@ def _nearest(reader: ShelfReader, vector: Vector | None, scope: Scope, depth: in
     return NOTHING_FOUND if vector is None else reader.nearest(vector[None, :], scope=scope, limit=depth)[0]
 
 
-def best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
-    """Return the rows of the best scores, ties broken by record id."""
-    order = np.argsort(-scores, kind="stable")
+def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
+    """Return the rows of the best scores, ties broken by the fused score and by record id."""
+    scores, fused = trace.scores, trace.fused
+    order = np.lexsort((-fused, -scores))
     if len(order) > limit:
         order = order[scores[order] >= scores[order[limit - 1]]]
-    tied = len(np.unique(scores[order])) < len(order)
     rows: list[int] = order.tolist()
-    if tied:
-        ids = dict(zip(rows, reader.ids(candidates.keys[rows].tolist()), strict=True))
-        rows.sort(key=lambda row: (-scores[row], ids[row]))
+    if len(np.unique(scores[order])) < len(order):
+        ids = dict(zip(rows, reader.ids(trace.candidates.keys[rows].tolist()), strict=True))
+        rows.sort(key=lambda row: (-scores[row], -fused[row], ids[row]))
     return rows[:limit]
 
 
 def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
-    """Reorder the first hits by the reranker's scores; keep the order where it fails."""
+    """Reorder the first hits by the reranker's scores, identical ones first; keep the order where it fails."""
     hits = ranked.read(ranked.ranking[: reranker.depth])
     texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
-    scores = reranker.scores(text, texts) if hits else None
-    if scores is None:
+    by_reranker = reranker.scores(text, texts) if hits else None
+    if by_reranker is None:
         return ranked
-    first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
-    order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
-    again = [first[index]._replace(reasons={**first[index].reasons, "rerank": scores[index]}) for index in order]
+    strengths = np.array([hit.score for hit in hits])
+    order = order_rows(strengths, np.array(by_reranker), tiers=[IDENTICAL_AT])
+    again = [
+        RankedKey(hits[row].key, score, hits[row].match_type, {**hits[row].reasons, "rerank": by_reranker[row]})
+        for row, score in zip(order.tolist(), falling(strengths[order]).tolist(), strict=True)
+    ]
     return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))

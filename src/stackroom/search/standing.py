@@ -60,7 +60,7 @@ def find_standing(
         strength, match_type, reasons = float(evidence.strengths()[0]), None, dict[str, float]()
         why = trace.explain_weighed(reader, evidence, found)
     else:
-        (one,) = rank_rows(trace.candidates, trace.scores, trace.evidence.strengths(), [row])
+        (one,) = rank_rows(trace, [row])
         kept = next((other for other in ranked.ranking if other.key == found.key), one)
         (hit,) = ranked.read([raised or kept], explain=True)
         assert hit.why is not None, "explained above"
@@ -100,11 +100,11 @@ def _rank_in_whole(ranked: Ranked, key: Key, row: int | None) -> RankIn:
     count = len(trace.candidates.keys)
     if row is None:
         return RankIn(rank=None, score=None, of=count)
-    score = float(trace.scores[row])
+    score = float(trace.fused[row])
     place = next((place for place, one in enumerate(ranked.ranking, start=1) if one.key == key), None)
     return RankIn(rank=place or _place_of(trace, ranked, row), score=score, of=count)
 
 
 def _place_of(trace: Trace, ranked: Ranked, row: int) -> int:
-    order = best_rows(trace.candidates, trace.scores, ranked.reader, len(trace.candidates.keys))
+    order = best_rows(trace, ranked.reader, len(trace.candidates.keys))
     return order.index(row) + 1

@@ -23,7 +23,6 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
 
-MERGED_HEAD = 10
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
 
@@ -91,13 +90,13 @@ def depth_for(start: int, limit: int) -> int:
     """Return how many hits of each catalogue a page is made from; InputError for a page that is too far."""
     if start > FURTHEST:
         raise InputError(f"'cursor' is not valid here; a search has pages up to its result {FURTHEST}")
-    return max(min(start + limit + 1, FURTHEST), MERGED_HEAD)
+    return min(start + limit + 1, FURTHEST)
 
 
 def search_each(
     views: ByCatalogue[CatalogueView], query: str, search: Search, *, pool: Executor | None = None
 ) -> MergedPage:
-    """Search every view, skip those whose storage fails, and merge the hits by strength."""
+    """Search every view, skip those whose storage fails, and merge the hits by score."""
     vectors = _embed_once(views.found, query)
     asked = ask_each(views.found, lambda view: (view, search(view, vectors[view.name])), pool=pool)
     return MergedPage(
@@ -128,34 +127,9 @@ def search_scopes(
 
 
 def merge(lists: Sequence[Sequence[MergedHit]]) -> list[MergedHit]:
-    """Merge the lists of several catalogues by strength; each catalogue's own order holds.
-
-    Ties go by rank and then by name, so that equals take turns. A longer list begins as a shorter one does, so pages
-    are consistent.
-    """
-    ranked = [
-        (-level, rank, item.view.name, item)
-        for items in lists
-        for rank, (item, level) in enumerate(zip(items, _levels([item.hit.score for item in items]), strict=True))
-    ]
-    return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
-
-
-def _levels(strengths: Sequence[float]) -> list[float]:
-    """Return falling numbers near the strengths of a list, which need not fall: rising runs get their mean.
-
-    That holds for the first few; after them a hit is never put above one that precedes it.
-    """
-    runs: list[tuple[float, int]] = []
-    for strength in strengths[:MERGED_HEAD]:
-        runs.append((strength, 1))
-        while len(runs) > 1 and runs[-2][0] < runs[-1][0]:
-            (later, more), (earlier, some) = runs.pop(), runs.pop()
-            runs.append(((later * more + earlier * some) / (more + some), more + some))
-    levels = [mean for mean, count in runs for _ in range(count)]
-    for strength in strengths[MERGED_HEAD:]:
-        levels.append(min(strength, levels[-1]))
-    return levels
+    """Merge the lists of several catalogues by score; ties go by rank and then by name, so that equals take turns."""
+    ranked = [(-item.hit.score, rank, item.view.name, item) for items in lists for rank, item in enumerate(items)]
+    return [item for *_, item in sorted(ranked, key=lambda entry: entry[:3])]
 
 
 def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:

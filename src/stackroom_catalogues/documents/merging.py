@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 
 from stackroom.api import (
     NEAREST_SHOWN,
@@ -46,14 +45,13 @@ class PassageHit:
 def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[PassageHit]:
     """Merge the results of the collections, without repeats, at most `limit` of each; few where nothing answers.
 
-    A collection's own order holds: a passage stands as high as the best score at its rank or after it. Ties go by rank
-    and then by name.
+    Ties go by rank and then by name.
     """
-    ranked = []
-    for source, page in pages.items():
-        best_from_here = list(accumulate((hit.score for hit in reversed(page.hits)), max))[::-1]
-        for rank, hit in enumerate(page.hits):
-            ranked.append((-best_from_here[rank], rank, source, PassageHit(source=source, hit=hit)))
+    ranked = [
+        (-hit.score, rank, source, PassageHit(source=source, hit=hit))
+        for source, page in pages.items()
+        for rank, hit in enumerate(page.hits)
+    ]
     in_order = [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
     found = list(_at_most(limit, without_repeats(in_order)))
     return found[:NEAREST_SHOWN] if evidence_of(pages) is Evidence.NONE else found

@@ -184,7 +184,8 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[
     first, rest = ranked.ranking[:HEAD], ranked.ranking[HEAD:]
     names = {hit.key: library.catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
     named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
-    sure = [one.raised(WITHIN_NAME, by="within_name") for one in first if one.key in named]
+    strength = max([WITHIN_NAME, *(one.score for one in first[:1])])
+    sure = [one.raised(strength, by="within_name") for one in first if one.key in named]
     return [*sure, *(one for one in first if one.key not in named), *rest]
 
 

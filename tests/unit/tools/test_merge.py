@@ -13,7 +13,7 @@ from stackroom.tools.merge import NEAREST_SHOWN, MergedHit, MergedPage, merge
 
 pytestmark = [pytest.mark.row("N9"), pytest.mark.row("N2")]
 
-STRENGTHS = st.lists(st.floats(0, 1), max_size=25)
+STRENGTHS = st.lists(st.floats(0, 1), max_size=25).map(lambda some: sorted(some, reverse=True))
 
 
 class NamedView:
