@@ -55,7 +55,14 @@ def build(folder: Path, recipe: Recipe, packages: PackageRegistry = PACKAGES) ->
 
 def require_answers(app: App) -> None:
     gate = app.build_gate()
-    assert [tool.name for tool in gate.list_tools(LOCAL_USER)] == ["browse", "fetch", "search", "similar"]
+    assert [tool.name for tool in gate.list_tools(LOCAL_USER)] == [
+        "browse",
+        "explain",
+        "fetch",
+        "recommend",
+        "search",
+        "similar",
+    ]
     arguments = {"query": "diseases", "filters": {"minutes": {"max": 60}, "mechanics": ["Cooperative"]}}
     found = gate.call(LOCAL_USER, "search", arguments)
     assert found.structured is not None

@@ -28,7 +28,7 @@ HANDFUL = [
 ]
 GUESS = re.compile(r" \(did you mean .*\?\)")
 LIST = "list the resources for those there are"
-FOR_PAGES_ALONE = {"map", "recommend"}
+FOR_PAGES_ALONE = {"map"}
 """Tools that are in no list; who may not use them is told that there are none, as of the others."""
 NO_SUCH = ["", "nothing", "needs.", "needs.Nothing", "NEEDS.ACCESSCATALOG", "needs.accesscatalog", "search ", "x" * 300]
 

@@ -108,6 +108,7 @@ def test_null_for_every_optional_argument_of_every_tool_is_as_leaving_it_out(who
         "code": "JDKN-7Q2M-X4WE-RTYC",
         "action": "undo",
         "title": "Cowboy Bebop",
+        "arguments": {"query": "space"},
     }
 
     async def call(client: Client) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import texts_of
-from stackroom.generic.explain import ExplainedCall, explain_call
+from stackroom.generic.explain import WhyParams, explain_call
 from stackroom.model.hits import EVIDENCE_AT
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Key, Record
@@ -17,7 +17,7 @@ from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
-from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.catalogue import CatalogueView, FoundRecord
 from support.libraries import Library
 
 NEAR = 1.1e-4
@@ -125,9 +125,10 @@ class ExplanationCheck:
             yield record
 
     def _check(self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]) -> None:
-        question = ExplainedCall(id=record.id, query=query, tool=self._tool.name, arguments=dict(more))
+        question = WhyParams(id=record.id, tool=self._tool.name, arguments={**more, "query": query})
         tools = self._library.app.list_tools(LOCAL_USER)
-        told = explain_call(self._view.catalogue, tools, LOCAL_USER, question)
+        found = FoundRecord(self._view, record)
+        told = explain_call(found, tools, LOCAL_USER, question).model_dump(mode="json")
         place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None
         assert told["rank"] == place, f"{query!r} {more} {record.id}: said {told['rank']}, is {place}: {told}"
         self._check_sums(told)

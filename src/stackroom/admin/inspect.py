@@ -12,15 +12,15 @@ from pydantic import Field
 from stackroom.admin.logs import LogRing
 from stackroom.admin.row_text import QueryResult, query_text
 from stackroom.errors import InputError, StorageError
-from stackroom.generic.explain import ExplainedCall, explain_call
+from stackroom.generic.explain import WhyParams, explain_call, require_record
+from stackroom.generic.tools import generic_tools
 from stackroom.grading.grade import GRADE_FILE, find_grade
 from stackroom.grading.tuned_file import TUNED_FILE, find_tuned
 from stackroom.model.principal import Action, Cost, Principal
-from stackroom.model.record import RecordId
 from stackroom.model.scope import WHOLE
 from stackroom.shelf.port import ShelfReader
 from stackroom.tools.budget import PagedParams
-from stackroom.tools.catalogue import OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
+from stackroom.tools.catalogue import FoundRecord, OpenCatalogue, choose_catalogue, parse_address, visible_catalogues
 from stackroom.tools.health import PartHealth, examine
 from stackroom.tools.spec import GenericParams, ToolSpec, one_of
 
@@ -125,22 +125,19 @@ class Inspector:
     def _why(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if not params.id or not params.query:
             raise InputError("'why' needs an 'id' and a 'query'")
-        catalogue, record_id = self._place(principal, params, params.id)
+        place, seen = parse_address(params.id), visible_catalogues(self._catalogues(), principal)
+        is_address = place is not None and place[0] in {catalogue.name for catalogue in seen}
+        name = place[0] if place and is_address and params.catalogue is None else params.catalogue
+        view = choose_catalogue(seen, principal, name).view()
         given = {"filters": params.filters} if params.filters else {}
-        question = ExplainedCall(
-            id=record_id, query=params.query, tool=params.tool, arguments={**given, **(params.arguments or {})}
+        asked = WhyParams(
+            id=params.id,
+            tool=params.tool or "search",
+            arguments={**given, **(params.arguments or {}), "query": params.query},
         )
-        return [explain_call(catalogue, self._tools(principal), principal, question)]
-
-    def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:
-        """Return the catalogue and the record id of an address `CATALOGUE/ID`, or of an id in the chosen catalogue."""
-        place = parse_address(address)
-        known = {visible_catalogue.name for visible_catalogue in visible_catalogues(self._catalogues(), principal)}
-        if params.catalogue is None and place is not None and place[0] in known:
-            return choose_catalogue(self._catalogues(), principal, place[0]), place[1]
-        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
-        is_address = place is not None and place[0] == catalogue.name
-        return catalogue, place[1] if place is not None and is_address else RecordId(address)
+        found = FoundRecord(view, require_record(view, params.id, principal))
+        tools = [*generic_tools([view.catalogue]), *self._tools(principal)]
+        return [explain_call(found, tools, principal, asked).model_dump(mode="json")]
 
 
 def inspect_tools(inspector: Inspector) -> list[ToolSpec]:

@@ -28,7 +28,7 @@ from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.model.vectors import Vector
 from stackroom.packages import CataloguePackage, Catalogues, Sample, deferred
-from stackroom.recommend.recommender import Recommendation, Recommendations, Request
+from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
 from stackroom.recommend.vocabulary import preference_vocabulary
 from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.ranked import Ranked, RankedKey
@@ -79,7 +79,6 @@ from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnSto
 from stackroom.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from stackroom.tools.result_text import catalogue_tool, result_text
 from stackroom.tools.spec import (
-    AskedTaste,
     Explained,
     ExplainParams,
     FoundResult,
@@ -105,7 +104,6 @@ __all__ = [
     "Address",
     "AllOf",
     "AnyOf",
-    "AskedTaste",
     "BodyParams",
     "BusyError",
     "ByCatalogue",
@@ -159,6 +157,7 @@ __all__ = [
     "OwnStorage",
     "PageParams",
     "PagedParams",
+    "Placing",
     "Preferences",
     "PricedParams",
     "PricedResult",

@@ -1,8 +1,7 @@
-"""`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
+"""`list`, `search`, `recommend`, `similar`, `get`: query catalogues from the terminal."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import click
 import orjson
@@ -11,22 +10,21 @@ from rich.text import Text
 
 from stackroom.assembly.app import App
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
+from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
 from stackroom.catalogue.telling import BETWEEN_FIELDS, has_value, number_text, with_unit
 from stackroom.cli.filters import option_of, parse_conditions, split_arguments, without_filters
 from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.aggregate.aggregate import stated_filters
-from stackroom.generic.record import RecordForm, shape_record
+from stackroom.generic.recommend import RecommendParams
 from stackroom.generic.result_set import is_list, words_conditions, words_of_list
-from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord
+from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.record import Record
 from stackroom.model.scope import SEES_EVERYTHING, WHOLE
-from stackroom.recommend.recommender import Recommendation, Recommendations, Request
 from stackroom.search.names import NameChoice
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
@@ -180,24 +178,64 @@ def _counts(found: SearchResult, *, is_listed: bool) -> str:
     return f"{answering} of {found.total} that answer{others}; evidence: {found.evidence}"
 
 
-@click.command("recommend")
+@click.command("recommend", context_settings=FREE_OPTIONS)
 @click.argument("catalogue")
-@click.argument("titles", nargs=-1, required=True)
-@click.option("--preferences", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
-@click.option("--exclude", multiple=True, help="A title to leave out; may be given more than once.")
-@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 20))
+@click.argument("arguments", metavar="[TITLE]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--wishes", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
+@click.option("--dislike", multiple=True, help="A record to keep away from; may be given more than once.")
+@click.option("--exclude", multiple=True, help="A record to leave out; may be given more than once.")
+@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 48))
 @json_option
 def recommend_command(
-    catalogue: str, titles: tuple[str, ...], preferences: str, exclude: tuple[str, ...], limit: int, as_json: bool
+    catalogue: str,
+    arguments: tuple[str, ...],
+    wishes: str,
+    dislike: tuple[str, ...],
+    exclude: tuple[str, ...],
+    limit: int,
+    as_json: bool,
 ) -> None:
-    """Recommend what is like TITLES, from CATALOGUE."""
+    """Recommend what is like the records of TITLE, by title or id, from CATALOGUE, or what has the wishes.
+
+    Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --tags space,drama.
+    """
+    titles, options = split_arguments(arguments)
     opened = open_app().open_catalogue(catalogue)
-    request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
-    answer = opened.view().recommend(request, scope=WHOLE)
+    filters, _ = stated_filters(parse_conditions(options, opened.spec), opened.spec)
+    params = RecommendParams(
+        likes=list(titles),
+        dislikes=list(dislike),
+        wishes=wishes,
+        filters=filters,
+        limit=limit,
+        exclude=list(exclude),
+        include=["tiles"],
+    )
+    found = GenericTools([opened]).recommend(LOCAL_USER, params)
     if as_json:
-        print_json(_recommendations_json(answer, opened.spec))
+        print_json(found.model_dump(mode="json"))
+        return
+    _print_records([(result, _signals_in_words(result)) for result in found.results], with_catalogue=False)
+    for wish in found.understood:
+        click.echo(f"'{wish.phrase}': {wish.text}")
+    for text in found.not_understood:
+        click.echo(f"not understood: {text}")
+    for note in found.notes:
+        click.echo(note)
+
+
+@click.command("similar")
+@click.argument("record_id", metavar="CATALOGUE/ID")
+@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 50))
+@json_option
+def similar_command(record_id: str, limit: int, as_json: bool) -> None:
+    """Show the records nearest in meaning to one: CATALOGUE/ID, CATALOGUE/TITLE, or a TITLE that only one has."""
+    tools = GenericTools(list(_every_catalogue(open_app()).values()))
+    found = tools.similar(LOCAL_USER, SimilarParams(id=record_id, limit=limit))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
     else:
-        print_recommendations(answer, opened)
+        _print_records([(one, f"score {one.score:.2f}") for one in found.results], with_catalogue=True)
 
 
 @click.command("get")
@@ -240,24 +278,6 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Scope
     )
 
 
-def print_recommendations(answer: Recommendations, catalogue: OpenCatalogue) -> None:
-    """Print recommendations with their signals, and what was understood."""
-    spec = catalogue.spec
-    labelled = [
-        (shape_record(spec, catalogue.name, item.record, RecordForm()), _signals_in_words(item, spec))
-        for item in answer.items
-    ]
-    _print_records(labelled, with_catalogue=False)
-    for choice in answer.titles:
-        click.echo(f"'{choice.asked}': {_taken(choice)}")
-    for choice in answer.excluded:
-        click.echo(f"'{choice.asked}': left out, {_taken(choice)}")
-    for understood in answer.preferences.understood:
-        click.echo(f"'{understood.text}': {understood.meaning}")
-    for text in (*answer.preferences.not_understood, *answer.notes):
-        click.echo(f"not understood: {text}")
-
-
 def _taken(choice: NameChoice) -> str:
     """Return what a title was taken as, with what is not certain about it."""
     if choice.record is not None:
@@ -266,17 +286,10 @@ def _taken(choice: NameChoice) -> str:
     return f"not in the catalogue{hint}"
 
 
-def _signals_in_words(item: Recommendation, spec: CatalogueSpec) -> str:
-    """Return the score of a recommendation, and of what it is made."""
-    weights, parts = spec.recommend or RecommendSpec(), item.signals
-    signals = [
-        ("meaning", parts.semantic, weights.semantic),
-        ("tags", parts.taxonomy, weights.taxonomy.weight),
-        ("time", parts.temporal, weights.temporal.weight),
-        ("form", parts.format, weights.format.weight),
-    ]
-    known = ", ".join(f"{name} {value:.2f}" for name, value, weight in signals if weight)
-    return f"score {item.score:.2f} ({known})"
+def _signals_in_words(shown: ShownRecord) -> str:
+    """Return the score of a recommendation, and the signals that it is made of."""
+    signals = ", ".join(f"{name} {value:.2f}" for name, value in (shown.signals or {}).items())
+    return f"score {shown.score:.2f} ({signals})"
 
 
 def _cell(record: Record, field: FieldSpec) -> str:
@@ -284,40 +297,6 @@ def _cell(record: Record, field: FieldSpec) -> str:
     if field.type is FieldType.JSON:
         return orjson.dumps(value).decode()
     return with_unit(number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value)), field)
-
-
-def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[str, Any]:
-    return {
-        "recommendations": [
-            {
-                **plain_record(item.record, spec),
-                "similarityScore": round(item.score, 4),
-                "signals": {
-                    "semantic": item.signals.semantic,
-                    "taxonomy": item.signals.taxonomy,
-                    "temporal": item.signals.temporal,
-                    "format": item.signals.format,
-                    "popularity": item.signals.popularity,
-                },
-                "otherSignals": {"wish": item.signals.wish, "known": item.signals.known},
-            }
-            for item in answer.items
-        ],
-        "tasteCentroid": answer.taste_tags,
-        "titles": [_choice_json(choice) for choice in answer.titles],
-        "excluded": [_choice_json(one) for one in answer.excluded],
-        "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.preferences.understood],
-        "notUnderstood": [*answer.preferences.not_understood, *answer.notes],
-    }
-
-
-def _choice_json(choice: NameChoice) -> dict[str, Any]:
-    return {
-        "asked": choice.asked,
-        "title": choice.title or None,
-        "confidence": choice.sureness,
-        "suggestions": choice.suggestions,
-    }
 
 
 def _label_in_words(label: str | None) -> str:

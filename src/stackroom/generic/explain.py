@@ -1,19 +1,20 @@
-"""Explanations of a search: why a record has its rank, or which condition or cut keeps it out of the answer.
+"""Explanations of an answer: why a record has its rank, or which condition or cut keeps it out.
 
-The tool that is asked decides what is found: it declares its path, which is run again for the record.
+The tool that is asked decides what is found: it declares its path, which is run again for the record; one that
+recommends declares how it places a record.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from stackroom.catalogue.spec import texts_of
+from stackroom.catalogue.spec import CatalogueSpec, texts_of
 from stackroom.errors import InputError, NotFoundError, did_you_mean
-from stackroom.generic.tools import generic_tools
-from stackroom.model.hits import Evidence, Hit
+from stackroom.generic.shapes import StatedId
+from stackroom.model.hits import Evidence, Hit, Why
 from stackroom.model.principal import Principal
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import (
@@ -25,13 +26,15 @@ from stackroom.model.scope import (
     NoneOf,
     Scope,
 )
+from stackroom.recommend.recommender import Placing
 from stackroom.search.ranked import OF_ONE_SERIES, KeyedRecord, Ranked
 from stackroom.search.standing import RankIn, Standing, find_standing
-from stackroom.search.values import adult_conditions
+from stackroom.search.values import Label, adult_conditions
 from stackroom.shelf.terms import meets, term_of, text_tokens
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
+from stackroom.text.preference_pieces import describe_effect
+from stackroom.tools.catalogue import CatalogueView, FoundRecord, address_of
 from stackroom.tools.merge import SearchPath, ShownHits
-from stackroom.tools.spec import DECIMALS, GenericResult, ToolSpec, rounded_parts, validate_arguments
+from stackroom.tools.spec import DECIMALS, GenericParams, GenericResult, ToolSpec, rounded_parts, validate_arguments
 from stackroom.tools.toolbox import plain_names
 
 SHOWN_VALUES = 3
@@ -54,6 +57,8 @@ class Cut(StrEnum):
     """It is ranked below the last record that is shown."""
     SERIES = "series"
     """Others of its series are shown, and it is put off behind other records."""
+    NAMED = "named"
+    """It is one of the records that recommendations were asked for with."""
 
 
 class RankResult(GenericResult):
@@ -104,7 +109,7 @@ def explain_record(path: SearchPath, record: Record, *, tool: str) -> ExplainRes
     cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
     reasons = [sentence]
     if failed:
-        reasons = [*(_left_out(path, found, condition) for condition in failed), _otherwise(place, sentence)]
+        reasons = [*(_left_out(path.label, found, condition) for condition in failed), _otherwise(place, sentence)]
     return ExplainResult(
         id=address_of(path.view.name, record.id),
         title=found.spec.title_of(record),
@@ -151,22 +156,22 @@ def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
     return {term: term in here for term, _ in ranked.trace.query.terms.terms}
 
 
-def _left_out(path: SearchPath, found: KeyedRecord, condition: Condition) -> str:
+def _left_out(label_of: Label, found: KeyedRecord, condition: Condition) -> str:
     """Return a sentence about a condition that a record does not meet, with the value it has."""
     record, spec = found.record, found.spec
     if condition.field == KIND_FIELD:
-        return _left_out_by_kind(path, record, condition)
+        return _left_out_by_kind(spec, record, condition)
     if condition in adult_conditions(spec):
         return "adult records are found only when a search asks for them, as with the filter 'adult'"
-    label = path.label(condition)
+    label = label_of(condition)
     name = f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
     if condition.field == WORDS_FIELD and not isinstance(condition, AnyOf | NoneOf):
         return f"{name} leaves it out: it lacks {', '.join(_unmet(found, condition))}"
     return f"{name} leaves it out: it has {_values(found, condition) or 'no value'}"
 
 
-def _left_out_by_kind(path: SearchPath, record: Record, condition: Condition) -> str:
-    hidden = path.view.spec.kinds_hidden_from_search
+def _left_out_by_kind(spec: CatalogueSpec, record: Record, condition: Condition) -> str:
+    hidden = spec.kinds_hidden_from_search
     if isinstance(condition, NoneOf) and condition.values == hidden:
         return f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them"
     return f"the filter 'kind' leaves it out: it has {record.kind}"
@@ -259,31 +264,84 @@ def _place(ranked: RankIn, depth: int) -> str:
     return f"{place}, and a search looks at the first {depth}" if ranked.rank > depth else place
 
 
-GENERIC_SEARCH = "search"
+class WhyParams(GenericParams):
+    """The arguments of `explain`."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedCall:
-    """The query and other arguments of a call, and the record whose place in its answer is to be explained."""
-
-    id: str
-    query: str
-    tool: str | None = None
-    """The tool that is called; None: the generic search."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    id: StatedId = Field(description="CATALOGUE/ID")
+    tool: str = Field(default="search", max_length=200, description="Whose answer")
+    arguments: dict[str, Any] = Field(description="Of that call, as query, likes")
 
 
 def explain_call(
-    catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: ExplainedCall
-) -> dict[str, Any]:
-    """Return why a record has its place in the answer to a call, or why it is not in it, as a JSON object."""
-    record = require_record(catalogue.view(), question.id, principal)
-    tool = _search_tool(catalogue, tools, question.tool or GENERIC_SEARCH)
-    params = _params(tool, {**question.arguments, "query": question.query})
-    if tool.searches is None or (tool.reads and catalogue.name not in tool.reads(params)):
-        raise InputError(f"'tool': '{tool.name}' does not search '{catalogue.name}'; '{GENERIC_SEARCH}' does")
-    path = tool.searches(principal, params, catalogue.name, record.kind)
-    return explain_record(path, record, tool=tool.name).model_dump(mode="json")
+    found: FoundRecord, tools: Iterable[ToolSpec], principal: Principal, asked: WhyParams
+) -> ExplainResult:
+    """Return why a record has its place in the answer to a call, or why it is not in it."""
+    view, record = found
+    tool = _explained_tool(tools, asked.tool)
+    params = _params(tool, asked.arguments)
+    if tool.reads and view.name not in tool.reads(params):
+        raise InputError(f"'tool': '{tool.name}' does not look in '{view.name}'; 'search' does")
+    if tool.searches is not None:
+        return explain_record(tool.searches(principal, params, view.name, record.kind), record, tool=tool.name)
+    assert tool.recommends is not None, "chosen above"
+    placing = tool.recommends(principal, params, view.name, record.id)
+    if placing is None:
+        raise _is_gone(record)
+    return _explain_placing(view, placing, limit=params.limit, tool=tool.name)
+
+
+def _explain_placing(view: CatalogueView, placing: Placing, *, limit: int, tool: str) -> ExplainResult:
+    """Return why a record is recommended, or why not."""
+    record, spec = placing.record, view.spec
+    why = placing.why or Why(strength={}, order={})
+    cut, sentence = (None, "") if placing.rank else _cut_of_placing(placing, limit)
+    reasons = [sentence]
+    if placing.failed and not placing.is_named:
+        found = KeyedRecord(Key(0), record, spec)
+        is_shown = placing.place is not None and placing.place <= limit
+        reasons = [
+            *(_left_out(_condition_in_words, found, condition) for condition in placing.failed),
+            _otherwise(placing.place if is_shown else None, sentence),
+        ]
+        cut = Cut.CONDITION
+    nothing = RankResult(rank=None, score=None, of=0)
+    chosen_by = round(sum(why.order.values()), DECIMALS) if placing.why else None
+    return ExplainResult(
+        id=address_of(view.name, record.id),
+        title=spec.title_of(record),
+        kind=record.kind,
+        tool=tool,
+        found=placing.rank is not None,
+        rank=placing.rank,
+        page=1 if placing.rank else None,
+        cut=cut,
+        score=round(sum(why.strength.values()), DECIMALS),
+        match=None,
+        strength=rounded_parts(why.strength),
+        order=rounded_parts(why.order),
+        parts={},
+        words=nothing,
+        meaning=nothing,
+        whole=RankResult(rank=placing.place, score=chosen_by, of=placing.candidates),
+        terms={},
+        because=[reason for reason in reasons if reason],
+    )
+
+
+def _cut_of_placing(placing: Placing, limit: int) -> tuple[Cut, str]:
+    """Return which cut of a recommendation a record is below, and a sentence that says so."""
+    if placing.is_named:
+        return Cut.NAMED, "it is one of the records that were given, and these are not recommended"
+    if placing.place is None:
+        return Cut.DEPTH, f"it is not among the {placing.candidates} records that are most like those that are liked"
+    place = f"by its score it is number {placing.place} of {placing.candidates}"
+    if placing.place > limit:
+        return Cut.LIMIT, f"{place}, and {limit} are recommended"
+    return Cut.SERIES, f"{place}; it is of a series of which enough are recommended, or one is disliked"
+
+
+def _condition_in_words(condition: Condition) -> str:
+    return describe_effect(condition, tag_field=None)
 
 
 def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
@@ -312,23 +370,22 @@ def require_record(view: CatalogueView, stated: str, principal: Principal) -> Re
 def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
     keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
     if record.id not in keys:
-        raise NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
+        raise _is_gone(record)
     return KeyedRecord(keys[record.id], record, path.view.spec)
 
 
-def _search_tool(catalogue: OpenCatalogue, tools: Iterable[ToolSpec], name: str) -> ToolSpec:
-    """Return a tool that searches, by its name or its plain name.
+def _is_gone(record: Record) -> NotFoundError:
+    return NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago; search again")
 
-    The generic search is there also where it is not served.
-    """
-    able = {tool.name: tool for tool in tools if tool.searches}
-    if GENERIC_SEARCH not in able:
-        able |= {tool.name: tool for tool in generic_tools([catalogue]) if tool.searches}
+
+def _explained_tool(tools: Iterable[ToolSpec], name: str) -> ToolSpec:
+    """Return a tool that searches or recommends, by its name or its plain name."""
+    able = {tool.name: tool for tool in tools if tool.searches or tool.recommends}
     by_plain_name = {plain: able[own] for own, plain in plain_names(able).items()}
     tool = able.get(name) or by_plain_name.get(name)
     if tool is None:
         hint = did_you_mean(name, list(able))
-        raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(able)}")
+        raise InputError(f"'tool': '{name[:80]}' neither searches nor recommends{hint}; one of: {', '.join(able)}")
     return tool
 
 

@@ -1,7 +1,6 @@
-"""`recommend`: records for liked and disliked ones and a sentence, with the signals that they are chosen by.
+"""`recommend`: records for liked and disliked ones and wishes in plain words, with the score that they are ordered by.
 
-Every catalogue with vectors can be asked. Records are compared with those of the kinds that are liked. It is for pages
-and programs; assistants are given the tools of packages, and `similar`.
+Every catalogue with vectors or tags can be asked. Records are compared with those of the kinds that are liked.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,14 +13,18 @@ from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord, RecordForm, shape_records
-from stackroom.generic.shapes import DrawnParams, ShownRecord, StatedId
+from stackroom.generic.shapes import DrawnParams, ForPages, RecordsResult, ShownRecord, StatedId, when_known
 from stackroom.model.principal import Principal
-from stackroom.model.scope import KIND_FIELD, AnyOf, NoneOf, Scope
-from stackroom.recommend.recommender import Recommendation, Recommendations, Request, require_recommend
+from stackroom.model.record import RecordId
+from stackroom.model.scope import KIND_FIELD, AnyOf, Condition, NoneOf, Scope
+from stackroom.recommend.recommender import Placing, Recommendation, Recommendations, Request
 from stackroom.recommend.weights import SignalWeight, signal_values, signal_weights, taste_spec
 from stackroom.search.names import NameChoice, choice_of
-from stackroom.tools.catalogue import CatalogueView, OpenCatalogue, address_of
-from stackroom.tools.spec import AskedTaste, GenericResult, NotedResult, ToolSpec
+from stackroom.tools.budget import PricedParams
+from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.filters import parse_filters
+from stackroom.tools.merge import ScopeRequest, scope_of
+from stackroom.tools.spec import GenericResult
 
 MOST_IN_TRAY = 50
 Ids = Annotated[list[StatedId], Field(max_length=MOST_IN_TRAY)]
@@ -39,17 +42,17 @@ LABELS = {
 BY_MEANING = "by its meaning"
 
 
-class RecommendParams(DrawnParams):
-    """Ids of liked and disliked records, a sentence such as "after 2015, not horror", and the weights of signals."""
+class RecommendParams(PricedParams, DrawnParams):
+    """The arguments of `recommend`; the weights of signals are for pages."""
 
-    catalogue: str = Field(max_length=200, description="Where to look")
-    likes: Ids = Field(default_factory=list, description="Ids of records")
-    dislikes: Ids = Field(default_factory=list, description="Ids of records")
-    preferences: str = Field(default="", max_length=2_000, description="As in: after 2015, darker, not horror")
-    weights: dict[str, float] = Field(
-        default_factory=dict, max_length=20, description="Signal → its weight, 0 to 1; the others are as declared"
-    )
-    limit: int = Field(default=12, ge=1, le=48, description="Most results")
+    catalogue: str | None = Field(default=None, max_length=200, description="Where to look")
+    likes: Ids = Field(default_factory=list, description="Ids or titles")
+    dislikes: Ids = Field(default_factory=list, description="To keep away from")
+    wishes: str = Field(default="", max_length=2_000, description="e.g. after 2015, darker, not horror")
+    filters: dict[str, Any] | None = Field(default=None, description="As in search")
+    limit: int = Field(default=8, ge=1, le=48, description="Most results")
+    exclude: ForPages[Ids] = Field(default_factory=list)
+    weights: ForPages[dict[str, float]] = Field(default_factory=dict, max_length=20)
 
 
 class UnderstoodWish(GenericResult):
@@ -67,110 +70,160 @@ class Signal(GenericResult):
     weight: float
 
 
-class ToolCall(GenericResult):
-    """The call by which an assistant asks for much the same."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-class RecommendResult(NotedResult, GenericResult):
-    """Recommendations for a taste, best first, and how the taste was understood."""
+class RecommendResult(RecordsResult):
+    """Recommendations for a taste, in the order of their score, and how it was understood. After `notes`: for pages."""
 
     results: list[ShownRecord]
-    likes: list[ShownRecord]
-    dislikes: list[ShownRecord]
     understood: list[UnderstoodWish]
     not_understood: list[str]
-    taste: list[str]
-    signals: list[Signal]
-    call: ToolCall
+    notes: list[str]
+    likes: ForPages[list[ShownRecord] | None] = when_known()
+    dislikes: ForPages[list[ShownRecord] | None] = when_known()
+    taste: ForPages[list[str] | None] = when_known()
+    signals: ForPages[list[Signal] | None] = when_known()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tray:
-    """The records of a call that exist and may be seen, and the ids of the others."""
+    """The records of a call that exist and may be seen, and the names that mean none."""
 
     likes: tuple[NameChoice, ...]
     dislikes: tuple[NameChoice, ...]
-    unknown: tuple[str, ...]
+    unknown: tuple[NameChoice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recommended:
+    """Recommendations, and what they were asked with."""
+
+    spec: CatalogueSpec
+    tray: _Tray
+    answer: Recommendations
+    notes: list[str]
 
 
 def recommend_by_taste(
-    catalogue: OpenCatalogue,
-    tools: Iterable[ToolSpec],
-    principal: Principal,
-    params: RecommendParams,
-    form: RecordForm,
+    view: CatalogueView, principal: Principal, params: RecommendParams, form: RecordForm
 ) -> RecommendResult:
-    """Return what suits a taste; `tools` are those of packages, of which one may recommend."""
-    view, spec = catalogue.view(), taste_spec(catalogue.spec, params.weights)
-    seen = Scope(visibility=principal.visibility)
+    """Return what suits a taste."""
+    found = _recommended(view, principal, params)
+    spec, answer, tray = found.spec, found.answer, found.tray
+    ordered = sorted(answer.items, key=lambda item: (-item.chosen_by, item.record.id))
+    drawn: dict[str, Any] = {}
+    if params.include:
+        drawn = {
+            "likes": _tray_records(view, tray.likes, form),
+            "dislikes": _tray_records(view, tray.dislikes, form),
+            "taste": list(answer.taste_tags),
+            "signals": [_signal(weight) for weight in signal_weights(spec)],
+        }
+    return RecommendResult(
+        results=_shaped(view, ordered, spec, form, with_signals=bool(params.include)),
+        **_understood(answer, is_described=not tray.likes),
+        notes=[*found.notes, *answer.notes],
+        **drawn,
+    )
+
+
+def place_by_taste(
+    view: CatalogueView, principal: Principal, params: RecommendParams, about: RecordId
+) -> Placing | None:
+    """Return the place of one record among the recommendations for a taste."""
+    return _recommended(view, principal, params, about=about).answer.placing
+
+
+def _recommended(
+    view: CatalogueView, principal: Principal, params: RecommendParams, *, about: RecordId | None = None
+) -> _Recommended:
+    spec, seen = taste_spec(view.spec, params.weights), Scope(visibility=principal.visibility)
     tray = _find_tray(view, params, seen)
     _require_taste(tray, params)
-    request = Request(titles=(), preferences=params.preferences, limit=params.limit, may_describe=True)
-    answer = replace(catalogue.recommender, spec=spec).recommend_for(
-        view.reader, tray.likes, request, scope=_of_liked_kinds(seen, tray, spec), disliked=tray.dislikes
+    conditions, notes = _filters(view, principal, params)
+    request = Request(
+        titles=(),
+        preferences=params.wishes,
+        exclude=tuple(params.exclude),
+        conditions=(*conditions, *_of_liked_kinds(conditions, tray, spec)),
+        limit=params.limit,
+        may_describe=True,
+        about=about,
     )
-    ordered = sorted(answer.items, key=lambda item: (-_score(item, spec), item.record.id))
-    return RecommendResult(
-        results=_shaped(view, ordered, spec, form),
-        likes=_tray_records(view, tray.likes, form),
-        dislikes=_tray_records(view, tray.dislikes, form),
-        **_understood(answer, is_described=not tray.likes),
-        notes=[*answer.notes, *(f"'{stated[:80]}' is not in the catalogue any more" for stated in tray.unknown)],
-        taste=list(answer.taste_tags),
-        signals=[_signal(weight) for weight in signal_weights(spec)],
-        call=_call(catalogue, tools, tray, params),
+    recommender = replace(view.catalogue.recommender, spec=spec)
+    answer = recommender.recommend_for(view.reader, tray.likes, request, scope=seen, disliked=tray.dislikes)
+    said = [*notes, *_about_tray(tray)]
+    return _Recommended(spec=spec, tray=tray, answer=answer, notes=said)
+
+
+def _filters(
+    view: CatalogueView, principal: Principal, params: RecommendParams
+) -> tuple[tuple[Condition, ...], list[str]]:
+    """Return the conditions of the filters, with the values that are meant, and notes on these."""
+    asked = ScopeRequest(
+        query="",
+        visibility=principal.visibility,
+        conditions=lambda spec: parse_filters(params.filters or {}, spec),
+        with_adult=lambda _spec: True,
     )
+    scope, notes = scope_of(view, asked) if params.filters else (Scope(), [])
+    return scope.conditions, notes
 
 
 def _find_tray(view: CatalogueView, params: RecommendParams, scope: Scope) -> _Tray:
-    likes = {like: _find(view, like, scope) for like in params.likes}
-    dislikes = {dislike: _find(view, dislike, scope) for dislike in params.dislikes}
-    liked, disliked = ({one.key: one for one in some.values() if one} for some in (likes, dislikes))
-    if (both := next((one for key, one in disliked.items() if key in liked), None)) is not None:
+    likes, dislikes = ([_find(view, stated, scope) for stated in some] for some in (params.likes, params.dislikes))
+    liked, disliked = ({choice.key: choice for choice in some if choice.key} for some in (likes, dislikes))
+    if (both := next((choice for key, choice in disliked.items() if key in liked), None)) is not None:
         raise InputError(f"'dislikes': '{both.title}' is among the 'likes' too; leave it out of one of them")
-    return _Tray(
-        likes=tuple(liked.values()),
-        dislikes=tuple(disliked.values()),
-        unknown=tuple(stated for stated, one in {**likes, **dislikes}.items() if one is None),
-    )
+    unknown = {choice.asked: choice for choice in (*likes, *dislikes) if choice.key is None}
+    return _Tray(likes=tuple(liked.values()), dislikes=tuple(disliked.values()), unknown=tuple(unknown.values()))
 
 
-def _find(view: CatalogueView, stated: str, scope: Scope) -> NameChoice | None:
+def _find(view: CatalogueView, stated: str, scope: Scope) -> NameChoice:
+    """Return the record of an id in any form, or else of a title."""
     record = view.find_stated(stated, scope=scope)
     key = view.reader.find([record.id], scope=scope).get(record.id) if record else None
-    return None if record is None or key is None else choice_of(view.spec, stated, key, record)
+    if record is not None and key is not None:
+        return choice_of(view.spec, stated, key, record)
+    return view.resolve(stated, scope=scope)
+
+
+def _about_tray(tray: _Tray) -> list[str]:
+    """Return what is in doubt about a title, and the names that mean no record, with those that are like them."""
+    doubts = [
+        f"'{choice.asked[:80]}' was taken for '{choice.title}' {choice.doubt}"
+        for choice in (*tray.likes, *tray.dislikes)
+        if choice.doubt
+    ]
+    return [*doubts, *(f"{_unknown(choice)}, so it was left aside" for choice in tray.unknown)]
+
+
+def _unknown(choice: NameChoice) -> str:
+    hint = f" (did you mean {', '.join(choice.suggestions)}?)" if choice.suggestions else ""
+    return f"'{choice.asked[:80]}' is not in the catalogue{hint}"
 
 
 def _require_taste(tray: _Tray, params: RecommendParams) -> None:
-    if tray.likes or params.preferences.strip():
+    if tray.likes or params.wishes.strip():
         return
     if params.likes:
-        raise InputError(f"'likes': none of these is in the catalogue: {', '.join(params.likes)[:200]}")
-    raise InputError("'likes' and 'preferences' are empty; like a record, or say in a sentence what you want")
+        raise InputError(f"'likes': {'; '.join(map(_unknown, tray.unknown))}")
+    raise InputError("'likes' and 'wishes' are empty; like a record, or say in a sentence what you want")
 
 
-def _of_liked_kinds(scope: Scope, tray: _Tray, spec: CatalogueSpec) -> Scope:
-    """Return the scope of what is recommended: records of the liked kinds, else of those that a search finds."""
-    kinds = dict.fromkeys(like.record.kind for like in tray.likes if like.record)
-    if len(spec.kinds) == 1:
-        return scope
-    if kinds:
-        return scope.narrowed(AnyOf(KIND_FIELD, tuple(kinds)))
-    return scope.narrowed(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)) if spec.kinds_hidden_from_search else scope
-
-
-def _score(item: Recommendation, spec: CatalogueSpec) -> float:
-    """Return the score that a record was chosen by: all signals, with their weights."""
-    return item.signals.choice(require_recommend(spec))
+def _of_liked_kinds(conditions: Iterable[Condition], tray: _Tray, spec: CatalogueSpec) -> list[Condition]:
+    """Return the condition on kinds, unless a filter has one: the liked kinds, else those that a search finds."""
+    if len(spec.kinds) == 1 or any(condition.field == KIND_FIELD for condition in conditions):
+        return []
+    kinds = tuple(dict.fromkeys(like.record.kind for like in tray.likes if like.record))
+    hidden = spec.kinds_hidden_from_search
+    return [AnyOf(KIND_FIELD, kinds)] if kinds else [NoneOf(KIND_FIELD, hidden)] if hidden else []
 
 
 def _shaped(
-    view: CatalogueView, items: Sequence[Recommendation], spec: CatalogueSpec, form: RecordForm
+    view: CatalogueView, items: Sequence[Recommendation], spec: CatalogueSpec, form: RecordForm, *, with_signals: bool
 ) -> list[ShownRecord]:
-    ranked = [RankedRecord(view=view, record=item.record, score=_score(item, spec)) for item in items]
+    ranked = [RankedRecord(view=view, record=item.record, score=item.chosen_by) for item in items]
+    if not with_signals:
+        return shape_records(ranked, form)
     signals = [{name: round(value, 4) for name, value in signal_values(item.signals, spec).items()} for item in items]
     shaped = shape_records(ranked, form)
     return [shown.model_copy(update={"signals": some}) for shown, some in zip(shaped, signals, strict=True)]
@@ -198,30 +251,3 @@ def _understood(answer: Recommendations, *, is_described: bool) -> dict[str, Any
         ],
         "not_understood": [*(() if is_described else preferences.not_understood), *unknown],
     }
-
-
-def _call(catalogue: OpenCatalogue, tools: Iterable[ToolSpec], tray: _Tray, params: RecommendParams) -> ToolCall:
-    """Return the call of the package's own tool, or of a generic one."""
-    asked = AskedTaste(
-        likes=tuple(choice.title for choice in tray.likes),
-        dislikes=tuple(choice.title for choice in tray.dislikes),
-        preferences=params.preferences.strip(),
-        limit=params.limit,
-    )
-    for tool in tools:
-        if tool.recommends and asked.likes and _reads(tool, catalogue.name):
-            named = {"catalogue": catalogue.name} if "catalogue" in tool.params.model_fields else {}
-            return ToolCall(name=tool.name, arguments={**tool.recommends(asked), **named})
-    if not tray.likes:
-        arguments = {"query": asked.preferences, "catalogue": catalogue.name, "limit": asked.limit}
-        return ToolCall(name="search", arguments=arguments)
-    newest = tray.likes[-1].record
-    address = address_of(catalogue.name, newest.id) if newest else ""
-    return ToolCall(name="similar", arguments={"id": address, "limit": asked.limit})
-
-
-def _reads(tool: ToolSpec, name: str) -> bool:
-    """Tell whether a tool reads a catalogue: one of those that a call may choose, or of the only ones it is over."""
-    if "catalogue" in tool.params.model_fields:
-        return name in tool.properties.get("catalogue", {}).get("enum", ())
-    return tool.reads is not None and name in tool.reads(None)

@@ -1,8 +1,8 @@
-"""The generic tools: `search`, `fetch`, `similar` and `browse` over every catalogue that is served.
+"""The generic tools: `search`, `fetch`, `similar`, `recommend`, `browse` and `explain` over every served catalogue.
 
 `search` and `fetch` also fit the shape that connectors of research assistants expect: results with id, title and url;
 a record with id, title, text, url and metadata. The page asks the same tools over REST, with `include` for the parts
-that it draws; `recommend` and `map` are for pages alone.
+that it draws; `map` is for pages alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from stackroom.background.threads import new_pool
 from stackroom.catalogue.codec import plain_record
-from stackroom.catalogue.spec import CatalogueSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldType
 from stackroom.catalogue.telling import record_text
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.browse import (
@@ -31,10 +31,11 @@ from stackroom.generic.browse import (
     has_fields,
     unread_catalogue,
 )
+from stackroom.generic.explain import ExplainResult, WhyParams, explain_call
 from stackroom.generic.filter_guide import FilterFacts, advice_over, facts_in_words, filter_guide
 from stackroom.generic.maps import map_operation
 from stackroom.generic.page_parts import describe_catalogue, draw_record, result_parts
-from stackroom.generic.recommend import RecommendParams, RecommendResult, recommend_by_taste
+from stackroom.generic.recommend import RecommendParams, RecommendResult, place_by_taste, recommend_by_taste
 from stackroom.generic.record import (
     RankedRecord,
     RecordForm,
@@ -70,7 +71,9 @@ from stackroom.generic.shapes import (
 from stackroom.generic.understanding import names_only_moods, read_conditions
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import Principal
+from stackroom.model.record import RecordId
 from stackroom.model.scope import Scope
+from stackroom.recommend.recommender import Placing
 from stackroom.search.ids import page_forms
 from stackroom.search.values import Label, argument_of, is_adult
 from stackroom.text.normalise import meant
@@ -107,7 +110,7 @@ from stackroom.tools.merge import (
     usual_path,
 )
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
-from stackroom.tools.spec import ToolSpec
+from stackroom.tools.spec import ToolSpec, explanation_lines
 
 
 class GenericTools:
@@ -117,6 +120,7 @@ class GenericTools:
         self, catalogues: Sequence[OpenCatalogue], *, media: Sequence[MediaSpec] = (), own: Sequence[ToolSpec] = ()
     ) -> None:
         self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+        self._recommending = {name: one for name, one in self._catalogues.items() if can_recommend(one.spec)}
         self._media = tuple(media)
         self._own = tuple(own)
         self._pool = new_pool("catalogue", max(1, min(4, len(catalogues))))
@@ -229,9 +233,29 @@ class GenericTools:
 
     def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
         """Return what suits a taste."""
-        catalogue = self._get(params.catalogue)
         form = RecordForm(media=CallerMedia(principal, self._media) if params.include else None)
-        return recommend_by_taste(catalogue, self._own, principal, params, form)
+        return recommend_by_taste(self._of_taste(params).view(), principal, params, form)
+
+    def place(self, principal: Principal, params: RecommendParams, name: str, about: RecordId) -> Placing | None:
+        """Return the place of one record among what `recommend` recommends from its catalogue."""
+        return place_by_taste(self._get(name).view(), principal, params, about)
+
+    def read_by_taste(self, params: RecommendParams) -> list[str]:
+        """Return the names of the catalogues that a taste may be about: one that is named, by itself or in an id."""
+        stated = [params.catalogue, *map(self._catalogue_of, params.likes)]
+        named = next((name for name in stated if name), None)
+        return [meant(named, self._catalogues)] if named else list(self._recommending)
+
+    def _of_taste(self, params: RecommendParams) -> OpenCatalogue:
+        names = self.read_by_taste(params)
+        if len(names) > 1:
+            raise InputError(f"'catalogue' is missing; there are {', '.join(names)}")
+        return get_catalogue(self._recommending, names[0])
+
+    def explain(self, tools: Sequence[ToolSpec], principal: Principal, params: WhyParams) -> ExplainResult:
+        """Return why a record is in the answer of one of these tools, or why not."""
+        found = self._get_record(params.id, Scope(visibility=principal.visibility))
+        return explain_call(found, [*self._own, *tools], principal, params)
 
     def _form(self, params: SearchParams | SimilarParams, principal: Principal) -> RecordForm:
         """Return what results have: beside the telling fields those that a call filters by; tiles for pages."""
@@ -297,13 +321,18 @@ class GenericTools:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
         return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
 
-    def read_by_address(self, params: FetchParams | SimilarParams) -> Iterable[str]:
+    def read_by_address(self, params: FetchParams | SimilarParams | WhyParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
-        parsed = parse_address(params.id)
+        named = self._catalogue_of(params.id)
         other = params.catalogue if isinstance(params, SimilarParams) else None
-        is_addressed = parsed is not None and not page_forms(params.id)
-        names = [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
+        names = [*([named] if named else self._catalogues), *([other] if other else ())]
         return [meant(name, self._catalogues) for name in names]
+
+    def _catalogue_of(self, address: str) -> str | None:
+        """Return the catalogue of `CATALOGUE/ID`; None where the address is something else, such as a title."""
+        parsed = parse_address(address)
+        name = meant(parsed[0], self._catalogues) if parsed and not page_forms(address) else ""
+        return name if name in self._catalogues else None
 
     def _chosen(self, params: SearchParams | BrowseParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
@@ -323,17 +352,17 @@ class GenericTools:
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
     def _get_record(self, address: str, scope: Scope) -> FoundRecord:
-        """Return the record of `CATALOGUE/ID`, of a page, or of an id that only one catalogue has."""
-        parsed = parse_address(address)
-        if parsed is not None and not page_forms(address):
-            stated, asked = str(parsed[1]), self._only(parsed[0])
-        else:
-            stated, asked = address, self._catalogues
-        found = ask_each(asked, lambda one: _find(one.view(), stated, scope)).found.values()
-        having = [one for one in found if one is not None]
-        if len(having) == 1:
-            return having[0]
-        if len(asked) > 1 and not page_forms(address):
+        """Return the record of `CATALOGUE/ID`, of a page, or of an id or exact title that only one catalogue has."""
+        named, parsed = self._catalogue_of(address), parse_address(address)
+        stated, asked = (str(parsed[1]), self._only(named)) if named and parsed else (address, self._catalogues)
+        views = ask_each(asked, OpenCatalogue.view).found
+        for find in (_find_by_id, _find_by_title):
+            having = [found for found in (find(view, stated, scope) for view in views.values()) if found is not None]
+            if len(having) == 1:
+                return having[0]
+        if parsed and not page_forms(address):
+            self._only(parsed[0])
+        elif len(asked) > 1 and not page_forms(address):
             raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
         raise _no_record(address)
 
@@ -357,23 +386,23 @@ def generic_tools(
     Without `is_listed` all of them are for pages alone.
     """
     tools = GenericTools(catalogues, media=media, own=own)
-    listed = [replace(tool, is_listed=is_listed) for tool in _listed_tools(tools, catalogues, has_media=bool(media))]
-    return [*listed, *_page_tools(tools, catalogues)]
-
-
-def _page_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    recommend = declare_catalogue_tool(
-        name="recommend",
-        description="What suits a taste: liked and disliked records, and a sentence.",
-        params=RecommendParams,
-        result=RecommendResult,
-        run=tools.recommend,
-        text=json_text,
-        cacheable=False,
-        is_listed=False,
-        count_of=lambda result: len(result.results),
+    asked = _listed_tools(tools, catalogues, has_media=bool(media))
+    explain = declare_catalogue_tool(
+        name="explain",
+        description="Why a record is, or is not, in the answer of a tool.",
+        params=WhyParams,
+        result=ExplainResult,
+        reads=tools.read_by_address,
+        run=partial(tools.explain, asked),
+        text=lambda told: "\n".join(explanation_lines(told.model_dump(mode="json"))),
     )
-    return [recommend, map_operation(catalogues)]
+    listed = [replace(tool, is_listed=is_listed) for tool in (*asked, explain)]
+    return [*listed, map_operation(catalogues)]
+
+
+def can_recommend(spec: CatalogueSpec) -> bool:
+    """Tell whether a catalogue has something to recommend by: vectors or tags."""
+    return spec.embed is not None or any(field.type is FieldType.TAGS for field in spec.column_fields)
 
 
 def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, has_media: bool) -> list[ToolSpec]:
@@ -382,6 +411,17 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     filters, definitions = _filters_over(specs)
     catalogue_tool = partial(declare_catalogue_tool, reads_more=lambda params: has_media and bool(params.include))
     facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
+    recommend = catalogue_tool(
+        name="recommend",
+        description="Records for a taste: liked and disliked ones, and wishes in plain words.",
+        params=RecommendParams,
+        result=RecommendResult,
+        reads=tools.read_by_taste,
+        run=tools.recommend,
+        recommends=tools.place,
+        text=json_text,
+        count_of=lambda result: len(result.results),
+    )
     return [
         catalogue_tool(
             name="search",
@@ -417,6 +457,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
             text=json_text,
             count_of=lambda result: len(result.results),
         ),
+        *([recommend] if any(can_recommend(spec) for spec in specs.values()) else []),
         catalogue_tool(
             name="browse",
             description="What there is: catalogues, fields, values, ranges to filter by; counts, means, sums by group.",
@@ -442,9 +483,14 @@ def _filters_now(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, FilterF
     return filter_guide(specs, known) if len(specs) > 1 else facts_in_words(*known.values())
 
 
-def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
+def _find_by_id(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
     record = view.find_stated(stated, scope=scope)
     return FoundRecord(view, record) if record else None
+
+
+def _find_by_title(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
+    choice = view.resolve(stated, scope=scope)
+    return FoundRecord(view, choice.record) if choice.record and choice.is_certain else None
 
 
 def _no_record(address: str) -> NotFoundError:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from stackroom.embed.port import Embedder
 from stackroom.errors import InputError, ModelError
-from stackroom.model.record import Key, Record
-from stackroom.model.scope import Condition, Scope
+from stackroom.model.hits import Why
+from stackroom.model.record import Key, Record, RecordId
+from stackroom.model.scope import AnyOf, Condition, Scope
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats, Signals, score_signals
 from stackroom.recommend.taste import Taste, build_taste, score_wishes, wish_weight
@@ -20,6 +21,7 @@ from stackroom.search.names import NameChoice, resolve_name
 from stackroom.search.ranked import Work, pick_diverse, same_franchise, work_of
 from stackroom.search.values import adult_conditions, asks_for_adult, is_adult
 from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.terms import meets
 from stackroom.text.preferences import Preferences, understand
 
 ONE_IN = 5
@@ -46,7 +48,27 @@ class Recommendation:
 
     record: Record
     score: float
+    chosen_by: float
+    """The score that it was chosen by: with wishes, and with how much is known of it."""
     signals: Signals[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """The place of one record among the recommendations, or what keeps it out."""
+
+    record: Record
+    rank: int | None
+    """Its place in what is recommended; None where it is not."""
+    failed: tuple[Condition, ...]
+    """The conditions that it does not meet; what follows holds without them."""
+    is_named: bool
+    """Whether it is one of the titles that were given."""
+    place: int | None
+    """Its place by the score that records are chosen by; None where it is not a candidate."""
+    candidates: int
+    why: Why | None
+    """What its similarity and the score that it is chosen by are made of, where it is a candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +83,8 @@ class Recommendations:
     excluded: tuple[NameChoice, ...] = ()
     """The titles that were left out."""
     notes: tuple[str, ...] = ()
+    placing: Placing | None = None
+    """Of the record that the request asks about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +94,13 @@ class Request:
     titles: tuple[str, ...]
     preferences: str = ""
     exclude: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    """What every recommendation has, beside what the preferences say."""
     limit: int = 8
     may_describe: bool = False
     """Whether preferences without a title will do: then they describe what is wanted."""
+    about: RecordId | None = None
+    """The record whose place is to be told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +127,27 @@ class Recommender:
         scope: Scope,
         disliked: Sequence[NameChoice] = (),
     ) -> Recommendations:
-        """Recommend for liked and disliked titles that are resolved already, with the rest of the request."""
+        """Recommend for liked and disliked titles that are resolved already, with the rest of the request.
+
+        Where there are no vectors, records are compared by the other signals alone.
+        """
+        if reader.model is not None:
+            return self._recommend_for(reader, choices, request, scope=scope, disliked=disliked)
+        spec = _without_meaning(self.spec, self.catalogue)
+        answer = replace(self, spec=spec)._recommend_for(reader, choices, request, scope=scope, disliked=disliked)
+        fields = ", ".join(require_recommend(spec).taxonomy.fields)
+        return replace(answer, notes=(*answer.notes, f"there are no vectors, so records are compared by {fields}"))
+
+    def _recommend_for(
+        self,
+        reader: ShelfReader,
+        choices: Sequence[NameChoice],
+        request: Request,
+        *,
+        scope: Scope,
+        disliked: Sequence[NameChoice],
+    ) -> Recommendations:
         spec = require_recommend(self.spec)
-        if reader.model is None:
-            raise ModelError(
-                f"catalogue '{self.catalogue or self.spec.name}' has no vectors, so it cannot recommend; build it "
-                "again with an embedding model"
-            )
         preferences = self._understand(reader, request.preferences, scope)
         named = _Named(
             liked=(*choices, *(self._resolve(reader, title, scope) for title in preferences.like)),
@@ -118,43 +160,82 @@ class Recommender:
         vectors = reader.vectors(list(liked)) if liked else self._described(reader, preferences, request.preferences)
         refused = reader.vectors(list(_found(named.disliked)))
         taste = build_taste(reader, vectors, refused, preferences, embedder=self.embedder)
-        left_out = {*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded)}
-        within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), taste))
-        near = _candidates(reader, taste, left_out, within, spec.neighbours)
+        wanted = _Wanted(
+            named=named,
+            taste=taste,
+            left_out=frozenset((*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded))),
+            limit=request.limit,
+        )
+        stated = (*request.conditions, *preferences.conditions)
+        within = scope.narrowed(*stated, *self._without_adult(liked.values(), (*stated, *taste.conditions)))
+        items = self._chosen(reader, self._ranked(reader, wanted, within), wanted, scope)
         return Recommendations(
-            items=tuple(self._chosen(reader, near, named, taste, limit=request.limit, scope=scope)),
+            items=tuple(items),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
             titles=named.liked,
             excluded=(*named.disliked, *named.excluded),
             preferences=taste.preferences,
             notes=taste.notes,
+            placing=self._placing(reader, items, wanted, within, request.about) if request.about else None,
         )
 
-    def _chosen(
-        self, reader: ShelfReader, near: Mapping[Key, float], named: "_Named", taste: Taste, *, limit: int, scope: Scope
-    ) -> list[Recommendation]:
-        """Return the best candidates, with a bounded number of each series, in the order of their similarity."""
-        spec, liked, keys = require_recommend(self.spec), _found(named.liked), list(near)
-        signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
+    def _ranked(self, reader: ShelfReader, wanted: "_Wanted", within: Scope) -> "_Ranked":
+        """Return the candidates in the order of the score that they are chosen by, with their signals."""
+        spec, taste = require_recommend(self.spec), wanted.taste
+        liked = list(_found(wanted.named.liked))
+        if reader.model is None:
+            near = _alike(reader, liked, wanted.left_out, within, spec)
+        else:
+            near = _candidates(reader, taste, wanted.left_out, within, spec.neighbours)
+        keys = list(near)
+        signals = score_signals(reader, keys, list(near.values()), liked, self.spec)
         if taste.wishes:
             weight = wish_weight(spec, len(taste.wishes))
             signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
-        ranked = _ranked(reader, keys, signals.choice(spec))
+        order = _by_score(reader, keys, signals.choice(spec))
+        return _Ranked(keys=order, signals=signals, rows={key: row for row, key in enumerate(keys)})
+
+    def _chosen(self, reader: ShelfReader, ranked: "_Ranked", wanted: "_Wanted", scope: Scope) -> list[Recommendation]:
+        """Return the best candidates, with a bounded number of each series, in the order of their similarity."""
+        named, keys, limit = wanted.named, ranked.keys, wanted.limit
         refused = [work_of(record, self.spec) for record in _found(named.disliked).values()]
-        own = [work_of(record, self.spec) for record in liked.values()]
-        if taste.preferences.is_novel:
-            ranked, refused = spread_out(reader, ranked, limit=limit), [*refused, *own]
-        chosen = self._diverse(reader, ranked, own, refused, limit=limit, scope=scope)
-        scores, places = signals.similarity(spec), {key: place for place, key in enumerate(keys)}
+        own = [work_of(record, self.spec) for record in _found(named.liked).values()]
+        if wanted.taste.preferences.is_novel:
+            keys, refused = spread_out(reader, keys, limit=limit), [*refused, *own]
+        chosen = self._diverse(reader, keys, own, refused, limit=limit, scope=scope)
+        spec = require_recommend(self.spec)
+        found = [(record, ranked.signals.at(ranked.rows[key])) for key, record in chosen.items()]
         items = [
-            Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
-            for key, record in chosen.items()
+            Recommendation(record=record, score=own.similarity(spec), chosen_by=own.choice(spec), signals=own)
+            for record, own in found
         ]
         return sorted(items, key=lambda item: -item.score)
 
-    def _without_adult(self, liked: Iterable[Record], taste: Taste) -> list[Condition]:
-        """Return the conditions that keep adult records out, unless a liked title is one or a preference asks."""
-        wanted = (*taste.preferences.conditions, *taste.conditions)
+    def _placing(
+        self, reader: ShelfReader, items: Sequence[Recommendation], wanted: "_Wanted", within: Scope, about: RecordId
+    ) -> Placing | None:
+        """Return where a record stands, or would without the conditions that it does not meet; None if it is gone."""
+        seen = Scope(visibility=within.visibility)
+        key = reader.find([about], scope=seen).get(about)
+        if key is None:
+            return None
+        record = reader.fetch([key], scope=seen)[key]
+        failed = tuple(condition for condition in within.conditions if not meets(record, condition, self.spec))
+        kept = tuple(condition for condition in within.conditions if condition not in failed)
+        ranked = self._ranked(reader, wanted, replace(within, conditions=kept))
+        row = ranked.rows.get(key)
+        return Placing(
+            record=record,
+            rank=next((rank for rank, item in enumerate(items, start=1) if item.record.id == about), None),
+            failed=failed,
+            is_named=key in wanted.left_out,
+            place=None if row is None else ranked.keys.index(key) + 1,
+            candidates=len(ranked.keys),
+            why=None if row is None else ranked.signals.at(row).why(require_recommend(self.spec)),
+        )
+
+    def _without_adult(self, liked: Iterable[Record], wanted: Sequence[Condition]) -> list[Condition]:
+        """Return the conditions that keep adult records out, unless a liked title is one or a condition asks."""
         is_asked = asks_for_adult(wanted, self.spec) or any(is_adult(one, self.spec) for one in liked)
         return [] if is_asked else adult_conditions(self.spec)
 
@@ -214,6 +295,25 @@ class _Named:
     excluded: tuple[NameChoice, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A request as it was understood."""
+
+    named: _Named
+    taste: Taste
+    left_out: frozenset[Key]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """The candidates, best first, with their signals, whose rows are in another order."""
+
+    keys: list[Key]
+    signals: Signals[Floats]
+    rows: Mapping[Key, int]
+
+
 def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:
     return {choice.key: choice.record for choice in choices if choice.key and choice.record}
 
@@ -234,7 +334,33 @@ def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
     return spec.recommend
 
 
-def _candidates(reader: ShelfReader, taste: Taste, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
+def _without_meaning(spec: CatalogueSpec, catalogue: str) -> CatalogueSpec:
+    """Return a spec that recommends by its tags and other signals alone; raise ModelError where it has no tags."""
+    recommend = require_recommend(spec)
+    tags = recommend.taxonomy
+    if not tags.fields:
+        raise ModelError(
+            f"catalogue '{catalogue or spec.name}' has no vectors, so it cannot recommend; build it again with an "
+            "embedding model"
+        )
+    by_tags = tags.model_copy(update={"weight": tags.weight or 1.0})
+    return replace(spec, recommend=recommend.model_copy(update={"semantic": 0.0, "taxonomy": by_tags}))
+
+
+def _alike(
+    reader: ShelfReader, liked: Sequence[Key], left_out: Set[Key], scope: Scope, spec: RecommendSpec
+) -> dict[Key, float]:
+    """Return the records that share a tag with a liked one, each with the cosine 0."""
+    near: dict[Key, float] = {}
+    for name in spec.taxonomy.fields:
+        values = frozenset[str]().union(*reader.terms(name, liked))
+        within = scope.narrowed(AnyOf(name, tuple(sorted(values))))
+        keys = reader.scan(scope=within, limit=reader.count(within)) if values else []
+        near.update((key, 0.0) for key in keys if key not in left_out)
+    return near
+
+
+def _candidates(reader: ShelfReader, taste: Taste, left_out: Set[Key], scope: Scope, limit: int) -> dict[Key, float]:
     """Return the nearest neighbours of the taste, and the nearest of the records that have what was asked for."""
     wanted = taste.conditions[:WISHES_SEARCHED]
     scopes = [scope, *(scope.narrowed(one) for one in wanted)]
@@ -246,7 +372,7 @@ def _candidates(reader: ShelfReader, taste: Taste, left_out: set[Key], scope: Sc
     return best
 
 
-def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
+def _neighbours(reader: ShelfReader, tastes: Vector, left_out: Set[Key], scope: Scope, limit: int) -> dict[Key, float]:
     """Return the nearest neighbours of each taste that are in scope and not left out, with their best cosine."""
     best: dict[Key, float] = {}
     for ranking in reader.nearest(tastes, scope=scope, limit=limit + len(left_out)):
@@ -272,7 +398,7 @@ def spread_out(reader: ShelfReader, ranked: Sequence[Key], *, limit: int) -> lis
     return [*first, *(key for key in ranked if key not in set(first))]
 
 
-def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Key]:
+def _by_score(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Key]:
     """Return the keys by falling score, ties by id."""
     order = np.argsort(-scores, kind="stable").tolist()
     if len(np.unique(scores)) < len(scores):

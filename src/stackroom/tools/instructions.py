@@ -29,6 +29,8 @@ USES = {
     "browse": "browse lists fields, values and ranges to filter by, and counts and sums records by group",
     "fetch": "fetch gives one record whole",
     "similar": "similar finds its neighbours",
+    "recommend": "recommend finds what suits likes and wishes",
+    "explain": "explain says why a record is not in an answer",
     "catalog.mutate": "catalog.mutate edits: preview, then apply with its plan; undo by call_id",
 }
 """The tools of every catalogue → what each is for."""

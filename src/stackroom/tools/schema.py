@@ -3,9 +3,7 @@
 import operator
 from collections.abc import Mapping
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, get_args, get_origin
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -34,29 +32,6 @@ PLAIN_ARGUMENTS = {"query", "limit", "offset", "catalogue"}
 """Arguments that need no description where there are many tools; objects whose fields are declared need none either."""
 MOST_RESULTS = "Most results"
 """The description of an argument that bounds an answer, whatever its name; its maximum says as much."""
-COMMENTS = {
-    "notes",
-    "why",
-    "degraded",
-    "hint",
-    "skipped",
-    "catalogue",
-    "confidence",
-    "evidence",
-    "cursor",
-    "nearest",
-    "origin",
-    "of",
-    "unit",
-    "group_count",
-    "ranked",
-    "overall",
-    "without",
-    "list_with",
-}
-"""Fields of answers that only comment on them; the server's instructions describe them once."""
-MOST_INNER = 6
-"""A brief schema names so many fields of a listed record, or one more; an answer shows the rest."""
 
 
 def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -135,42 +110,8 @@ def _is_obvious(key: str, value: Any) -> bool:
     return (key, value) in OBVIOUS or (key == "maxItems" and value > FEW_ITEMS)
 
 
-def brief_output(result: type[BaseModel]) -> dict[str, Any]:
-    """Return a schema that names the fields of an answer in words, down to those of the records that it lists."""
-    fields = outline(result)
-    return {"type": "object", "description": fields} if fields else {"type": "object"}
-
-
-def outline(model: type[BaseModel], *, depth: int = 1, most: int | None = None) -> str:
-    """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth.
-
-    Neighbours with the same fields share them: `old, new: {id, title}`. Fields far beyond `most` are left out.
-    """
-    fields = [
-        (field.serialization_alias or field.alias or name, _inner_outline(field.annotation, depth))
-        for name, field in model.model_fields.items()
-        if not field.exclude and name not in COMMENTS and FOR_PAGES not in field.metadata
-    ]
-    is_cut = most is not None and len(fields) > most + 1
-    groups = groupby(fields[:most] if is_cut else fields, key=itemgetter(1))
-    named = [f"{', '.join(name for name, _ in some)}{inner}" for inner, some in groups]
-    return ", ".join([*named, *(["…"] if is_cut else [])])
-
-
-def _inner_outline(annotation: Any, depth: int) -> str:
-    inner = model_in(annotation)
-    if inner is None or not depth:
-        return ""
-    fields = outline(inner, depth=depth - 1, most=MOST_INNER)
-    return f": [{fields}]" if _is_list(annotation) else f": {{{fields}}}"
-
-
 def model_in(annotation: Any) -> type[BaseModel] | None:
     """Return the model inside an annotation such as `list[Filters] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)
-
-
-def _is_list(annotation: Any) -> bool:
-    return get_origin(annotation) in (list, tuple) or any(_is_list(part) for part in get_args(annotation))

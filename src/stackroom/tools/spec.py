@@ -29,11 +29,13 @@ from pydantic_core import PydanticCustomError
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.hits import Evidence, Label, Why
 from stackroom.model.principal import Action, Cost, Principal
+from stackroom.model.record import RecordId
+from stackroom.recommend.recommender import Placing
 from stackroom.text.analyser import MAX_CHARS
 from stackroom.text.normalise import letters_of
 from stackroom.text.validation_words import plain_words, shown_value
 from stackroom.tools.merge import SearchPath
-from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema, is_empty, is_none, model_in
+from stackroom.tools.schema import bare_common, brief_input, compact_schema, is_empty, is_none, model_in
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]
@@ -129,16 +131,6 @@ class FoundResult(NotedResult):
         return f"{NOTHING_ANSWERS}\n{text}" if self.evidence is Evidence.NONE else text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedTaste:
-    """Records that somebody likes and dislikes, by title, and a sentence about what they want."""
-
-    likes: tuple[str, ...] = ()
-    dislikes: tuple[str, ...] = ()
-    preferences: str = ""
-    limit: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """A tool. It cannot be declared without its action and its cost."""
@@ -174,14 +166,15 @@ class ToolSpec:
     is_listed: bool = True
     """Whether tool lists have it; else it is called over REST only, by pages and programs."""
     is_brief: bool = False
-    """Whether the output schema only names the fields of an answer, to keep a long tool list small."""
+    """Whether schemas say only what a call needs, and nothing of the answer, to keep a long tool list small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
     searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
     """Returns how a call with these params searches one catalogue, by its name, for records of a kind; for explanations
     of what it finds. None where it does not search."""
-    recommends: Callable[[AskedTaste], Mapping[str, Any]] | None = None
-    """Returns the arguments that ask this tool for records like some; None where it does not recommend."""
+    recommends: Callable[[Principal, Any, str, RecordId], Placing | None] | None = None
+    """Returns the place of a record of one catalogue among what a call with these params recommends, for explanations;
+    None where the tool does not recommend."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """The definitions that those schemas refer to."""
     descriptions: Callable[[], Mapping[str, str]] = dict
@@ -225,7 +218,7 @@ class ToolSpec:
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer."""
-        return brief_output(self.result) if self.is_brief else self.full_output_schema
+        return {"type": "object"} if self.is_brief else self.full_output_schema
 
     @cached_property
     def full_output_schema(self) -> dict[str, Any]:

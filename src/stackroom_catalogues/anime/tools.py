@@ -1,11 +1,11 @@
 """The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 from stackroom.api import (
-    AskedTaste,
     ByCatalogue,
     CatalogueView,
     FacetCount,
@@ -15,10 +15,12 @@ from stackroom.api import (
     MergedHit,
     NameChoice,
     OpenCatalogue,
+    Placing,
     Principal,
     Recommendation,
     Recommendations,
     Record,
+    RecordId,
     Request,
     Scope,
     ScopeRequest,
@@ -60,7 +62,6 @@ from stackroom_catalogues.anime.shapes import (
     argument_of,
 )
 
-MOST_RECOMMENDED = 20
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 
@@ -119,13 +120,7 @@ class AnimeTools:
         self, principal: Principal, params: RecommendAnimeParams, *, catalogue: str | None = None
     ) -> RecommendAnimeResult:
         """Recommend anime like those given."""
-        request = Request(
-            titles=tuple(params.titles),
-            preferences=params.preferences or "",
-            exclude=tuple(params.exclude_titles or ()),
-            limit=params.limit,
-        )
-        scope = Scope(visibility=principal.visibility)
+        request, scope = _request(params), Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
         asked = ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
         answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, Recommendations)}
@@ -143,6 +138,11 @@ class AnimeTools:
             not_understood=_not_understood(answers.values()),
             unread=[*views.skipped, *asked.skipped],
         )
+
+    def place(self, principal: Principal, params: RecommendAnimeParams, name: str, about: RecordId) -> Placing | None:
+        """Return the place of one anime among what `recommend_similar` recommends from its catalogue."""
+        request, scope = replace(_request(params), about=about), Scope(visibility=principal.visibility)
+        return self._catalogues.view(name).recommend(request, scope=scope).placing
 
     def _recommended(self, item: Recommendation, view: CatalogueView, *, explain: bool) -> RecommendedAnime:
         parts, weights = item.signals, view.spec.recommend
@@ -259,7 +259,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RecommendAnimeParams,
             result=RecommendAnimeResult,
             run=anime.recommend,
-            recommends=_asked_taste,
+            recommends=anime.place,
         ),
         catalogue_tool(
             name="get_anime_details",
@@ -279,15 +279,13 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     return layout.declare(every)
 
 
-def _asked_taste(asked: AskedTaste) -> dict[str, Any]:
-    """Return the arguments of `recommend_similar` for a taste; a dislike is a preference there."""
-    unlike = "; ".join(f"not like {title}" for title in asked.dislikes)
-    preferences = "; ".join(part for part in (asked.preferences, unlike) if part)
-    return {
-        "titles": list(asked.likes),
-        **({"preferences": preferences} if preferences else {}),
-        "limit": min(asked.limit, MOST_RECOMMENDED),
-    }
+def _request(params: RecommendAnimeParams) -> Request:
+    return Request(
+        titles=tuple(params.titles),
+        preferences=params.preferences or "",
+        exclude=tuple(params.exclude_titles or ()),
+        limit=params.limit,
+    )
 
 
 def _asked(principal: Principal, params: SearchAnimeParams) -> ScopeRequest:

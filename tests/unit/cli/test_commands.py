@@ -11,7 +11,7 @@ import pytest
 from stackroom.background.background import Background
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext
-from stackroom.errors import InputError, ModelError, NotFoundError
+from stackroom.errors import InputError, NotFoundError
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 Run = Callable[..., Any]
@@ -83,7 +83,7 @@ def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: 
         (["add", "nothing.jsonl", "--as", "anime", "--no-embed"], InputError.exit_code, "no such file"),
         (["serve", "anmie"], NotFoundError.exit_code, "did you mean 'anime'?"),
         (["install", "emacs"], 2, "emacs"),
-        (["recommend", "anime"], 2, "Missing argument"),
+        (["recommend", "anime"], InputError.exit_code, "'likes' and 'wishes' are empty"),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why_on_one_channel_with_its_code(
@@ -116,23 +116,24 @@ def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
 @pytest.mark.row("A6")
 def test_recommend_prints_what_it_understood(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("STACKROOM_HOME", str(sample_home))
-    ask = ["recommend", "anime", "Cowbow Bebop", "--preferences", "post-2000, not horror", "--exclude", "Planetes"]
-    answer = run([*ask, "--limit", "5", "--json"]).json
-    assert len(answer["recommendations"]) == 5
-    assert all(one["year"] > 2000 for one in answer["recommendations"])
-    assert "Planetes" not in {one["title"] for one in answer["recommendations"]}
-    (misspelt, *_others) = answer["titles"]
-    assert 0 < misspelt.pop("confidence") < 1
-    assert misspelt == {"asked": "Cowbow Bebop", "title": "Cowboy Bebop", "suggestions": []}
+    ask = ["recommend", "anime", "Cowbow Bebop", "--wishes", "post-2000, not horror", "--exclude", "Planetes"]
+    answer = run([*ask, "--type", "TV", "--limit", "5", "--json"]).json
+    scores = [one["score"] for one in answer["results"]]
+    assert (len(scores), scores) == (5, sorted(scores, reverse=True))
+    assert all(one["fields"]["year"] > 2000 and one["fields"]["type"] == "TV" for one in answer["results"])
+    assert "Planetes" not in {one["title"] for one in answer["results"]}
+    assert "'Cowbow Bebop' was taken for 'Cowboy Bebop' by another spelling, confidence 0." in answer["notes"][0]
     table = run(ask)
-    assert "'Cowbow Bebop': taken as 'Cowboy Bebop'" in table.out
-    assert "post-2000" in table.out
+    assert "'post-2000': year ≥ 2001" in table.out
+    near = run(["similar", "Cowboy Bebop", "--limit", "2", "--json"]).json["results"]
+    assert [one["catalogue"] for one in near] == ["anime", "anime"]
 
 
-def test_recommending_from_a_catalogue_without_vectors_is_refused_with_the_reason(at_sample: Path, run: Run) -> None:
-    ran = run(["recommend", "anime", "Cowboy Bebop", "--json"])
-    assert ran.code == ModelError.exit_code
-    assert "has no vectors" in ran.err
+@pytest.mark.row("A6")
+def test_without_vectors_records_are_recommended_by_their_tags_and_it_is_said(at_sample: Path, run: Run) -> None:
+    ran = run(["recommend", "anime", "Cowboy Bebop", "--json"]).json
+    assert {"space", "sci-fi", "action"} & {tag for one in ran["results"][:3] for tag in one["fields"]["tags"]}
+    assert ran["notes"] == ["there are no vectors, so records are compared by tags"]
 
 
 @pytest.mark.row("A10")

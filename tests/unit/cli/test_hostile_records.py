@@ -40,6 +40,7 @@ RUNS = [
     ["recommend", FILMS, "Lantern"],
     ["recommend", FILMS, "Rain over the harbor", "--exclude", "Lantern"],
     ["recommend", FILMS, "Lantern", "--json"],
+    ["similar", f"{FILMS}/Lantern"],
     ["explain", FILMS, "harbour", "film-0"],
     ["rejects", FILMS],
     ["rejects", FILMS, "--json"],
@@ -132,7 +133,7 @@ def test_a_program_that_reads_json_gets_no_escape_in_it_either(at_home: Path, ru
 def test_recommendations_are_printed(at_home: Path, run: Run) -> None:
     told = run(["recommend", FILMS, "film-3", "--json"])
     assert told.code == 0, told.err
-    assert told.json["recommendations"]
+    assert told.json["results"]
 
 
 def test_records_are_stored_as_they_came(at_home: Path) -> None:

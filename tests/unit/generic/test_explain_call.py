@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from stackroom.admin.inspect import Inspector, inspect_tools
-from stackroom.errors import InputError
-from stackroom.generic.explain import ExplainedCall, explain_call
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import KIND_FIELD, AnyOf, Scope
 from support.libraries import Library
@@ -14,10 +12,14 @@ from support.libraries import Library
 pytestmark = pytest.mark.row("N3")
 
 
+def ask(library: Library, arguments: dict[str, Any]) -> dict[str, Any]:
+    answer = library.gate.call(LOCAL_USER, "explain", arguments)
+    return answer.structured or {"error": answer.text}
+
+
 def why(library: Library, catalogue: str, record: str, query: str, **more: Any) -> dict[str, Any]:
-    question = ExplainedCall(id=record, query=query, tool=more.pop("tool", None), arguments=more)
-    opened = library.app.open_catalogue(catalogue)
-    return explain_call(opened, library.app.list_tools(LOCAL_USER), LOCAL_USER, question)
+    tool = {"tool": more.pop("tool")} if "tool" in more else {}
+    return ask(library, {"id": f"{catalogue}/{record}", "arguments": {"query": query, **more}, **tool})
 
 
 def first_track(library: Library) -> str:
@@ -64,5 +66,5 @@ def test_a_keyword_that_a_paper_lacks_is_named(whole: Library) -> None:
 
 
 def test_a_tool_that_does_not_search_a_catalogue_is_refused(whole: Library) -> None:
-    with pytest.raises(InputError, match="'search_anime' does not search 'music'"):
-        why(whole, "music", first_track(whole), "x", tool="search_anime")
+    asked = {"id": f"music/{first_track(whole)}", "tool": "search_anime", "arguments": {"query": "x"}}
+    assert "'search_anime' does not look in 'music'" in ask(whole, asked)["error"]

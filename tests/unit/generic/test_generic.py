@@ -223,7 +223,7 @@ def test_a_result_has_what_connectors_of_research_assistants_expect(served: Serv
 
 def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: ServedCatalogues) -> None:
     tools = {tool.name: tool for tool in served.gate.list_tools(LOCAL_USER)}
-    assert set(tools) == {"search", "fetch", "similar", "browse"}
+    assert set(tools) == {"search", "fetch", "similar", "recommend", "browse", "explain"}
     assert tools["search"].input_schema["required"] == ["query"]
     assert tools["fetch"].input_schema["required"] == ["id"]
     for tool in tools.values():
@@ -499,13 +499,14 @@ def test_any_id_can_be_fetched_by_what_search_says_it_is(novels: Any, record_id:
 def test_an_id_that_only_one_catalogue_has_may_stand_alone(novels: Any, served: ServedCatalogues) -> None:
     assert serve(opened(novels)).ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
     assert served.ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
+    assert served.ask("fetch", id="books/the lighthouse")["id"] == "books/The Lighthouse", "an exact title will do"
     code, text = served.refusal("fetch", id="The Darkhouse")
     assert code == "invalid_input"
     assert "'id' must be CATALOGUE/ID, as search returns it; given: 'The Darkhouse'" in text
 
 
 @pytest.mark.parametrize("tool", ["fetch", "similar"])
-@pytest.mark.parametrize("address", ["books/Nothing", "stackroom://books/Nothing", "books/the lighthouse"])
+@pytest.mark.parametrize("address", ["books/Nothing", "stackroom://books/Nothing", "books/the lighthuose"])
 def test_an_unknown_id_is_not_found(served: ServedCatalogues, tool: str, address: str) -> None:
     assert served.refusal(tool, id=address) == ("not_found", f"not_found: there is no record '{address}'; {AS_FOUND}")
 

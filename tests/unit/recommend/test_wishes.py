@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.spec import CatalogueSpec, KnownSpec
+from stackroom.catalogue.spec import CatalogueSpec, KnownSpec, RecommendSpec
 from stackroom.errors import ModelError
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE
@@ -150,6 +150,7 @@ def test_of_equally_similar_records_those_of_which_more_is_known_are_chosen(
 def test_the_error_of_a_catalogue_without_vectors_names_the_catalogue(
     anime_spec: CatalogueSpec,
 ) -> None:
-    recommender = Recommender(spec=anime_spec, this_year=lambda: 2026, catalogue="mine")
+    spec = replace(anime_spec, recommend=RecommendSpec())
+    recommender = Recommender(spec=spec, this_year=lambda: 2026, catalogue="mine")
     with pytest.raises(ModelError, match="catalogue 'mine' has no vectors"):
         recommender.recommend(MemoryShelf(anime_spec).reader(), Request(titles=("x",)), scope=WHOLE)

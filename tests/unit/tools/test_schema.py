@@ -1,14 +1,12 @@
 """Schemas made small say what the full ones say."""
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import jsonschema
 import pytest
-from pydantic import WithJsonSchema
 
-from stackroom.tools.schema import bare_common, brief_input, brief_output, compact_schema
-from stackroom.tools.spec import NotedResult, ToolResult
+from stackroom.tools.schema import bare_common, brief_input, compact_schema
 from stackroom_catalogues.anime.tools import (
     BrowseAnimeParams,
     BrowseAnimeResult,
@@ -138,33 +136,6 @@ def test_a_field_may_be_called_like_a_word_of_the_schema_language() -> None:
         "type": "object",
         "properties": {"title": {"type": "string"}, "properties": {"type": "integer"}},
     }
-
-
-class Part(ToolResult):
-    """A part of an answer."""
-
-    part_id: str
-    more: dict[str, int]
-
-
-class Listed(NotedResult):
-    """An answer with a list, a part, and remarks."""
-
-    all_parts: list[Part] | None
-    best: Annotated[Part, WithJsonSchema({"type": "object"})]
-    worst: Part
-    total: int
-    degraded: str | None
-
-
-def test_a_brief_output_schema_names_the_fields_down_to_those_of_listed_records_without_remarks() -> None:
-    schema = brief_output(Listed)
-    assert schema["description"] == "allParts: [partId, more], best, worst: {partId, more}, total"
-    assert accepts(schema, {"allParts": [], "best": {}, "worst": {}, "total": 0, "degraded": None})
-
-
-def test_a_brief_output_schema_of_an_open_answer_is_bare() -> None:
-    assert brief_output(ToolResult) == {"type": "object"}
 
 
 def test_a_brief_input_schema_leaves_out_obvious_bounds_and_keeps_the_upper_ones() -> None:

@@ -4,21 +4,18 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 from urllib.parse import quote
 
 from mcp import types
 from pydantic import Field
 from starlette.responses import Response
 
-from stackroom.gate.explain import explain
-from stackroom.generic.explain import ExplainedCall, ExplainResult
 from stackroom.model.record import Flag
 from stackroom.serve.http.endpoints import INVALID, TOOL_PATH, ServerRequest, read_object
 from stackroom.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from stackroom.serve.http.service import Service
 from stackroom.serve.mcp_server import resource_entry, template_entry, tool_entry
-from stackroom.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
+from stackroom.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from stackroom.tools.resources.resource import ResourceContent
 from stackroom.tools.resources.window import split_address
 
@@ -83,16 +80,6 @@ class TemplatesResult(EndpointResult):
     resourceTemplates: list[types.ResourceTemplate]
 
 
-class ExplainBody(BodyParams):
-    """A record, and the call of a search tool in whose answer its place is to be explained."""
-
-    catalogue: str = Field(max_length=200)
-    id: str = Field(min_length=1, max_length=1_000)
-    query: str = Field(min_length=1, description="as given to the tool")
-    tool: str | None = Field(default=None, max_length=200, description="default: search")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="other arguments of the tool, such as filters")
-
-
 def rest_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the endpoints of tools and resources."""
     rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
@@ -108,15 +95,6 @@ def rest_endpoints(service: Service) -> list[EndpointSpec]:
     return [
         EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
         EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
-        EndpointSpec(
-            "POST",
-            "/v1/explain",
-            rest.explain,
-            tag="tools",
-            body=ExplainBody,
-            result=ExplainResult,
-            refusals=(403, 404),
-        ),
         declare(
             "GET",
             "/v1/resources",
@@ -157,16 +135,6 @@ class RestEndpoints:
         return Response(
             answer.encoded, media_type="application/json", headers={**PRIVATE, **_flag_headers(answer.flags)}
         )
-
-    async def explain(self, request: ServerRequest) -> Response:
-        """Say why a record has its place in the answer of a search tool, or why it is not in it."""
-        asked: ExplainBody = request.body
-        context = request.caller.asking("tools/explain", asked.tool or asked.catalogue, asked.model_dump())
-        question = ExplainedCall(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
-        told = await self._service.gate.run(
-            context.principal, lambda gate: explain(gate, context, asked.catalogue, question), context
-        )
-        return JSONReply(told, headers=PRIVATE)
 
     async def list_resources(self, request: ServerRequest) -> Response:
         """List a page of the resources that the caller may read."""

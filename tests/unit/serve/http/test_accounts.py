@@ -130,7 +130,6 @@ def test_a_one_time_password_allows_nothing_but_choosing_a_password(make_site: A
         ("GET", "/v1/tokens"),
         ("POST", "/v1/tokens"),
         ("GET", "/metrics"),
-        ("POST", "/v1/explain"),
     ):
         for headers in (bearer(first["token"]), {}):  # by its token, and by the cookie
             reply = site.client.request(method, path, headers=headers, json={} if method == "POST" else None)

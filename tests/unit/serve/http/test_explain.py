@@ -1,4 +1,4 @@
-"""`POST /v1/explain`: why a record is in the answer of a search tool, or why not, for whoever may search."""
+"""`explain`: why a record is in the answer of a tool, or why not, for whoever may search."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,66 +6,96 @@ from typing import Any
 
 import pytest
 
+from stackroom.generic.tools import generic_tools
 from stackroom.model.principal import LOCAL_USER
 from stackroom.tools.toolbox import Toolbox
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")
+TASTE = {"likes": ["Cowboy Bebop"], "limit": 5}
 
 
 @pytest.fixture
 def plain_site(make_site: Callable[..., Any], plain: Library) -> Any:
-    """A server of the sample catalogue without vectors, with a reader."""
-    catalogues = [plain.app.open_catalogue("anime")]
-    site = make_site(toolboxes=Toolbox(plain.gate.list_tools(LOCAL_USER), catalogues=catalogues))
+    """A server of the sample catalogue without vectors, with a reader; its search has another name."""
+    catalogue = plain.app.open_catalogue("anime")
+    own = [
+        replace(tool, name=tool.name.replace("search_anime", "anime.search"))
+        for tool in plain.gate.list_tools(LOCAL_USER)
+    ]
+    site = make_site(toolboxes=Toolbox([*own, *generic_tools([catalogue], own=own)], catalogues=[catalogue]))
     site.add_user("ada")
     return site
 
 
 def explain(site: Any, **body: Any) -> Any:
-    return site.client.post("/v1/explain", json={"catalogue": "anime", **body}, headers=site.token("ada"))
+    return site.client.post("/v1/tools/explain", json={"id": "anime/mal-1", **body}, headers=site.token("ada"))
 
 
 def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
-    told = explain(plain_site, id="mal-1", query="Cowboy Bebop").json()
+    told = explain(plain_site, arguments={"query": "Cowboy Bebop"}).json()
     assert (told["found"], told["rank"], told["tool"]) == (True, 1, "search")
     assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=1.1e-4)
-    assert plain_site.last_note().operation == "tools/explain"
+    assert (plain_site.last_note().operation, plain_site.last_note().target) == ("tools/call", "explain")
 
 
 @pytest.mark.row("N17")
-def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(
-    make_site: Callable[..., Any], plain: Library
-) -> None:
-    search = next(tool for tool in plain.gate.list_tools(LOCAL_USER) if tool.name == "search_anime")
-    dotted = replace(search, name="anime.search")
-    site = make_site(toolboxes=Toolbox([dotted], catalogues=[plain.app.open_catalogue("anime")]))
-    site.add_user("ada")
-    assert explain(site, id="mal-1", query="Cowboy Bebop", tool="anime_search").json()["tool"] == "anime.search"
-    assert site.last_note().target == "anime.search"
-    answer = site.client.post("/v1/tools/anime_search", json={"query": "x"}, headers=site.token("ada"))
-    assert (answer.status_code, site.last_note().target) == (200, "anime.search")
+def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(plain_site: Any) -> None:
+    told = explain(plain_site, tool="anime_search", arguments={"query": "Cowboy Bebop"}).json()
+    assert told["tool"] == "anime.search"
+    answer = plain_site.client.post("/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada"))
+    assert (answer.status_code, plain_site.last_note().target) == (200, "anime.search")
 
 
 def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> None:
-    told = explain(plain_site, id="mal-1", query="Cowboy Bebop", arguments={"filters": {"year": {"min": 2010}}}).json()
+    told = explain(plain_site, arguments={"query": "Cowboy Bebop", "filters": {"year": {"min": 2010}}}).json()
     assert (told["found"], told["cut"]) == (False, "condition")
     assert told["because"][:2] == ["the filter 'year' leaves it out: it has 1998", "otherwise it would be number 1"]
 
 
 @pytest.mark.parametrize(
+    ("record", "given", "cut", "says"),
+    [
+        ("Trigun", {"wishes": "after 2010"}, "condition", "'year ≥ 2011' leaves it out: it has 1998"),
+        ("Trigun", {"wishes": "not western"}, "condition", "'tags is not western' leaves it out: it has western"),
+        ("Trigun", {"filters": {"type": ["MOVIE"]}}, "condition", "'type is MOVIE' leaves it out: it has TV"),
+        ("Cowboy Bebop", {}, "named", "it is one of the records that were given"),
+        ("Doraemon", {}, "limit", "by its score it is number "),
+        ("Ashita no Joe", {}, "depth", "it is not among the "),
+    ],
+)
+def test_a_reader_is_told_why_a_record_is_not_recommended(
+    plain_site: Any, record: str, given: dict[str, Any], cut: str, says: str
+) -> None:
+    told = explain(plain_site, id=f"anime/{record}", tool="recommend", arguments={**TASTE, **given}).json()
+    assert (told["found"], told["cut"]) == (False, cut)
+    assert told["because"][0].startswith(says)
+
+
+def test_a_recommendation_is_explained_by_parts_that_add_up(plain_site: Any) -> None:
+    best = plain_site.client.post("/v1/tools/recommend", json=TASTE, headers=plain_site.token("ada")).json()["results"][
+        0
+    ]
+    told = explain(plain_site, id=best["id"], tool="recommend", arguments=TASTE).json()
+    assert (told["found"], told["whole"]["rank"]) == (True, 1)
+    assert sum(told["order"].values()) == pytest.approx(best["score"], abs=1.1e-4)
+    own = explain(plain_site, id=best["id"], tool="recommend_similar", arguments={"titles": TASTE["likes"]}).json()
+    assert (own["found"], own["order"]) == (True, told["order"])
+
+
+@pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ({"id": "mal-0", "query": "x"}, 404, "no record 'mal-0'"),
-        ({"id": "mal-1", "query": "x", "catalogue": "anmie"}, 404, "did you mean 'anime'"),
-        ({"id": "mal-1", "query": "x", "tool": "search_anmie"}, 400, "did you mean 'search_anime'"),
-        ({"id": "mal-1", "query": "x", "tool": "search_anime", "arguments": {"limit": 0}}, 400, "'limit'"),
-        ({"id": "mal-1"}, 400, "'query' is missing"),
+        ({"id": "anime/mal-0"}, 404, "no record 'anime/mal-0'"),
+        ({"id": "anmie/mal-1"}, 404, "did you mean 'anime'"),
+        ({"tool": "recommendd"}, 400, "did you mean 'recommend'"),
+        ({"arguments": {"query": "x", "limit": 0}}, 400, "'arguments' of 'search': 'limit'"),
+        ({"arguments": {}}, 400, "'query' is missing"),
     ],
 )
 def test_a_question_that_cannot_be_answered_says_why(
     plain_site: Any, body: dict[str, Any], status: int, says: str
 ) -> None:
-    reply = explain(plain_site, **body)
+    reply = explain(plain_site, **{"arguments": {"query": "x"}, **body})
     assert reply.status_code == status
     assert says in reply.json()["error"]["message"]

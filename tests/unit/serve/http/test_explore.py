@@ -217,4 +217,4 @@ def test_parts_for_pages_are_in_no_tool_list(plain_site: Any) -> None:
     search = next(tool for tool in listed if tool["name"] == "search")
     assert "include" not in str(search)
     assert "tile" not in str(search)
-    assert {"map", "recommend"}.isdisjoint(tool["name"] for tool in listed)
+    assert "map" not in {tool["name"] for tool in listed}

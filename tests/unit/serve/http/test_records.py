@@ -94,7 +94,6 @@ def test_likes_find_more_of_the_kind_and_say_what_each_signal_says(stories: Any)
     signals = {one["name"]: one["weight"] for one in answer["signals"]}
     assert signals == {"semantic": 0.5, "taxonomy": 0.0, "temporal": 0.0, "wish": 0.5}
     assert answer["results"][0]["signals"]["taxonomy"] == 0.5
-    assert answer["call"] == {"name": "similar", "arguments": {"id": "stories/Winter Road", "limit": 12}}
 
 
 def test_a_record_counts_once_however_it_is_named(stories: Any) -> None:
@@ -120,20 +119,19 @@ def test_what_is_disliked_is_left_out_and_moves_others_down(stories: Any) -> Non
 
 
 def test_a_sentence_is_understood_and_will_do_without_a_like(stories: Any) -> None:
-    answer = taste(stories, preferences="snow and ice, after 2010")
+    answer = taste(stories, wishes="snow and ice, after 2010")
     assert titles(answer) == ["Ice Lake"]
     assert {"phrase": "after 2010", "text": "year ≥ 2011"} in answer.json()["understood"]
     assert {"phrase": "snow", "text": "by its meaning"} in answer.json()["understood"]
     assert answer.json()["not_understood"] == []
-    assert answer.json()["call"]["name"] == "search"
 
 
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ({}, 400, "'likes' and 'preferences' are empty"),
-        ({"likes": ["Nothing"]}, 400, "'likes': none of these is in the catalogue"),
-        ({"likes": ["Secret Snow"]}, 400, "'likes': none of these is in the catalogue"),
+        ({}, 400, "'likes' and 'wishes' are empty"),
+        ({"likes": ["Nothing"]}, 400, "'likes': 'Nothing' is not in the catalogue"),
+        ({"likes": ["Secret Snow"]}, 400, "'likes': 'Secret Snow' is not in the catalogue"),
         ({"likes": ["Ice Lake"], "weights": {"semantics": 1}}, 400, "did you mean 'semantic'"),
         ({"likes": ["Ice Lake"], "weights": {"wish": 2}}, 400, "'weights.wish' is 2"),
         (
@@ -154,4 +152,4 @@ def test_a_taste_that_cannot_be_answered_says_why(stories: Any, body: dict[str, 
 def test_a_record_that_is_gone_from_a_tray_is_noted_and_the_rest_counts(stories: Any) -> None:
     answer = taste(stories, likes=["Winter Road", "Gone"]).json()
     assert answer["results"]
-    assert answer["notes"] == ["'Gone' is not in the catalogue any more"]
+    assert answer["notes"] == ["'Gone' is not in the catalogue, so it was left aside"]

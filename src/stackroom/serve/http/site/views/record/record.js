@@ -3,7 +3,7 @@ import {html, useEffect, useState} from "../../core/html.js";
 import {go, link, useAddress} from "../../core/address.js";
 import {searchOf} from "../../core/catalogue.js";
 import {inWords, number, plural} from "../../core/format.js";
-import {ask, callTool, useSession} from "../../core/server.js";
+import {callTool, useSession} from "../../core/server.js";
 import {useKeys} from "../../core/keys.js";
 import {useStore, useStyle} from "../../core/store.js";
 import {Icon, Notice, Problem, Spinner, toast} from "../../parts/basics.js";
@@ -143,7 +143,7 @@ function Why({hit}) {
     setState({});
     try {
       const call = query === asked && isHere ? await searched(hit.catalogue, parameters) : {query};
-      setState({told: await ask("POST", "/v1/explain", {catalogue: hit.catalogue, id: hit.id, ...call})});
+      setState({told: await callTool("explain", {id: hit.key, arguments: call})});
     } catch (error) {
       setState({error});
     }
@@ -164,7 +164,7 @@ function Why({hit}) {
 // The very call that the results on the page came from, so that the explanation is of what is seen.
 async function searched(catalogue, parameters) {
   const {understood: {query, filters, exclude}} = await callTool("search", searchOf(catalogue, parameters, {limit: 1}));
-  return {query, tool: "search", arguments: {catalogue, filters, exclude}};
+  return {query, catalogue, filters, exclude};
 }
 
 function Told({told}) {

@@ -13,7 +13,7 @@ import {Moods} from "../record/record.js";
 import {clear, fill, isEmpty, like, parametersOf, remove, taste} from "./store.js";
 
 export const title = "Taste";
-const WAIT_MS = 180;
+const WAIT_MS = 180, SHOWN = 12;
 
 export default function Taste({address}) {
   const catalogue = address.params.catalogue, tray = useTray(address, catalogue);
@@ -49,7 +49,7 @@ function Found({answer}) {
       <${Hit} hit=${hit} href=${changed({open: hit.key})}><${Moods} hit=${hit} isBrief /><//>
       <${Parts} hit=${hit} signals=${answer.signals} />
     </li>`)}</ol>
-    <${Call} ...${answer.call} />`;
+    <${Call} name="recommend" arguments=${answer.asked} />`;
 }
 
 function Parts({hit, signals}) {
@@ -115,20 +115,21 @@ function trayOf(query, catalogue, own) {
 function useAnswer(tray, catalogue) {
   const [state, setState] = useState({});
   const {like: likes, dislike: dislikes, q} = parametersOf(tray), sentence = q.trim();
-  const asked = JSON.stringify({catalogue, likes, dislikes, preferences: sentence, weights: tray.weights, include: ["tiles"]});
+  const asked = JSON.stringify({catalogue, ...told({likes, dislikes}), ...(sentence && {wishes: sentence})}), weights = JSON.stringify(tray.weights);
   useEffect(() => {
     if (!likes.length && !sentence) return setState({});
     const stop = new AbortController();
     setState((before) => ({...before, isWaiting: true}));
-    const timer = setTimeout(() => callTool("recommend", JSON.parse(asked), stop).then(
-      (found) => { const answer = drawn(found); setState({answer}); named(answer); },
+    const timer = setTimeout(() => callTool("recommend", {...JSON.parse(asked), weights: JSON.parse(weights), limit: SHOWN, include: ["tiles"]}, stop).then(
+      (found) => { const answer = {...drawn(found), asked: JSON.parse(asked)}; setState({answer}); named(answer); },
       (error) => error.name !== "AbortError" && setState({error}),
     ), WAIT_MS);
     return () => { clearTimeout(timer); stop.abort(); };
-  }, [asked]);
+  }, [asked, weights]);
   return state;
 }
 
+const told = (lists) => Object.fromEntries(Object.entries(lists).filter(([, ids]) => ids.length > 0));
 const drawn = ({results, likes, dislikes, notes = [], ...rest}) => ({...rest, notes, hits: results.map(hitOf), likes: likes.map(hitOf), dislikes: dislikes.map(hitOf)});
 
 function named({likes, dislikes}) {
