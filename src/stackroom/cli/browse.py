@@ -12,7 +12,7 @@ from stackroom.cli.filters import parse_conditions
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate, stated_filters
+from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith, lacking_text
 from stackroom.generic.browse import RANKED_SHOWN
 from stackroom.generic.result_set import list_query, words_of_list
@@ -20,7 +20,7 @@ from stackroom.model.hits import FacetCount
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.values import field_values
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.filters import ADULT
+from stackroom.tools.filters import ADULT, stated_filters
 from stackroom.tools.merge import scope_of
 
 TITLE_CHARS = 40

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import FieldSpec, FieldType, FilterKind
 from stackroom.catalogue.telling import label_of
 from stackroom.errors import InputError, did_you_mean
-from stackroom.generic.aggregate.buckets import round_width, shown_number, usual_range
+from stackroom.generic.aggregate.buckets import round_width, usual_range
 from stackroom.generic.result_set import list_keys, search_keys
 from stackroom.generic.shapes import Bar, Facet, FacetValue
 from stackroom.model.record import Key
@@ -26,7 +26,7 @@ from stackroom.search.values import field_values
 from stackroom.shelf.terms import term_of
 from stackroom.text.cells.values import text_of
 from stackroom.tools.catalogue import CatalogueView
-from stackroom.tools.filters import KIND, filters_of, useful_filters
+from stackroom.tools.filters import KIND, filters_of, shown_number, useful_filters
 
 MOST_BARS = 24
 MOST_SINGLE = 60

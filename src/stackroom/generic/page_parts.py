@@ -29,7 +29,6 @@ from stackroom.generic.result_set import (
     list_keys,
     only_view,
     search_keys,
-    sortable_fields,
 )
 from stackroom.generic.shapes import Relation, SearchParams
 from stackroom.model.hits import Evidence
@@ -37,6 +36,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import KIND, filters_of
+from stackroom.tools.listing import sortable_fields
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.merge import CatalogueScopes
 

@@ -5,15 +5,11 @@ scope, exactly. A search has its best, as deep as its pages reach, or a few wher
 more than a mood leave no record out that has the filters: they order them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
-from stackroom.errors import InputError, did_you_mean
+from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import LeftOut, SearchParams
 from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchMode, SearchPage
@@ -23,7 +19,9 @@ from stackroom.search.values import adult_conditions
 from stackroom.text.analyser import analyse_query
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.listing import list_in_scope, sort_keys
 from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, CatalogueScopes, depth_for, search_scopes
+from stackroom.tools.reading import ReadQuestion, counted
 from stackroom.tools.spec import NOTHING_ANSWERS
 
 DEEP = 400
@@ -48,6 +46,9 @@ class ResultSet:
     searched: Mapping[str, SearchPage] = field(default_factory=dict)
     """The search of each catalogue; none of a list."""
     only_orders: bool = False
+    readings: Mapping[str, ReadQuestion] = field(default_factory=dict)
+    """How each catalogue read the question in the end."""
+    question_notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +103,12 @@ def search_page(
     limit: int,
     explain: bool = False,
     pool: Executor | None = None,
+    readings: Mapping[str, ReadQuestion],
 ) -> ResultSet:
     """Search several catalogues, each in its scope, and return a page of what they found, merged by strength."""
-    found = search_scopes(views, scopes, query, limit=depth_for(start, limit), explain=explain, pool=pool)
+    found = search_scopes(
+        views, scopes, query, limit=depth_for(start, limit), explain=explain, pool=pool, readings=readings
+    )
     most = NEAREST_SHOWN if found.evidence is Evidence.NONE else FURTHEST
     return ResultSet(
         page=[
@@ -118,14 +122,22 @@ def search_page(
         unread=found.unread,
         by_catalogue={name: page.total_matches for name, page in found.pages.items()},
         searched=found.pages,
+        readings=found.readings,
+        question_notes=found.notes,
     )
 
 
 def list_page(
-    views: ByCatalogue[CatalogueView], scopes: Mapping[str, Scope], *, start: int, limit: int, sort: str = ""
+    views: ByCatalogue[CatalogueView],
+    scopes: Mapping[str, Scope],
+    *,
+    start: int,
+    limit: int,
+    sort: str = "",
+    without: Collection[Key] = (),
 ) -> ResultSet:
     """Return a page of all records in scope, catalogue by catalogue, and how many there are."""
-    each = ask_each(views.found, lambda view: list_keys(view, scopes[view.name], sort=sort))
+    each = ask_each(views.found, lambda view: list_keys(view, scopes[view.name], sort=sort, without=without))
     pages, total = [], 0
     for keys in each.found.values():
         first, last = max(start - total, 0), start + limit - total
@@ -148,16 +160,11 @@ def _cursor(end: int, listed: int) -> str | None:
     return str(end) if end < listed else None
 
 
-def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "") -> RankedKeys:
+def list_keys(view: CatalogueView, scope: Scope, *, sort: str = "", without: Collection[Key] = ()) -> RankedKeys:
     """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
-    keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
-    popularity = view.spec.field_with_role(FieldRole.POPULARITY)
-    if popularity is not None and keys:
-        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
+    keys = [key for key in list_in_scope(view, scope, sort=sort) if key not in without]
     evidence = Evidence.STRONG if keys else Evidence.NONE
-    return RankedKeys(
-        view=view, scope=scope, keys=sort_keys(view, keys, sort) if sort else keys, total=len(keys), evidence=evidence
-    )
+    return RankedKeys(view=view, scope=scope, keys=keys, total=len(keys), evidence=evidence)
 
 
 def named_keys(view: CatalogueView, scope: Scope, ids: Sequence[str]) -> RankedKeys:
@@ -229,33 +236,6 @@ def add_up(counts: Sequence[LeftOut]) -> LeftOut:
     )
 
 
-def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
-    """Return the fields that results can be sorted by: numbers, dates, and single values."""
-    single = (FieldType.ENUM, FieldType.TEXT)
-    return [field for field in spec.column_fields if field.is_numeric or field.type in single]
-
-
-def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
-    """Return the keys by a field; those without a value come last, and equals stay in their order."""
-    name, is_falling = sort.removeprefix("-"), sort.startswith("-")
-    fields = {field.name: field for field in sortable_fields(view.spec)}
-    if name not in fields:
-        hint = did_you_mean(name, list(fields))
-        known = ", ".join(fields) or "nothing here"
-        raise InputError(f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}")
-    if fields[name].is_numeric:
-        numbers = view.reader.numbers(name, keys)
-        return _by_number(keys, -numbers if is_falling else numbers)
-    terms = [min(some, default="") for some in view.reader.terms(name, keys)]
-    having = [place for place, term in enumerate(terms) if term]
-    having.sort(key=lambda place: terms[place], reverse=is_falling)
-    return [keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))]
-
-
-def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
-    return [keys[place] for place in np.argsort(numbers, kind="stable").tolist()]
-
-
 EVERY = "*"
 NOTHING_LISTED = "no record has these filters and words"
 ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
@@ -291,6 +271,14 @@ def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope
     counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
     fitting = sum(counts.values())
     return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
+
+
+def question_notes(found: ResultSet, readings: Mapping[str, ReadQuestion]) -> list[str]:
+    """Return what was understood of the question, and the number that it asks for."""
+    if found.readings:
+        return found.question_notes
+    total = [f"{counted(found.total)} in all"] if any(reading.is_count for reading in readings.values()) else []
+    return [*(note for reading in readings.values() for note in reading.notes), *total]
 
 
 def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:

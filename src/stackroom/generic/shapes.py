@@ -66,7 +66,7 @@ class SearchParams(ExplainParams, PagedParams, DrawnParams):
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     sort: ForPages[str] = Field(default="", max_length=200)
-    read_conditions: ForPages[bool] = False
+    read_conditions: ForPages[bool] = True
     as_words: ForPages[list[SearchText]] = Field(default_factory=list, max_length=MOST_NAMED)
     facet: ForPages[str] = Field(default="", max_length=200)
     like: ForPages[SearchText] = ""

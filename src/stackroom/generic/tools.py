@@ -50,6 +50,7 @@ from stackroom.generic.result_set import (
     list_page,
     named_keys,
     only_view,
+    question_notes,
     search_keys,
     search_notes,
     search_page,
@@ -68,7 +69,7 @@ from stackroom.generic.shapes import (
     json_text,
     pieces_of,
 )
-from stackroom.generic.understanding import names_only_moods, read_conditions
+from stackroom.generic.understanding import understood_of, with_conditions
 from stackroom.model.hits import Evidence
 from stackroom.model.principal import Principal
 from stackroom.model.record import RecordId
@@ -109,6 +110,7 @@ from stackroom.tools.merge import (
     shown_scope,
     usual_path,
 )
+from stackroom.tools.reading import ReadQuestion, plain_reading, read_question
 from stackroom.tools.result_text import catalogue_tool as declare_catalogue_tool
 from stackroom.tools.spec import ToolSpec, explanation_lines
 
@@ -132,9 +134,15 @@ class GenericTools:
         """
         chosen, notes = self._chosen(params)
         views = ask_each(chosen, OpenCatalogue.view)
-        asked, understood, read_notes = read_conditions(params, views, principal)
-        scoped = scope_each(views, _asked(asked, principal, label))
-        found = self._find(asked, scoped, principal)
+        scoped = scope_each(views, _asked(params, principal, label))
+        readings = _readings(params, scoped)
+        scoped = replace(scoped, scopes={name: reading.scope for name, reading in readings.items()})
+        found = self._find(params, scoped, readings, principal)
+        understood, asked = None, params
+        if len(readings) == 1:
+            (name, reading), *_ = (found.readings or readings).items()
+            understood = understood_of(reading, params, scoped.views.found[name].spec)
+            asked = with_conditions(params, understood)
         is_bundle = params.max_tokens is not None
         return (BundledResult if is_bundle else SearchResult)(
             results=shape_records(found.page, self._form(asked, principal)),
@@ -144,7 +152,7 @@ class GenericTools:
             cursor=found.cursor,
             notes=[
                 *verdict_notes(asked, found),
-                *read_notes,
+                *question_notes(found, readings),
                 *notes,
                 *scoped.notes,
                 *search_notes(asked, scoped, found),
@@ -154,30 +162,38 @@ class GenericTools:
             **result_parts(asked, scoped, found),
         )
 
-    def _find(self, params: SearchParams, scoped: CatalogueScopes, principal: Principal) -> ResultSet:
+    def _find(
+        self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion], principal: Principal
+    ) -> ResultSet:
         """Return the page of the result set that is asked for."""
-        views, scopes, seen = scoped.views, scoped.scopes, Scope(visibility=principal.visibility)
-        start, limit = params.start, params.limit
+        views, scopes, start, limit = scoped.views, scoped.scopes, params.start, params.limit
         if params.ids:
+            seen = Scope(visibility=principal.visibility)
             return named_keys(only_view(views, "ids"), seen, params.ids).page(start, limit)
+        view = only_view(views, "sort") if params.sort else next(iter(views.found.values()))
         if is_list(params.query):
-            if params.sort:
-                only_view(views, "sort")
             return list_page(views, scopes, start=start, limit=limit, sort=params.sort)
-        if params.sort:
-            view = only_view(views, "sort")
-            may_order = has_filters(params) and names_only_moods(view, seen, params.query)
-            ranked = search_keys(view, params.query, scopes[view.name], sort=params.sort, may_order=may_order)
-            return ranked.page(start, limit)
-        found = search_page(
-            views, scopes, params.query, start=start, limit=limit, explain=params.explain, pool=self._pool
+        reading = readings[view.name]
+        sort = params.sort or reading.sort
+        if len(views.found) == 1 and reading.is_list:
+            return list_page(views, scopes, start=start, limit=limit, sort=sort, without=reading.left_out)
+        may_order = reading.names_moods and (has_filters(params) or bool(reading.conditions))
+        found = None if len(views.found) == 1 and sort else self._search(params, scoped, readings)
+        if found and (found.evidence is not Evidence.NONE or not may_order or len(views.found) > 1):
+            return found
+        return search_keys(view, reading.query, reading.scope, sort=sort, may_order=may_order).page(start, limit)
+
+    def _search(self, params: SearchParams, scoped: CatalogueScopes, readings: Mapping[str, ReadQuestion]) -> ResultSet:
+        return search_page(
+            scoped.views,
+            scoped.scopes,
+            params.query,
+            start=params.start,
+            limit=params.limit,
+            explain=params.explain,
+            pool=self._pool,
+            readings=readings,
         )
-        if found.evidence is not Evidence.NONE or len(views.found) > 1 or not has_filters(params):
-            return found
-        (view,) = views.found.values()
-        if not names_only_moods(view, seen, params.query):
-            return found
-        return search_keys(view, params.query, scopes[view.name], may_order=True).page(start, limit)
 
     def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
         """Return how `search` searches one catalogue."""
@@ -513,6 +529,16 @@ def _asked(params: SearchParams | BrowseParams, principal: Principal, label: Lab
 def list_request(principal: Principal) -> ScopeRequest:
     """Return the limits of a list without filters."""
     return _asked(SearchParams(query=EVERY), principal, argument_of)
+
+
+def _readings(params: SearchParams, scoped: CatalogueScopes) -> Mapping[str, ReadQuestion]:
+    """Return how each catalogue reads the query, in the scope of the call; a list and its words are not read."""
+    if params.ids or is_list(params.query) or not params.read_conditions:
+        return {name: plain_reading(params.query, scope) for name, scope in scoped.scopes.items()}
+    return {
+        name: read_question(view, params.query, scoped.scopes[name], as_words=params.as_words)
+        for name, view in scoped.views.found.items()
+    }
 
 
 def has_filters(params: SearchParams) -> bool:

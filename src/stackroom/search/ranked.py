@@ -267,6 +267,8 @@ class Ranked:
     scope: Scope
     spec: CatalogueSpec
     trace: Trace
+    is_sorted: bool = False
+    """Whether the order is one that was asked for, which nothing else may change."""
 
     def read(self, ranking: Sequence[RankedKey], *, explain: bool = False) -> list[Hit]:
         """Return these ranked keys as hits with their records, and with explanations if they are asked for."""
@@ -290,7 +292,9 @@ class Ranked:
     def has_series(self) -> bool:
         """Whether records are of series, and the query is not the name of one."""
         is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
-        return is_declared and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
+        return (
+            is_declared and not self.is_sorted and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
+        )
 
     def _spread(self, limit: int) -> list[Hit]:
         """Return the first hits; more than a few of one series in every ten are put off, if others answer too."""

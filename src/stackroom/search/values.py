@@ -7,10 +7,10 @@ Filters, browse, preferences and searches share this table. Adult records are in
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.errors import InputError
@@ -47,8 +47,8 @@ from stackroom.text.normalise import (
 
 MOST_ANSWERS = 8
 """The most values of a field of yes and no, in all their spellings."""
-KEPT_FIELDS = 32
-"""The fields whose values are kept for a snapshot, over all callers."""
+MOST_KEPT = 32
+"""How much is kept of a snapshot, such as the values of so many fields, over all callers."""
 
 
 class ValueMatch(NamedTuple):
@@ -207,39 +207,43 @@ def field_values(
     reader: ShelfReader, spec: CatalogueSpec, field: str, *, visibility: Visibility = SEES_EVERYTHING
 ) -> FieldValues:
     """Return the values of a field over the records that a caller may see; counted once for each snapshot."""
-    return _KEPT.get(reader, spec, field, visibility)
+    asked = field, visibility.audiences
+    return _KEPT.get(reader, asked, lambda: _counted(reader, spec, field, visibility))
 
 
-class _KeptValues:
-    """The values of fields, as long as the snapshot that they were counted in lives."""
+AskedT = TypeVar("AskedT", bound=Hashable)
+KeptT = TypeVar("KeptT")
+
+
+class KeptBySnapshot(Generic[AskedT, KeptT]):
+    """What was made of a snapshot, kept as long as it lives."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, dict[tuple[str, frozenset[str] | None], FieldValues]] = {}
+        self._kept: dict[int, dict[AskedT, KeptT]] = {}
         self._guard = threading.Lock()
 
-    def get(self, reader: ShelfReader, spec: CatalogueSpec, field: str, visibility: Visibility) -> FieldValues:
-        """Return the values of a field, counted where they are not at hand."""
-        asked = field, visibility.audiences
+    def get(self, reader: ShelfReader, asked: AskedT, make: Callable[[], KeptT]) -> KeptT:
+        """Return what is kept; it is made where it is not at hand."""
         with self._guard:
             kept = self._of_snapshot(reader)
         if asked not in kept:
-            counted = _counted(reader, spec, field, visibility)
+            made = make()
             with self._guard:
-                if len(kept) >= KEPT_FIELDS:
+                if len(kept) >= MOST_KEPT:
                     kept.clear()
-                kept[asked] = counted
-            return counted
+                kept[asked] = made
+            return made
         return kept[asked]
 
-    def _of_snapshot(self, reader: ShelfReader) -> dict[tuple[str, frozenset[str] | None], FieldValues]:
-        """Return the values kept for a snapshot; they are dropped with it, before its identity can be another's."""
+    def _of_snapshot(self, reader: ShelfReader) -> dict[AskedT, KeptT]:
+        """Return what is kept of a snapshot; it is dropped with it, before its identity can be another's."""
         if id(reader) not in self._kept:
             self._kept[id(reader)] = {}
             weakref.finalize(reader, self._kept.pop, id(reader), None)
         return self._kept[id(reader)]
 
 
-_KEPT = _KeptValues()
+_KEPT = KeptBySnapshot[tuple[str, frozenset[str] | None], FieldValues]()
 
 
 def _counted(reader: ShelfReader, spec: CatalogueSpec, field: str, visibility: Visibility) -> FieldValues:

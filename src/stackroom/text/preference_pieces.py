@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, MINYEAR, date
 from enum import Enum, auto
+from functools import cached_property
 from typing import Final, Literal
 
 from stackroom.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
@@ -105,6 +106,14 @@ class NamedTag:
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """A person that a field names, with every spelling that records have."""
+
+    field: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Leaning:
     """The values of a field that show a mood or an audience."""
 
@@ -139,7 +148,7 @@ class Variety:
     """A wish for things that differ."""
 
 
-Thing = Bounds | Choice | NamedTag | Tone | Title | Variety
+Thing = Bounds | Choice | NamedTag | Person | Tone | Title | Variety
 What = Thing | Cue | Lead | PieceJoin | Plain
 
 
@@ -161,9 +170,9 @@ def is_listed(first: What, other: What, joins: set[PieceJoin], *, in_list: bool)
     return is_same_kind and (in_list or joins != {PieceJoin.COMMA, PieceJoin.AND})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PreferenceVocabulary:
-    """The words of a catalogue that a preference may use. Phrases are lower case."""
+    """The words of a catalogue that a preference or a question may use. Phrases are lower case."""
 
     time_field: str | None = None
     has_dates: bool = False
@@ -171,13 +180,23 @@ class PreferenceVocabulary:
     units: Mapping[str, str] = field(default_factory=dict)
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Words for a fixed number of something: word → field and number."""
+    scales: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    """Units that hold so many of a field's own: word → field and number."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Names of number fields: phrase → field."""
+    floats: frozenset[str] = frozenset()
+    """The number fields with fractions."""
+    orders: Mapping[str, str] = field(default_factory=dict)
+    """Superlatives: phrase → the field to sort by, with a minus before it where the greatest come first."""
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     seasons: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Choices that are read only beside a year or a word for the release: word → field and value."""
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Other values that are refused and demanded like tags, such as people: phrase → field and value."""
+    """Other values that are refused and demanded like tags, such as places: phrase → field and value."""
+    people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """The forms of persons' names: form → field and the names that it means."""
     moods: Mapping[str, Tone] = field(default_factory=dict)
     """Words for a mood or an audience that the catalogue can check."""
     fillers: frozenset[str] = frozenset()
@@ -190,6 +209,11 @@ class PreferenceVocabulary:
     empty_fields: frozenset[str] = frozenset()
     """Fields that no record has a value of; what limits them cannot be honoured."""
     this_year: int = 2026
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """All phrases for values."""
+        return frozenset((*self.choices, *self.tags, *self.names, *self.moods, *self.unchecked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,20 +266,23 @@ Effect = Condition | Nudge | Novelty | Indifference
 
 def effects_of(mention: Mention) -> list[Effect]:
     """Return the effects of a thing; none if no condition can express it."""
+    effects: list[Effect | None]
     match mention.what:
         case Bounds(range=limit, step=step):
-            bounds = complement(limit, step=step) if mention.mood in REFUSALS else limit
-            return [bounds] if bounds else []
+            effects = [complement(limit, step=step) if mention.mood in REFUSALS else limit]
         case Choice(field=name, value=value):
-            return [choice_effect(name, value, mention.mood)]
+            effects = [choice_effect(name, value, mention.mood)]
         case NamedTag():
-            return [tag_condition(mention.what, mention) or tag_nudge(mention.what, mention.mood)]
+            effects = [tag_condition(mention.what, mention) or tag_nudge(mention.what, mention.mood)]
+        case Person(field=name, names=names):
+            effects = [(NoneOf if mention.mood in REFUSALS else AnyOf)(name, names)]
         case Tone():
-            return tone_effects(mention.what, mention.mood)
+            effects = [*tone_effects(mention.what, mention.mood)]
         case Title(title=title):
-            return [Nudge("unlike" if mention.mood in REFUSALS else "like", title)]
+            effects = [Nudge("unlike" if mention.mood in REFUSALS else "like", title)]
         case Variety():
-            return [Novelty()]
+            effects = [Novelty()]
+    return [effect for effect in effects if effect is not None]
 
 
 def choice_effect(name: str, value: str, mood: Mood) -> Effect:

@@ -1,13 +1,15 @@
 """The English of preference sentences: the words of `preference_words.toml`, and patterns with their readings."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import lru_cache
+from itertools import pairwise, product
 from typing import Final
 
 from stackroom.model.scope import Range
 from stackroom.text.normalise import pattern
+from stackroom.text.person_names import name_key, name_words
 from stackroom.text.preference_pieces import (
     Bound,
     Bounds,
@@ -15,6 +17,7 @@ from stackroom.text.preference_pieces import (
     Cue,
     Lead,
     Mood,
+    Person,
     PieceJoin,
     Plain,
     PreferenceVocabulary,
@@ -139,6 +142,15 @@ LENGTHS: Final = pattern(
 SIGN: Final = r"[A-Z]{0,2}[$£¥₹€]"
 """A currency that is written before its number, such as `$` and `CA$`."""
 AMOUNT: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,2})?(?![0-9.,]?[0-9]|\w)"
+FIGURE: Final = rf"(?:{AMOUNT}|{NUMBER})"
+MAKER: Final = pattern(
+    r"(?:\b(?:written|directed|made|composed|painted|published|designed|performed|produced|created)\s{1,3})?"
+    r"\bby\s{1,3}\Z",
+    re.IGNORECASE,
+)
+"""What stands before the one who made something."""
+JOINT_OF_NAME: Final = pattern(r"[\s.,]{1,3}")
+LONGEST_PERSON: Final = 5
 PRICES: Final = pattern(
     rf"(?=[\w<>≤≥~$£¥₹€])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<unit>{SIGN}){GAP}(?P<low>{AMOUNT})"
     rf"(?:{TO}(?:{SIGN})?{GAP}(?P<high>{AMOUNT}))?(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?",
@@ -256,10 +268,11 @@ def bound_of(*said: str | None) -> Bound:
     return next((BOUNDS[key] for key in keys if key in BOUNDS), Bound.WITHIN)
 
 
-def longest_by_first(known: Iterable[str]) -> dict[str, int]:
+@lru_cache(maxsize=64)
+def longest_by_first(named: frozenset[str]) -> dict[str, int]:
     """Return the length in words of the longest known phrase that starts with each word."""
     longest: dict[str, int] = {}
-    for phrase in known:
+    for phrase in (*KNOWN, *named):
         parts = phrase.replace("-", " ").split()
         if len(parts) > 1:
             longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
@@ -292,7 +305,7 @@ def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
         quoted = QUOTED.match(text, following.end()) if following else None
 
 
-def title_pieces(text: str) -> Iterator[SentencePiece]:
+def title_pieces(text: str, _vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
     """Yield the titles in the text; the first includes the words that introduce it."""
     position = 0
     while head := REFERENCE.search(text, position):
@@ -305,6 +318,57 @@ def title_pieces(text: str) -> Iterator[SentencePiece]:
             if title:
                 begin = head.start() if start == head.end() else start
                 yield SentencePiece(begin, start + len(text[start:end].rstrip()), Title(title))
+
+
+def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
+    """Yield the persons in the text; one who is named by a single word only after "by", or if all else is padding."""
+    tokens, index = name_words(text) if vocabulary.people else [], 0
+    while index < len(tokens):
+        sizes = range(min(LONGEST_PERSON, len(tokens) - index), 0, -1)
+        size, key = next(
+            ((size, key) for size in sizes if (key := _person_key(tokens[index : index + size], vocabulary))), (1, "")
+        )
+        start, end = tokens[index].start(), tokens[index + size - 1].end()
+        maker = MAKER.search(text, max(0, start - 30), start)
+        if key and (size > 1 or maker or _is_padding([*tokens[:index], *tokens[index + size :]], vocabulary)):
+            yield SentencePiece(maker.start() if maker else start, end, Person(*vocabulary.people[key]))
+        index += size
+
+
+def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> str:
+    """Return the form of a name that these words are, with or without middle initials; empty where they are none."""
+    if not all(JOINT_OF_NAME.fullmatch(here.string, here.end(), there.start()) for here, there in pairwise(tokens)):
+        return ""
+    words = [token[0] for token in tokens]
+    plain = [word for place, word in enumerate(words) if len(word) > 1 or place in (0, len(words) - 1)]
+    return next((key for key in (name_key(words), name_key(plain)) if key in vocabulary.people), "")
+
+
+def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabulary) -> bool:
+    return all(token[0].lower() in FILLER or token[0].lower() in vocabulary.fillers for token in tokens)
+
+
+def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
+    """Yield the limits that name their field first: "challenge rating above 10", "price between 5 and 10"."""
+    if not vocabulary.labels:
+        return
+    for found in label_pattern(frozenset(vocabulary.labels)).finditer(text):
+        low, high = number(found["low"]), number(found["high"] or found["low"])
+        bound = bound_of(found["after"], found["before"])
+        name = vocabulary.labels[phrase_key(found["label"])]
+        yield SentencePiece(*found.span(), number_bounds(name, bound, low, high, vocabulary))
+
+
+@lru_cache(maxsize=64)
+def label_pattern(labels: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern of limits on fields with these names."""
+    bounds = alternation((*LENGTH_BOUNDS, *YEAR_BOUNDS))
+    return pattern(
+        rf"\b(?P<label>{alternation(labels)})(?:\s(?:is|are|of|was|score|value)\b)?\s{{0,3}}[=:]?{GAP}"
+        rf"(?:(?P<before>{bounds}){GAP})?(?:{SIGN})?(?P<low>{FIGURE})(?:{TO}(?:{SIGN})?(?P<high>{FIGURE}))?"
+        rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?![\w.]*\w)",
+        re.IGNORECASE,
+    )
 
 
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
@@ -377,16 +441,26 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     groups: dict[str, str | None] = found.groupdict()
     unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
     multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
-    name = multiple_field or vocabulary.units.get(unit) if unit else long_field and long_field[0]
+    scaled_field, scale = vocabulary.scales.get(unit, (None, 1))
+    known = multiple_field or vocabulary.units.get(unit) or scaled_field
+    name = known if unit else long_field and long_field[0]
     if not name:
         return None
     low, high = number(found["low"]), number(groups.get("high") or found["low"])
+    if name == scaled_field:
+        low, high = low * scale, high * scale
     bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
     if multiple_field:
         low, high = (low - 1) * size + 1, high * size
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
-    limit = Range(name, *limited(bound, low, high, spread=max(2, round(high / 5))))
-    return checked(Bounds(limit), vocabulary)
+    return number_bounds(name, bound, low, high, vocabulary)
+
+
+def number_bounds(name: str, bound: Bound, low: float, high: float, vocabulary: PreferenceVocabulary) -> What:
+    """Return a limit on a field, in whole numbers unless it has fractions."""
+    step = CENT if name in vocabulary.floats else 1
+    limit = Range(name, *limited(bound, low, high, spread=max(2 * step, round(high / 5)), step=step))
+    return checked(Bounds(limit, step=step), vocabulary)
 
 
 def read_price(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:

@@ -125,15 +125,17 @@ def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece
 def read(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
     """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
     left = text.translate(words.STRAIGHT)
-    pieces = list(words.title_pieces(left))
-    left = blanked(left, pieces)
+    pieces: list[SentencePiece] = []
+    for find in (words.title_pieces, words.person_pieces, words.label_pieces):
+        named = list(find(left, vocabulary))
+        left = blanked(left, named)
+        pieces += named
     lowered = left.lower()
     for rule in words.RULES:
         found = list(matched(rule, left, vocabulary)) if rule.may_match(lowered) else []
         left = blanked(left, found)
         pieces += found
-    named = (*vocabulary.choices, *vocabulary.tags, *vocabulary.names, *vocabulary.moods, *vocabulary.unchecked)
-    longest = words.longest_by_first((*words.KNOWN, *named))
+    longest = words.longest_by_first(vocabulary.named)
     for gap in re.finditer(r"[^\0]+", left):
         tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
         pieces += phrase_pieces(tokens, longest, cache(partial(read_phrase, vocabulary=vocabulary)))
@@ -331,12 +333,17 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     if all(piece.what is Plain.FILLER for piece in run):
         return []
     moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
-    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1):
+    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not all(map(is_place, run)):
         return described(run, text, "set in {}")
     is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
     if is_subject or any(piece.what is Plain.WORD for piece in run):
         return described(run, text)
     return run
+
+
+def is_place(piece: SentencePiece) -> bool:
+    """Tell whether a piece may be a place: a value of a field that has no tags."""
+    return isinstance(piece.what, Choice) or (isinstance(piece.what, NamedTag) and piece.what.is_name)
 
 
 def cue_pieces(

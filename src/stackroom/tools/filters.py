@@ -8,7 +8,7 @@ filters are read for their form; `search.conditions` finds the values that are m
 import calendar
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -24,6 +24,8 @@ KIND = "kind"
 ADULT = "adult"
 BOUNDS = ("min", "max")
 GREATEST = 1e300
+FINEST = 2.0**53
+"""A greater number may have lost its last digits, and a finer range cannot be told from its neighbours."""
 DATES = "2015, 2015-04 and 2015-04-30"
 MOST_ADVISED = 30
 """The most filters that an error names."""
@@ -95,6 +97,38 @@ def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
         any_of = FilterKind.ANY_OF
         found[KIND] = FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=any_of, values=spec.kinds)
     return found
+
+
+def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return conditions as the `filters` and the `exclude` of a call."""
+    names = {field.name: name for name, field in filters_of(spec).items()}
+    filters: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    for condition in conditions:
+        if isinstance(condition, Range):
+            filters[condition.field] = written_range(condition, spec.fields[condition.field])
+        else:
+            into = excluded if isinstance(condition, NoneOf) else filters
+            into[names[condition.field]] = list(condition.values)
+    return filters, excluded
+
+
+def written_range(condition: Range, field: FieldSpec) -> dict[str, Any]:
+    """Return a range as the filter of a call: a day number is a date."""
+    bounds = {"min": condition.at_least, "max": condition.at_most}
+    return {name: shown_number(float(bound), field) for name, bound in bounds.items() if bound is not None}
+
+
+def plain_number(number: float) -> int | float:
+    """Return a number as people write it: a whole one without a fraction."""
+    return int(number) if number.is_integer() and abs(number) <= FINEST else number
+
+
+def shown_number(number: float, field: FieldSpec) -> int | float | str:
+    """Return a number of a field as people write it: a day number is a date."""
+    if field.type is FieldType.DATE:
+        return date.fromordinal(int(number)).isoformat()
+    return plain_number(number)
 
 
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:

@@ -21,7 +21,9 @@ from stackroom.model.vectors import ModelId
 from stackroom.search.ranked import Ranked, RankedKey
 from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
+from stackroom.text.instructions import quoted
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, plain_reading, read_again, read_question
 
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
@@ -29,7 +31,11 @@ NEAREST_SHOWN = 5
 FURTHEST = 99
 """The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
 
-Search = Callable[[CatalogueView, QueryVector], SearchPage]
+SORTED_DEEP = 400
+"""How many hits of a search are looked at for those that answer, to sort them."""
+
+Rank = Callable[[CatalogueView, str, Scope, QueryVector | None, int], Ranked]
+"""Ranks the records of a catalogue in a scope for a query, whose vector may be known; so many hits are shown."""
 
 
 class MergedHit(NamedTuple):
@@ -46,6 +52,19 @@ class MergedPage:
     items: list[MergedHit]
     pages: Mapping[str, SearchPage]
     unread: list[str]
+    readings: Mapping[str, ReadQuestion] = field(default_factory=dict)
+    """How each catalogue read the question."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What was understood of the question, and the number that it asks for."""
+        counts = {
+            name: (f"{counted(page.total_matches)} in all",)
+            for name, page in self.pages.items()
+            if name in self.readings and self.readings[name].is_count
+        }
+        noted = {name: (*reading.notes, *counts.get(name, ())) for name, reading in self.readings.items()}
+        return by_catalogue({name: notes for name, notes in noted.items() if notes}, among=len(self.readings))
 
     @property
     def total_matches(self) -> int:
@@ -93,17 +112,9 @@ def depth_for(start: int, limit: int) -> int:
     return min(start + limit + 1, FURTHEST)
 
 
-def search_each(
-    views: ByCatalogue[CatalogueView], query: str, search: Search, *, pool: Executor | None = None
-) -> MergedPage:
-    """Search every view, skip those whose storage fails, and merge the hits by score."""
-    vectors = _embed_once(views.found, query)
-    asked = ask_each(views.found, lambda view: (view, search(view, vectors[view.name])), pool=pool)
-    return MergedPage(
-        items=merge([[MergedHit(view=view, hit=hit) for hit in page.hits] for view, page in asked.found.values()]),
-        pages={name: page for name, (_, page) in asked.found.items()},
-        unread=[*views.skipped, *asked.skipped],
-    )
+def usual_rank(view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int) -> Ranked:
+    """Rank the records in scope for a query in the catalogue's usual way."""
+    return view.catalogue.searcher.rank(view.reader, query, scope=scope, limit=limit, query_vector=vector)
 
 
 def search_scopes(
@@ -114,16 +125,50 @@ def search_scopes(
     limit: int,
     explain: bool = False,
     pool: Executor | None = None,
+    rank: Rank = usual_rank,
+    readings: Mapping[str, ReadQuestion] | None = None,
 ) -> MergedPage:
-    """Search every view in the usual way, each in its own scope."""
-    return search_each(
-        views,
-        query,
-        lambda view, vector: view.search(
-            query, scope=scopes[view.name], limit=limit, query_vector=vector, explain=explain
-        ),
-        pool=pool,
+    """Read a question in every view, search each in its own scope, skip those whose storage fails, and merge the hits.
+
+    `readings` are those of the question, where it was read already.
+    """
+    read = ByCatalogue(found=dict(readings), skipped=[]) if readings else read_each(views.found, scopes, query)
+    known = {name: view for name, view in views.found.items() if name in read.found}
+    vectors = _embed_once(known, {name: reading.query for name, reading in read.found.items()})
+
+    def answer(view: CatalogueView) -> tuple[CatalogueView, ReadQuestion, SearchPage]:
+        reading = read.found[view.name]
+        page = _answer(view, reading, vectors.get(view.name), limit=limit, explain=explain, rank=rank)
+        if page.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
+            other = read_again(view, reading, scopes[view.name])
+            again = _answer(view, other, None, limit=limit, explain=explain, rank=rank)
+            if again.evidence is not Evidence.NONE:
+                return view, other, again
+        return view, reading, page
+
+    asked = ask_each(known, answer, pool=pool)
+    return MergedPage(
+        items=merge([[MergedHit(view=view, hit=hit) for hit in page.hits] for view, _, page in asked.found.values()]),
+        pages={name: page for name, (_, _, page) in asked.found.items()},
+        unread=[*views.skipped, *read.skipped, *asked.skipped],
+        readings={name: reading for name, (_, reading, _) in asked.found.items()},
     )
+
+
+def read_each(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], query: str) -> ByCatalogue[ReadQuestion]:
+    """Read a question in every catalogue."""
+    return ask_each(views, lambda view: read_question(view, query, scopes[view.name]))
+
+
+def _answer(
+    view: CatalogueView, reading: ReadQuestion, vector: QueryVector | None, *, limit: int, explain: bool, rank: Rank
+) -> SearchPage:
+    """Return the first hits of a question as it was read."""
+    if reading.is_list:
+        return list_page(view, reading, limit=limit)
+    deep = max(limit, SORTED_DEEP) if reading.sort else limit
+    ranked = rank(view, reading.query, reading.scope, vector, deep)
+    return in_order(ranked, view, reading).page(limit, explain=explain)
 
 
 def merge(lists: Sequence[Sequence[MergedHit]]) -> list[MergedHit]:
@@ -132,16 +177,20 @@ def merge(lists: Sequence[Sequence[MergedHit]]) -> list[MergedHit]:
     return [item for *_, item in sorted(ranked, key=lambda entry: entry[:3])]
 
 
-def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:
-    """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model.
+def _embed_once(views: Mapping[str, CatalogueView], queries: Mapping[str, str]) -> dict[str, QueryVector]:
+    """Return the vector of each catalogue's query, embedded once for all whose vectors are by the same model.
 
-    Vectors that are centred differ by catalogue; their model embeds the query once all the same.
+    Vectors that are centred differ by catalogue; their model embeds a query once all the same.
     """
-    known: dict[tuple[ModelId | None, str], QueryVector] = {}
-    keys = {name: (view.reader.model, name if view.reader.mean is not None else "") for name, view in views.items()}
-    for name, view in views.items():
-        if keys[name] not in known:
-            known[keys[name]] = view.embed(query)
+    known: dict[tuple[ModelId | None, str, str], QueryVector] = {}
+    keys = {
+        name: (view.reader.model, name if view.reader.mean is not None else "", queries[name])
+        for name, view in views.items()
+        if queries[name]
+    }
+    for name, key in keys.items():
+        if key not in known:
+            known[key] = views[name].embed(queries[name])
     return {name: known[key] for name, key in keys.items()}
 
 
@@ -206,7 +255,7 @@ def scope_each(views: ByCatalogue[CatalogueView], asked: ScopeRequest) -> Catalo
         scopes={name: one.scope for name, one in found.items()},
         notes=[
             *([f"not searched, without a value that was asked for: {', '.join(refused)}"] if refused else []),
-            *_notes({name: one.notes for name, one in found.items()}),
+            *by_catalogue({name: one.notes for name, one in found.items()}, among=len(found)),
         ],
     )
 
@@ -266,12 +315,13 @@ def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:
                 raise error
 
 
-def _notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the notes of all catalogues, each with the name of its catalogue unless all have the same."""
-    different = {tuple(some) for some in notes.values()}
-    if len(different) == 1:
-        return list(*different)
-    return [f"{name}: {note}" for name, some in notes.items() for note in some]
+def by_catalogue(notes: Mapping[str, Sequence[str]], *, among: int) -> list[str]:
+    """Return the notes of catalogues, each once, with the names of its catalogues unless all of so many have it."""
+    named: dict[str, list[str]] = {}
+    for name, some in notes.items():
+        for note in some:
+            named.setdefault(note, []).append(name)
+    return [note if len(names) == among else f"{list_names(names)}: {note}" for note, names in named.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,20 +366,27 @@ def usual_path(
     page: int | None = None,
     label: Label = argument_of,
     notes: Sequence[str] = (),
+    rank: Rank = usual_rank,
+    is_read: bool = True,
 ) -> SearchPath:
-    """Return the path of a tool that shows the first hits of a catalogue's own search, few where nothing answers."""
-    searcher = view.catalogue.searcher
+    """Return the path of a tool that shows the first hits of a catalogue's search, few where nothing answers.
+
+    `is_read`: whether the tool reads the query for what it states.
+    """
+    reading = read_question(view, query, scope) if is_read else plain_reading(query, scope)
+    if reading.is_list:
+        raise InputError(f"'query': '{quoted(query[:60])}' only states what records have; add words to rank them by")
     return SearchPath(
         view=view,
-        query=query,
-        scope=scope,
-        rank=lambda within: searcher.rank(view.reader, query, scope=within, limit=limit),
+        query=reading.query,
+        scope=reading.scope,
+        rank=lambda within: in_order(rank(view, reading.query, within, None, limit), view, reading),
         show=lambda ranked: show_first(ranked, limit),
         limit=limit,
         page=page or limit,
-        searcher=searcher,
+        searcher=view.catalogue.searcher,
         label=label,
-        notes=notes,
+        notes=[*notes, *reading.notes],
     )
 
 

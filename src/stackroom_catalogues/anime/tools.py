@@ -91,7 +91,7 @@ class AnimeTools:
             search_mode=found.mode.value,
             degraded=found.degraded,
             unread=found.unread,
-            notes=scoped.notes,
+            notes=[*found.notes, *scoped.notes],
         )
 
     def search_path(self, principal: Principal, params: SearchAnimeParams, name: str, _kind: str) -> SearchPath:

@@ -17,7 +17,6 @@ from stackroom.api import (
     QueryVector,
     Ranked,
     Scope,
-    SearchPage,
     TextQuery,
     analyse_query,
     clean,
@@ -68,15 +67,8 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def search_expanded(
-    view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int, explain: bool = False
-) -> SearchPage:
-    """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
-    return rank_expanded(view, query, vector, scope=scope, limit=limit).page(limit, explain=explain)
-
-
-def rank_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> Ranked:
-    """Do the same without fetching the records."""
+def rank_expanded(view: CatalogueView, query: str, scope: Scope, vector: QueryVector | None, limit: int) -> Ranked:
+    """Rank by the query and its synonyms, those of the catalogue's declaration and those kept beside it."""
     text = clean(query[:MAX_QUERY_CHARS])
     added = synonyms_in(text, load_kept(view.catalogue))
     asked = analyse_query(text, synonyms=view.spec.synonyms)

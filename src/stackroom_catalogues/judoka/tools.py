@@ -17,7 +17,6 @@ from stackroom.api import (
     FoundRecord,
     LayoutCatalogues,
     MergedHit,
-    MergedPage,
     NotFoundError,
     OpenCatalogue,
     Principal,
@@ -36,12 +35,13 @@ from stackroom.api import (
     like_words,
     merge_facets,
     parse_exclusions,
+    plain_reading,
     reach_of,
     require_excludable,
     scope_each,
-    search_each,
+    search_scopes,
     shape_why,
-    show_first,
+    usual_path,
 )
 from stackroom_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
 from stackroom_catalogues.judoka.rows import CARD, STATS, card_of, check_code, code_key, shown_id, stats_of
@@ -74,7 +74,7 @@ from stackroom_catalogues.judoka.shapes import (
     StatShape,
     argument_of,
 )
-from stackroom_catalogues.judoka.synonyms import rank_expanded, search_expanded
+from stackroom_catalogues.judoka.synonyms import rank_expanded
 
 RAG_RESULTS = 5
 ALIKE = 3
@@ -96,7 +96,15 @@ class JudokonTools:
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
         end = params.start + RAG_RESULTS
         scopes, depth = dict.fromkeys(views.found, scope), depth_for(params.start, RAG_RESULTS)
-        page = _search(views, params, scopes, depth)
+        page = search_scopes(
+            views,
+            scopes,
+            params.query,
+            limit=depth,
+            explain=params.explain,
+            rank=rank_expanded,
+            readings=dict.fromkeys(views.found, plain_reading(params.query, scope)),
+        )
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
         return RagResult(
@@ -110,14 +118,25 @@ class JudokonTools:
     def rag_path(self, principal: Principal, params: RagParams, name: str, _kind: str) -> SearchPath:
         """Return how `query_rag` searches one catalogue."""
         view, scope = self._catalogues.view(name), Scope(visibility=principal.visibility)
-        return _expanded_path(view, params.query, scope, limit=reach_of(params, RAG_RESULTS), page=RAG_RESULTS)
+        limit = reach_of(params, RAG_RESULTS)
+        return usual_path(
+            view, params.query, scope=scope, limit=limit, page=RAG_RESULTS, rank=rank_expanded, is_read=False
+        )
 
     def search_path(self, principal: Principal, params: SearchJudokaParams, name: str, _kind: str) -> SearchPath:
         """Return how `judokon.search` searches one catalogue."""
         scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
         view, scope = scoped.views.found[name], scoped.scopes[name]
-        path = _expanded_path(view, params.query, scope, limit=reach_of(params, params.top_k), page=params.top_k)
-        return replace(path if params.filters is None else _shown_whole(path), notes=scoped.notes)
+        path = usual_path(
+            view,
+            params.query,
+            scope=scope,
+            limit=reach_of(params, params.top_k),
+            page=params.top_k,
+            notes=scoped.notes,
+            rank=rank_expanded,
+        )
+        return path if params.filters is None else _shown_whole(path)
 
     def search(
         self, principal: Principal, params: SearchJudokaParams, *, catalogue: str | None = None
@@ -125,7 +144,14 @@ class JudokonTools:
         """Find cards by a description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         start, end = params.start, params.start + params.top_k
-        page = _search(scoped.views, params, scoped.scopes, depth_for(start, params.top_k))
+        page = search_scopes(
+            scoped.views,
+            scoped.scopes,
+            params.query,
+            limit=depth_for(start, params.top_k),
+            explain=params.explain,
+            rank=rank_expanded,
+        )
         is_list = params.filters is not None  # filters ask for all that meet them
         shown = page.page(start, params.top_k, is_list=is_list)
         hints = [] if shown or start else ["no judoka meets this; judokon.listCountries lists the countries there are"]
@@ -134,7 +160,7 @@ class JudokonTools:
             evidence=page.evidence,
             hint=_hint(page.degraded),
             unread=page.unread,
-            notes=[*scoped.notes, *hints],
+            notes=[*page.notes, *scoped.notes, *hints],
             cursor=page.cursor_after(end, is_list=is_list),
         )
 
@@ -272,35 +298,6 @@ class JudokonTools:
             catalogue=self._catalogues.label(item.view.name),
             why=shape_why(item.hit.why),
         )
-
-
-def _search(
-    views: ByCatalogue[CatalogueView], params: RagParams | SearchJudokaParams, scopes: Mapping[str, Scope], limit: int
-) -> MergedPage:
-    query, explain = params.query, params.explain
-    return search_each(
-        views,
-        query,
-        lambda view, vector: search_expanded(
-            view, query, vector, scope=scopes[view.name], limit=limit, explain=explain
-        ),
-    )
-
-
-def _expanded_path(view: CatalogueView, query: str, scope: Scope, *, limit: int, page: int) -> SearchPath:
-    """Return how a query is searched for with its synonyms."""
-    vector = view.embed(query)
-    return SearchPath(
-        view=view,
-        query=query,
-        scope=scope,
-        rank=lambda within: rank_expanded(view, query, vector, scope=within, limit=limit),
-        show=lambda ranked: show_first(ranked, limit),
-        limit=limit,
-        page=page,
-        searcher=view.catalogue.searcher,
-        label=argument_of,
-    )
 
 
 def _shown_whole(path: SearchPath) -> SearchPath:

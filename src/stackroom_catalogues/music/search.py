@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from stackroom.api import (
     EVIDENCE_AT,
+    KIND_FIELD,
+    AnyOf,
     ByCatalogue,
     CatalogueScopes,
     CatalogueView,
@@ -15,14 +17,20 @@ from stackroom.api import (
     MatchType,
     MergedHit,
     Principal,
+    QueryVector,
     Ranked,
     RankedKey,
+    ReadQuestion,
+    Scope,
     ScopeRequest,
     Searcher,
     SearchPath,
     ShownHits,
     fold_name,
+    in_order,
+    list_ranked,
     parse_exclusions,
+    read_question,
     require_excludable,
     scope_each,
 )
@@ -57,6 +65,8 @@ class FoundKinds:
     kinds: Mapping[str, FoundOfKind]
     evidence: Evidence
     degraded: str | None
+    notes: Sequence[str]
+    """What was understood of the query."""
 
 
 def scope_search(views: ByCatalogue[CatalogueView], principal: Principal, params: SearchMusicParams) -> CatalogueScopes:
@@ -76,18 +86,16 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged:
 
     The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end.
     """
-    vector = library.view.embed(params.query)
-    searcher = _without_smoothing(library.catalogue.searcher)
+    reading = read_question(library.view, params.query, library.scope())
+    vector = library.view.embed(reading.query or params.query)
     wanted = min(params.offset + params.limit, MOST)
     start = 0 if is_merged else params.offset
     explain = params.explain and bool(fold_name(params.query))  # what is only spelt the same has no parts to explain
     kinds: dict[str, FoundOfKind] = {}
     strongest, degraded = 0.0, None
     for kind in [params.kind] if params.kind else KINDS:
-        ranked = searcher.rank(
-            library.reader, params.query, scope=library.scope(kind), limit=MOST + 1, query_vector=vector
-        )
-        answering = _answering(ranked, library, params.query)
+        ranked = _rank(library, reading, reading.scope.narrowed(AnyOf(KIND_FIELD, (kind,))), vector)
+        answering = _answering(ranked, library, reading)
         strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
         nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
@@ -97,30 +105,37 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged:
             has_more=len(answering) > wanted,
         )
         degraded = ranked.degraded
-    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded)
+    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded, notes=reading.notes)
 
 
 def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, notes: Sequence[str]) -> SearchPath:
     """Return how `catalog.search` searches one catalogue for records of a kind, or of the one that is asked for."""
-    searcher, vector = _without_smoothing(library.catalogue.searcher), library.view.embed(params.query)
+    reading = read_question(library.view, params.query, library.scope(params.kind or kind))
+    vector = library.view.embed(reading.query or params.query)
     return SearchPath(
         view=library.view,
-        query=params.query,
-        scope=library.scope(params.kind or kind),
-        rank=lambda scope: searcher.rank(
-            library.reader, params.query, scope=scope, limit=MOST + 1, query_vector=vector
-        ),
-        show=lambda ranked: _shown(ranked, library, params.query),
+        query=reading.query or params.query,
+        scope=reading.scope,
+        rank=lambda scope: _rank(library, reading, scope, vector),
+        show=lambda ranked: _shown(ranked, library, reading),
         limit=MOST,
         page=params.limit,
-        searcher=searcher,
-        notes=notes,
+        searcher=_without_smoothing(library.catalogue.searcher),
+        notes=[*notes, *reading.notes],
     )
 
 
-def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> ShownHits:
+def _rank(library: MusicLibrary, reading: ReadQuestion, scope: Scope, vector: QueryVector) -> Ranked:
+    searcher = _without_smoothing(library.catalogue.searcher)
+    ranked = searcher.rank(
+        library.reader, reading.query or reading.asked, scope=scope, limit=MOST + 1, query_vector=vector
+    )
+    return in_order(ranked, library.view, reading)
+
+
+def _shown(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> ShownHits:
     """Return the hits that answer, and why others do not."""
-    answering = _answering(ranked, library, query)
+    answering = _answering(ranked, library, reading)
     shown = {one.key: one for one in answering[:MOST]}
     able = {one.key for one in answering}
     left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in able}
@@ -143,11 +158,14 @@ def _without_smoothing(searcher: Searcher) -> Searcher:
     return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
 
 
-def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
-    """Return the hits that are evidence.
+def _answering(ranked: Ranked, library: MusicLibrary, reading: ReadQuestion) -> list[RankedKey]:
+    """Return the hits that are evidence: all in scope where nothing but that is asked for.
 
     Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone.
     """
+    if reading.is_list:
+        return list_ranked(library.view, replace(reading, scope=ranked.scope))
+    query = reading.query
     if not fold_name(query):
         return _spelt_the_same(ranked, library, query)
     ranking = _named_first(ranked, library, query)

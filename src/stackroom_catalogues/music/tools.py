@@ -25,6 +25,7 @@ from stackroom.api import (
     SearchPath,
     ToolSpec,
     ask_each,
+    by_catalogue,
     catalogue_tool,
     merge,
     shape_why,
@@ -91,12 +92,13 @@ class MusicTools:
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         evidence = Evidence.best(one.evidence for one in asked.found.values())
+        understood = by_catalogue({name: one.notes for name, one in asked.found.items()}, among=len(asked.found))
         return SearchMusicResult(
             **groups,
             evidence=evidence,
             degraded=degraded,
             unread=skipped,
-            notes=scoped.notes,
+            notes=[*understood, *scoped.notes],
             offset=params.offset,
         )
 

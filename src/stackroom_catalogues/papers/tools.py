@@ -129,7 +129,7 @@ class PaperTools:
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         return SearchPapersResult(
-            notes=missing,
+            notes=[*found.notes, *missing],
             papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
             cursor=found.cursor_after(params.start + params.paper_count),
             total=found.total_matches,

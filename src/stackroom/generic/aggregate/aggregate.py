@@ -1,6 +1,6 @@
 """Counts and figures of a catalogue's records by the dimensions of a call, with the filters that list the records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
-from stackroom.generic.aggregate.buckets import Integers, ScopedNumbers, plain_number, shown_number
+from stackroom.generic.aggregate.buckets import Integers, ScopedNumbers
 from stackroom.generic.aggregate.dimensions import (
     Dimension,
     Group,
@@ -23,31 +23,11 @@ from stackroom.generic.aggregate.dimensions import (
 )
 from stackroom.generic.aggregate.shapes import AggregateParts, BrowsedGroup, GroupedRecord, RecordByNumber
 from stackroom.model.record import Key, Record
-from stackroom.model.scope import Condition, NoneOf, Range, Scope
+from stackroom.model.scope import Range, Scope
 from stackroom.search.values import asks_for_adult
 from stackroom.text.normalise import meant
 from stackroom.tools.catalogue import CatalogueView, address_of
-from stackroom.tools.filters import ADULT, filters_of
-
-
-def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return conditions as the `filters` and the `exclude` of a call."""
-    names = {field.name: name for name, field in filters_of(spec).items()}
-    filters: dict[str, Any] = {}
-    excluded: dict[str, Any] = {}
-    for condition in conditions:
-        if isinstance(condition, Range):
-            filters[condition.field] = written_range(condition, spec.fields[condition.field])
-        else:
-            into = excluded if isinstance(condition, NoneOf) else filters
-            into[names[condition.field]] = list(condition.values)
-    return filters, excluded
-
-
-def written_range(condition: Range, field: FieldSpec) -> dict[str, Any]:
-    """Return a range as the filter of a call: a day number is a date."""
-    bounds = {"min": condition.at_least, "max": condition.at_most}
-    return {name: shown_number(float(bound), field) for name, bound in bounds.items() if bound is not None}
+from stackroom.tools.filters import ADULT, filters_of, plain_number, shown_number, written_range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import FieldRole, FieldSpec, FieldType
 from stackroom.errors import InputError
+from stackroom.tools.filters import FINEST, plain_number
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,8 +31,6 @@ USUAL = (0.025, 0.975)
 """The quantiles between which most numbers lie."""
 SKEWED = 3
 """Where all numbers reach so many times as far as most of them, the few that are far away are put together."""
-FINEST = 2.0**53
-"""A range that is narrower than its numbers over this cannot be told from its neighbours."""
 EPOCH = date(1970, 1, 1).toordinal()
 ORDINALS = date.min.toordinal(), date.max.toordinal()
 
@@ -107,18 +106,6 @@ def round_width(reach: float, *, is_whole: bool, parts: int = WANTED_BUCKETS) ->
     step = Decimal(1).scaleb(raw.adjusted())
     width = next(step * factor for factor in ROUND if step * factor >= raw)
     return max(width, Decimal(1)) if is_whole else width
-
-
-def plain_number(number: float) -> int | float:
-    """Return a number as people write it: a whole one without a fraction."""
-    return int(number) if number.is_integer() and abs(number) <= FINEST else number
-
-
-def shown_number(number: float, field: FieldSpec) -> int | float | str:
-    """Return a number of a field as people write it: a day number is a date."""
-    if field.type is FieldType.DATE:
-        return date.fromordinal(int(number)).isoformat()
-    return plain_number(number)
 
 
 def _each(numbers: Numbers) -> Buckets:

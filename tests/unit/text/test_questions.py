@@ -4,7 +4,7 @@ import pytest
 
 from stackroom.model.scope import AnyOf, Condition, NoneOf, Range
 from stackroom.text.preference_pieces import PreferenceVocabulary
-from stackroom.text.query_conditions import read_query
+from stackroom.text.questions import read_query
 from support.work import count_calls
 
 AFTER_2010 = Range("year", at_least=2011)

@@ -1,0 +1,274 @@
+"""Questions: the conditions that a query states, the order and the number it asks for, and the words to search for.
+
+"melancholy films after 2010, not horror" is the query "melancholy" with three conditions. What is only mentioned stays
+in the query, and so do adjectives such as "short", which describe more often than they limit, and kinds that describe
+something else, as in "special agents".
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final
+
+from stackroom.model.scope import AnyOf, Condition
+from stackroom.text.normalise import pattern
+from stackroom.text.preference_pieces import (
+    Bounds,
+    Choice,
+    Mention,
+    Mood,
+    NamedTag,
+    Person,
+    PieceJoin,
+    Plain,
+    PreferenceVocabulary,
+    SentencePiece,
+    Thing,
+    effects_of,
+    in_days,
+)
+from stackroom.text.preference_words import alternation, phrases
+from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
+from stackroom.toml_text import load_packaged
+
+WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
+JOINTS = frozenset({"and", "or", "but"})
+WORDS: Final = load_packaged("stackroom.text", "question_words.toml")
+COUNTING: Final = pattern(rf"\b(?:{alternation(phrases(WORDS['counting']))})(?=\s)", re.IGNORECASE)
+LEAVING_OUT: Final = pattern(
+    rf",?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))})\s{{1,3}}(?:(?:an?|the)\s)?(?P<what>[^,;.!?]{{2,80}})",
+    re.IGNORECASE,
+)
+OF_PLACE: Final = pattern(r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?\Z", re.IGNORECASE)
+UNKNOWN_MAKER: Final = pattern(r"\b[Bb]y\s{1,3}(?P<name>[A-Z][\w.'-]*(?:\s[A-Z][\w.'-]*){0,4})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseSpan:
+    """Words of a query that have a meaning of their own."""
+
+    start: int
+    end: int
+    phrase: str
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Tell whether it has a part in common with another span."""
+        return self.start < end and start < self.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedCondition(PhraseSpan):
+    """Words of a query, and the conditions that they state."""
+
+    conditions: tuple[Condition, ...]
+    is_sure: bool = True
+    """Whether they can hardly mean anything else; a value that is only mentioned may be a word of the topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedOrder(PhraseSpan):
+    """A superlative, and the field to sort by; none where no field of the catalogue tells it."""
+
+    sort: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutPhrase(PhraseSpan):
+    """What is to be left out and is no value of a field: the name of a record, or a word."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuery:
+    """A query as it was read: what it states, in its order, and the words that are left to search for."""
+
+    stated: tuple[StatedCondition, ...] = ()
+    order: StatedOrder | None = None
+    left_out: tuple[LeftOutPhrase, ...] = ()
+    unknown_maker: str = ""
+    """The name after "by" that nobody here has."""
+    is_count: bool = False
+    rest: str
+    """The words to search for; empty where only padding is left."""
+    is_known: bool = False
+    """Whether all that is left are words of the catalogue or for a mood, so that nothing else is asked for."""
+
+
+def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collection[str] = ()) -> ReadQuery:
+    """Return what a query states, but for the phrases that are not to be read as such, and the rest."""
+    text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
+    counting, orders = list(_counting(text)), [*_orders(text, vocabulary)]
+    asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
+    pieces = pieces_of(_blanked(text, asked), vocabulary)
+    found = (_stated(mention, pieces, text, vocabulary) for mention in iter_mentions(pieces))
+    stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in kept)
+    order = next((one for one in orders if one in asked and _is_order(one, pieces)), None)
+    left_out = tuple(one for one in _left_out(text, stated) if phrase_key(one.phrase) not in kept)
+    spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
+    rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
+    return ReadQuery(
+        stated=stated,
+        order=order,
+        left_out=left_out,
+        unknown_maker=_unknown_maker(text, stated),
+        is_count=any(one in asked for one in counting),
+        rest="" if spans and _is_padding(pieces, spans, orders) else rest,
+        is_known=not any(_is_unknown(piece, stated) for piece in pieces),
+    )
+
+
+def phrase_key(phrase: str) -> str:
+    """Return a phrase as it is compared: without regard to case and blanks."""
+    return " ".join(phrase.split()).casefold()
+
+
+def _counting(text: str) -> Iterator[PhraseSpan]:
+    """Yield the words that ask for a number."""
+    if found := COUNTING.search(text):
+        yield PhraseSpan(start=found.start(), end=found.end(), phrase=found[0])
+
+
+def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
+    """Yield the superlatives of a text, with the field that each sorts by."""
+    for found in _order_pattern(frozenset(vocabulary.labels)).finditer(text):
+        label = phrase_key(found["label"]) if found["label"] else ""
+        name = vocabulary.labels.get(label)
+        is_greatest = phrase_key(found["extreme"] or "") in phrases(WORDS["extremes"]["highest"])
+        sort = f"{'-' if is_greatest else ''}{name}" if name else vocabulary.orders.get(phrase_key(found["most"] or ""))
+        yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
+
+
+@lru_cache(maxsize=64)
+def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
+    superlatives = alternation(phrase for written in WORDS["superlatives"] for phrase in phrases(written))
+    extremes = alternation(phrase for written in WORDS["extremes"].values() for phrase in phrases(written))
+    labelled = (
+        rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})"
+        if labels
+        else r"(?P<extreme>\Zx)(?P<label>x)"
+    )
+    return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|(?P<most>{superlatives}))", re.IGNORECASE)
+
+
+def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece]) -> bool:
+    """Tell whether a superlative is asked for: it begins the query, or stands before no word of the topic."""
+    before = [piece for piece in pieces if piece.end <= order.start and piece.what is not Plain.FILLER]
+    following = next((piece for piece in pieces if piece.start >= order.end), None)
+    return not before or following is None or following.what is not Plain.WORD
+
+
+def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutPhrase]:
+    """Yield what the query leaves out by name; what is a value of a field is stated already."""
+    for found in LEAVING_OUT.finditer(text):
+        start = found.start("what")
+        end = min([found.end(), *(one.start for one in stated if start < one.start)])
+        what = text[start:end].strip()
+        if what and not any(one.overlaps(start, start + len(what)) for one in stated):
+            end = start + len(what)
+            phrase = text[found.start() : end].strip(" ,")
+            yield LeftOutPhrase(start=found.start(), end=end, phrase=phrase, what=what)
+
+
+def _unknown_maker(text: str, stated: Sequence[StatedCondition]) -> str:
+    found = UNKNOWN_MAKER.search(text)
+    return found["name"] if found and not any(one.overlaps(*found.span()) for one in stated) else ""
+
+
+def _blanked(text: str, spans: Iterable[PhraseSpan]) -> str:
+    for span in spans:
+        text = text[: span.start] + " " * (span.end - span.start) + text[span.end :]
+    return text
+
+
+def _without_phrases(query: str, stated: Collection[PhraseSpan]) -> str:
+    """Return a query without the words that state conditions, and without the commas that are left over."""
+    kept, place = [], 0
+    for one in sorted(stated, key=lambda one: one.start):
+        kept.append(query[place : one.start])
+        place = max(place, one.end)
+    kept.append(query[place:])
+    last = len(kept) - 1
+    shown = [_without_joints(one, first=number > 0, last=number < last) for number, one in enumerate(kept)]
+    return " ".join(one for one in shown if one).strip()
+
+
+def _without_joints(text: str, *, first: bool, last: bool) -> str:
+    """Return a text without the commas and words such as "and" that it begins with, ends with, or both."""
+    tokens = WORD_OR_GAP.findall(text)
+    start, end = 0, len(tokens)
+    while first and start < end and _is_joint(tokens[start]):
+        start += 1
+    while last and start < end and _is_joint(tokens[end - 1]):
+        end -= 1
+    return "".join(tokens[start:end])
+
+
+def _is_joint(token: str) -> bool:
+    return token[0] in ",;" or token[0].isspace() or token.casefold() in JOINTS
+
+
+def _is_unknown(piece: SentencePiece, stated: Collection[StatedCondition]) -> bool:
+    is_word = piece.what in (Plain.WORD, Plain.UNCHECKED)
+    return is_word and not any(one.start <= piece.start < one.end for one in stated)
+
+
+def _padding(pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str) -> Iterator[PhraseSpan]:
+    """Yield the words without a meaning of their own before and after those that are left to search for."""
+    left = [piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)]
+    ends = (left, list(reversed(left)))
+    for piece in (piece for some in ends for piece in takewhile(lambda one: one.what is Plain.FILLER, some)):
+        yield PhraseSpan(start=piece.start, end=piece.end, phrase=text[piece.start : piece.end])
+
+
+def _is_padding(
+    pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan], orders: Collection[StatedOrder]
+) -> bool:
+    """Tell whether nothing is left but words without a meaning of their own."""
+    if any(order not in spans for order in orders):
+        return False
+    left = (piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans))
+    return not any(isinstance(piece.what, Thing) or piece.what in (Plain.WORD, Plain.UNCHECKED) for piece in left)
+
+
+def _stated(
+    mention: Mention, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
+) -> StatedCondition | None:
+    start = mention.start
+    if isinstance(mention.what, Choice | NamedTag) and (place := OF_PLACE.search(text, max(0, start - 12), start)):
+        start = place.start()
+    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, pieces, is_of=start < mention.start))
+    if not conditions:
+        return None
+    is_sure = mention.mood in (Mood.NOT, Mood.MUST) or isinstance(mention.what, Bounds | Person)
+    return StatedCondition(
+        start=start, end=mention.end, phrase=text[start : mention.end], conditions=conditions, is_sure=is_sure
+    )
+
+
+def _conditions_of(mention: Mention, pieces: Sequence[SentencePiece], *, is_of: bool) -> Iterator[Condition]:
+    """Yield the conditions of a thing, where it is a bound or a kind, refused or demanded, or what others are of."""
+    if isinstance(mention.what, NamedTag) and mention.what.is_name and mention.mood is Mood.PLAIN:
+        if mention.what.field and (is_of or _is_alone(mention, pieces)):
+            yield AnyOf(mention.what.field, (mention.what.name,))
+    elif _is_condition(mention, pieces):
+        yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
+
+
+def _is_alone(mention: Mention, pieces: Sequence[SentencePiece]) -> bool:
+    others = (piece for piece in pieces if not mention.start <= piece.start < mention.end)
+    return all(piece.what in (Plain.FILLER, Plain.STOP) or isinstance(piece.what, PieceJoin) for piece in others)
+
+
+def _is_condition(mention: Mention, pieces: Sequence[SentencePiece]) -> bool:
+    if isinstance(mention.what, Person):
+        return mention.mood in (Mood.PLAIN, Mood.NOT, Mood.MUST)
+    if mention.mood in (Mood.NOT, Mood.MUST):
+        return not (isinstance(mention.what, Bounds) and mention.what.adjective)
+    if isinstance(mention.what, Bounds):
+        return mention.mood is not Mood.ANY and not mention.what.adjective
+    following = next((piece for piece in pieces if piece.start >= mention.end), None)
+    is_adjective = following is not None and following.what is Plain.WORD
+    return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and not is_adjective

@@ -1,0 +1,48 @@
+"""Lists of records without a search: all that are in a scope, sorted by a field."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
+from stackroom.errors import InputError, did_you_mean
+from stackroom.model.record import Key
+from stackroom.model.scope import Scope
+from stackroom.tools.catalogue import CatalogueView
+
+
+def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
+    """Return all records in scope: sorted, or the most popular first where that is known, else as they were added."""
+    keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))
+    popularity = view.spec.field_with_role(FieldRole.POPULARITY)
+    if popularity is not None and keys:
+        keys = _by_number(keys, -view.reader.numbers(popularity.name, keys))
+    return sort_keys(view, keys, sort) if sort else keys
+
+
+def sortable_fields(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that results can be sorted by: numbers, dates, and single values."""
+    single = (FieldType.ENUM, FieldType.TEXT)
+    return [field for field in spec.column_fields if field.is_numeric or field.type in single]
+
+
+def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
+    """Return the keys by a field; those without a value come last, and equals stay in their order."""
+    name, is_falling = sort.removeprefix("-"), sort.startswith("-")
+    fields = {field.name: field for field in sortable_fields(view.spec)}
+    if name not in fields:
+        hint = did_you_mean(name, list(fields))
+        known = ", ".join(fields) or "nothing here"
+        raise InputError(f"'sort': '{view.name}' cannot be sorted by '{name[:60]}'{hint}; right are {known}")
+    if fields[name].is_numeric:
+        numbers = view.reader.numbers(name, keys)
+        return _by_number(keys, -numbers if is_falling else numbers)
+    terms = [min(some, default="") for some in view.reader.terms(name, keys)]
+    having = [place for place, term in enumerate(terms) if term]
+    having.sort(key=lambda place: terms[place], reverse=is_falling)
+    return [keys[place] for place in (*having, *(place for place, term in enumerate(terms) if not term))]
+
+
+def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
+    return [keys[place] for place in np.argsort(numbers, kind="stable").tolist()]

@@ -1,0 +1,313 @@
+"""Reading a question in one catalogue: what it states narrows the scope and sets the order, the rest is searched for.
+
+What is sure, or likely, is applied and said. What was understood and cannot be checked is said. Filters of the call go
+before what its words state. A query in quotation marks, and the name of a record, state nothing.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole
+from stackroom.catalogue.telling import label_of
+from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.record import Key
+from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
+from stackroom.recommend.vocabulary import preference_vocabulary
+from stackroom.search.ranked import Ranked, RankedKey
+from stackroom.shelf.terms import term_of
+from stackroom.text.analyser import analyse_query
+from stackroom.text.instructions import quoted
+from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditions, merge_pair
+from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, read_query
+from stackroom.tools.catalogue import CatalogueView
+from stackroom.tools.filters import filters_of, written_range
+from stackroom.tools.listing import list_in_scope, sort_keys
+
+NAME_LIKE = 0.75
+"""The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
+SAME_NAME = 0.9
+LISTED_STRENGTH = 0.9
+"""The strength of a record that meets the conditions of a question that asks for nothing else."""
+
+LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
+READ_AS = "'{phrase}' is read as {text}"
+NOT_CHECKED = "'{phrase}' cannot be checked here: no field tells it"
+NO_MAKER = "no record has '{name}' under {label}"
+
+
+class ReadPhrase(NamedTuple):
+    """Words of a question, and what they were read as; the field that they are about."""
+
+    phrase: str
+    text: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuestion:
+    """A question as one catalogue reads it."""
+
+    asked: str
+    """The question as it was put."""
+    query: str
+    """The words to search for; empty where all records in scope answer."""
+    scope: Scope
+    conditions: tuple[Condition, ...] = ()
+    """Those that were stated; they are in the scope too."""
+    phrases: tuple[ReadPhrase, ...] = ()
+    likely: tuple[str, ...] = ()
+    """The phrases that may be words of the topic."""
+    sort: str = ""
+    left_out: frozenset[Key] = frozenset()
+    is_count: bool = False
+    names_moods: bool = False
+    """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_list(self) -> bool:
+        """Whether nothing is asked for but what was stated."""
+        return not self.query and bool(self.asked)
+
+
+def plain_reading(query: str, scope: Scope) -> ReadQuestion:
+    """Return a question whose words are only searched for."""
+    return ReadQuestion(asked=query, query=query, scope=scope)
+
+
+def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Collection[str] = ()) -> ReadQuestion:
+    """Return a question as a catalogue reads it, but for the phrases that are to be words.
+
+    `scope` is that of the call: what the caller may see, with the filters that were given.
+    """
+    plain = plain_reading(query, scope)
+    if not query.strip() or _is_quoted(query) or _is_prose(view.spec):
+        return plain
+    vocabulary = _vocabulary(view, scope)
+    read = _read_known(view, query, vocabulary, as_words)
+    moods = replace(plain, names_moods=read.is_known)
+    if not _states_something(read) or _is_name(view, scope, query):
+        return moods
+    return _applied(view, read, moods, vocabulary)
+
+
+def read_again(view: CatalogueView, reading: ReadQuestion, scope: Scope) -> ReadQuestion:
+    """Return a reading that takes what was only likely for words of the topic."""
+    return read_question(view, reading.asked, scope, as_words=reading.likely)
+
+
+def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> SearchPage:
+    """Return the first records that meet what a question states, where it asks for nothing else."""
+    ranking = list_ranked(view, reading)
+    records = view.reader.fetch([one.key for one in ranking[:limit]], scope=reading.scope)
+    return SearchPage(
+        hits=tuple(Hit(record=records[one.key], **one._asdict()) for one in ranking[:limit] if one.key in records),
+        total_matches=len(ranking),
+        evidence=Evidence.STRONG if ranking else Evidence.NONE,
+        mode=SearchMode.HYBRID if view.reader.model else SearchMode.FTS_ONLY,
+        ranked=len(ranking),
+    )
+
+
+def list_ranked(view: CatalogueView, reading: ReadQuestion) -> list[RankedKey]:
+    """Return all records that meet what a question states, in its order."""
+    keys = list_in_scope(view, reading.scope, sort=reading.sort)
+    reasons = {"bm25": 0.0, "name": 0.0}
+    return [RankedKey(key, LISTED_STRENGTH, MatchType.FTS, reasons) for key in keys if key not in reading.left_out]
+
+
+def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
+    """Return a ranking without what a question leaves out by name, and in the order that it asks for.
+
+    What answers comes before what is only near.
+    """
+    kept = [one for one in ranked.ranking if one.key not in reading.left_out]
+    if not reading.sort:
+        return replace(ranked, ranking=tuple(kept)) if reading.left_out else ranked
+    answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
+    ordered = [answering[key] for key in sort_keys(view, list(answering), reading.sort)]
+    least = 1.0
+    falling: list[RankedKey] = []
+    for one in (*ordered, *(one for one in kept if one.key not in answering)):
+        least = min(least, one.score)
+        falling.append(one._replace(score=least))
+    return replace(ranked, ranking=tuple(falling), is_sorted=True)
+
+
+def _is_prose(spec: CatalogueSpec) -> bool:
+    return spec.embed is not None and spec.embed.is_markdown
+
+
+def _is_quoted(query: str) -> bool:
+    text = query.strip()
+    return len(text) > 1 and text[0] in '"“' and text[-1] in '"”'
+
+
+def _vocabulary(view: CatalogueView, scope: Scope) -> PreferenceVocabulary:
+    this_year = view.catalogue.recommender.this_year()
+    return preference_vocabulary(view.reader, view.spec, scope=scope, this_year=this_year)
+
+
+def _read_known(
+    view: CatalogueView, query: str, vocabulary: PreferenceVocabulary, as_words: Collection[str]
+) -> ReadQuery:
+    """Return the query as it was read, with conditions that can be filtered by here."""
+    known = {field.name for field in filters_of(view.spec).values()}
+    read = read_query(query, vocabulary, unread=as_words)
+    unknown = [one.phrase for one in read.stated if any(condition.field not in known for condition in one.conditions)]
+    return read_query(query, vocabulary, unread=[*as_words, *unknown]) if unknown else read
+
+
+def _states_something(read: ReadQuery) -> bool:
+    return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker)
+
+
+def _is_name(view: CatalogueView, scope: Scope, query: str) -> bool:
+    seen = Scope(visibility=scope.visibility)
+    return any(match.likeness >= NAME_LIKE for match in view.reader.titles_like(query, scope=seen, limit=1))
+
+
+def _applied(
+    view: CatalogueView, read: ReadQuery, plain: ReadQuestion, vocabulary: PreferenceVocabulary
+) -> ReadQuestion:
+    """Return a question with what it states as conditions, order and notes."""
+    held, against = _parted(view, read.stated, plain.scope)
+    excepted = _resolved(view, read.left_out, plain.scope)
+    stated = [condition for one in held for condition in one.conditions]
+    conditions, scope = _narrowed(plain.scope, merge_conditions([*stated, *excepted.words.values()]))
+    sort = (read.order.sort or "") if read.order else ""
+    phrases = (
+        *_phrases(held, view, plain.scope),
+        *(ReadPhrase(phrase, "without the record of this name", "") for phrase in excepted.keys),
+        *(ReadPhrase(phrase, f"without the word '{word.values[0]}'", "") for phrase, word in excepted.words.items()),
+        *(
+            [ReadPhrase(read.order.phrase, _order_in_words(sort), sort.removeprefix("-"))]
+            if read.order and sort
+            else ()
+        ),
+    )
+    unchecked = [
+        *([read.order.phrase] if read.order and not sort else ()),
+        *([f"by {read.unknown_maker}"] if read.unknown_maker and not vocabulary.people else ()),
+        *excepted.unknown,
+    ]
+    return replace(
+        plain,
+        query=read.rest or (plain.asked if against or unchecked else ""),
+        scope=scope,
+        conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
+        phrases=phrases,
+        likely=tuple(one.phrase for one in held if not one.is_sure),
+        sort=sort,
+        left_out=frozenset(excepted.keys.values()),
+        is_count=read.is_count,
+        notes=(
+            *(READ_AS.format(phrase=quoted(one.phrase), text=one.text) for one in phrases),
+            *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
+            *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in unchecked),
+            *_about_maker(read.unknown_maker, vocabulary),
+        ),
+    )
+
+
+def _order_in_words(sort: str) -> str:
+    end = "greatest" if sort.startswith("-") else "least"
+    return f"sorted by {label_of(sort.removeprefix('-'))}, the {end} first"
+
+
+def _about_maker(name: str, vocabulary: PreferenceVocabulary) -> list[str]:
+    fields = dict.fromkeys(field for field, _ in vocabulary.people.values())
+    return [NO_MAKER.format(name=quoted(name), label=", ".join(map(label_of, fields)))] if name and fields else []
+
+
+def _parted(
+    view: CatalogueView, stated: Sequence[StatedCondition], scope: Scope
+) -> tuple[list[StatedCondition], list[StatedCondition]]:
+    """Return what is stated in two parts: what goes with the filters of the call, and what does not."""
+    filtered = {condition.field for condition in scope.conditions}
+    against = [
+        one
+        for one in stated
+        if any(condition.field in filtered for condition in one.conditions)
+        and not view.reader.count(scope.narrowed(*one.conditions))
+    ]
+    return [one for one in stated if one not in against], against
+
+
+def _narrowed(scope: Scope, conditions: Sequence[Condition]) -> tuple[tuple[Condition, ...], Scope]:
+    """Return the conditions within those of a scope on the same fields, and the scope with them in their place."""
+    within = tuple(
+        next((both for other in scope.conditions if (both := _within(condition, other))), condition)
+        for condition in conditions
+    )
+    kept = [
+        other
+        for other in scope.conditions
+        if not any(_within(condition, other) == both for condition, both in zip(conditions, within, strict=True))
+    ]
+    return within, Scope(conditions=(*kept, *within), visibility=scope.visibility)
+
+
+def _within(stated: Condition, given: Condition) -> Condition | None:
+    """Return what two conditions on the same field have in common; None where they cannot be one."""
+    if stated.field != given.field or type(stated) is not type(given):
+        return None
+    if isinstance(stated, AnyOf) and isinstance(given, AnyOf):
+        terms = {term_of(value) for value in stated.values}
+        common = tuple(value for value in given.values if term_of(value) in terms)
+        return AnyOf(stated.field, common) if common else None
+    return merge_pair(given, stated)
+
+
+class _Excepted(NamedTuple):
+    """The records that a question leaves out by name and the words that it does, by phrase, and what is neither."""
+
+    keys: dict[str, Key]
+    words: dict[str, NoneOf]
+    unknown: list[str]
+
+
+def _resolved(view: CatalogueView, phrases: Sequence[LeftOutPhrase], scope: Scope) -> _Excepted:
+    excepted = _Excepted({}, {}, [])
+    for one in phrases:
+        named = view.reader.titles_like(one.what, scope=scope, limit=1)
+        tokens = [token for token, _ in analyse_query(one.what, synonyms={}).terms]
+        if named and named[0].likeness >= SAME_NAME:
+            excepted.keys[one.phrase] = named[0].key
+        elif len(tokens) == 1:
+            excepted.words[one.phrase] = NoneOf(WORDS_FIELD, (tokens[0],))
+        else:
+            excepted.unknown.append(one.phrase)
+    return excepted
+
+
+def _phrases(held: Iterable[StatedCondition], view: CatalogueView, scope: Scope) -> Iterator[ReadPhrase]:
+    for one in held:
+        text = ", ".join(describe(condition, view.spec) for condition in one.conditions)
+        people = [condition for condition in one.conditions if _is_of_people(condition, view.spec)]
+        found = f", {counted(view.reader.count(scope.narrowed(*people)))}" if people else ""
+        yield ReadPhrase(one.phrase, f"{text}{found}", one.conditions[0].field)
+
+
+def counted(number: int) -> str:
+    """Return a number of records in words."""
+    return f"{number:,} record{'' if number == 1 else 's'}"
+
+
+def _is_of_people(condition: Condition, spec: CatalogueSpec) -> bool:
+    field = spec.fields.get(condition.field)
+    return field is not None and field.role is FieldRole.PEOPLE
+
+
+def describe(condition: Condition, spec: CatalogueSpec) -> str:
+    """Return a condition in a few words: "not horror", "Year ≥ 2011"."""
+    label = label_of("kind" if condition.field == KIND_FIELD else condition.field)
+    if not isinstance(condition, Range):
+        values = ", ".join(condition.values)
+        return f"{label}: not {values}" if isinstance(condition, NoneOf) else f"{label}: {values}"
+    bounds = written_range(condition, spec.fields[condition.field])
+    low, high = bounds.get("min"), bounds.get("max")
+    if low is None or high is None:
+        return f"{label} ≥ {low}" if high is None else f"{label} ≤ {high}"
+    return f"{label} is {low}" if low == high else f"{label} {low} to {high}"
