@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.catalogue.telling import label_of
-from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.recommend.vocabulary import preference_vocabulary
@@ -61,6 +61,8 @@ class ReadQuestion:
     sort: str = ""
     left_out: frozenset[Key] = frozenset()
     is_count: bool = False
+    lacks_maker: bool = False
+    """Whether nobody here has the name of the maker that was asked for."""
     names_moods: bool = False
     """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
     notes: tuple[str, ...] = ()
@@ -120,11 +122,16 @@ def list_ranked(view: CatalogueView, reading: ReadQuestion) -> list[RankedKey]:
 def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
     """Return a ranking without what a question leaves out by name, and in the order that it asks for.
 
-    What answers comes before what is only near.
+    What answers comes before what is only near. Where nobody here has the name of the maker that was asked for,
+    nothing is strong.
     """
+    if not reading.left_out and not reading.sort and not reading.lacks_maker:
+        return ranked
     kept = [one for one in ranked.ranking if one.key not in reading.left_out]
+    if reading.lacks_maker:
+        kept = [one._replace(score=one.score * STRONG_AT) for one in kept]
     if not reading.sort:
-        return replace(ranked, ranking=tuple(kept)) if reading.left_out else ranked
+        return replace(ranked, ranking=tuple(kept))
     answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
     ordered = [answering[key] for key in sort_keys(view, list(answering), reading.sort)]
     least = 1.0
@@ -202,6 +209,7 @@ def _applied(
         sort=sort,
         left_out=frozenset(excepted.keys.values()),
         is_count=read.is_count,
+        lacks_maker=bool(read.unknown_maker and vocabulary.people),
         notes=(
             *(READ_AS.format(phrase=quoted(one.phrase), text=one.text) for one in phrases),
             *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
@@ -251,13 +259,14 @@ def _narrowed(scope: Scope, conditions: Sequence[Condition]) -> tuple[tuple[Cond
 
 def _within(stated: Condition, given: Condition) -> Condition | None:
     """Return what two conditions on the same field have in common; None where they cannot be one."""
-    if stated.field != given.field or type(stated) is not type(given):
+    if stated.field != given.field:
         return None
     if isinstance(stated, AnyOf) and isinstance(given, AnyOf):
         terms = {term_of(value) for value in stated.values}
         common = tuple(value for value in given.values if term_of(value) in terms)
         return AnyOf(stated.field, common) if common else None
-    return merge_pair(given, stated)
+    are_ranges = isinstance(stated, Range) and isinstance(given, Range)
+    return merge_pair(given, stated) if are_ranges else None
 
 
 class _Excepted(NamedTuple):

@@ -67,7 +67,7 @@ def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: C
 def test_conditions_of_the_query_and_those_by_hand_hold_together_where_they_can(explore: Callable[..., Any]) -> None:
     by_hand = {"type": ["movie", "tv"], "year": {"min": "2005", "max": "2015"}}
     both = explore("films after 2010", filters=by_hand)
-    assert both["understood"]["filters"] == {"type": ["movie"], "year": {"min": 2011, "max": 2015}}
+    assert both["understood"]["filters"] == {"type": ["MOVIE"], "year": {"min": 2011, "max": 2015}}
     assert [one["phrase"] for one in both["understood"]["phrases"]] == ["films", "after 2010"]
     assert both["notes"] == []
     others = {"type": ["tv"], "year": {"max": "2005"}}
@@ -87,7 +87,7 @@ def test_words_for_a_mood_only_order_what_has_the_conditions(explore: Callable[.
     assert found["total"] == found["listed"] == every["total"] > 5
     kinds = next(facet for facet in found["facets"] if facet["field"] == "type")
     assert [one["count"] for one in kinds["values"] if one["chosen"]] == [every["total"]]
-    asked_by_a_tool = explore("melancholy", read_conditions=False, **limits)
+    asked_by_a_tool = explore("melancholy", **limits)
     assert [one["id"] for one in asked_by_a_tool["results"]] == [one["id"] for one in found["results"]]
     topic = explore("qwxzv films after 2010")
     assert (topic["evidence"], topic["only_orders"]) == ("none", False)
