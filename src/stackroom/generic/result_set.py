@@ -273,8 +273,10 @@ def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope
     return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
 
 
-def question_notes(found: ResultSet, readings: Mapping[str, ReadQuestion]) -> list[str]:
-    """Return what was understood of the question, and the number that it asks for."""
+def question_notes(params: SearchParams, found: ResultSet, readings: Mapping[str, ReadQuestion]) -> list[str]:
+    """Return what was understood of the question, which pages draw, what was not, and the number that it asks for."""
+    if "tiles" in params.include:
+        return [doubt for reading in readings.values() for doubt in reading.doubts]
     if found.readings:
         return found.question_notes
     total = [f"{counted(found.total)} in all"] if any(reading.is_count for reading in readings.values()) else []

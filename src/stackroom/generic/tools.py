@@ -152,7 +152,7 @@ class GenericTools:
             cursor=found.cursor,
             notes=[
                 *verdict_notes(asked, found),
-                *question_notes(found, readings),
+                *question_notes(params, found, readings),
                 *notes,
                 *scoped.notes,
                 *search_notes(asked, scoped, found),

@@ -6,6 +6,7 @@ before what its words state. A query in quotation marks, and the name of a recor
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
@@ -65,7 +66,14 @@ class ReadQuestion:
     """Whether nobody here has the name of the maker that was asked for."""
     names_moods: bool = False
     """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
-    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """What was left aside or cannot be checked."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All that was understood, and what was not."""
+        read = (READ_AS.format(phrase=quoted(one.phrase), text=one.text) for one in self.phrases)
+        return (*read, *self.doubts)
 
     @property
     def is_list(self) -> bool:
@@ -134,12 +142,10 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
         return replace(ranked, ranking=tuple(kept))
     answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
     ordered = [answering[key] for key in sort_keys(view, list(answering), reading.sort)]
-    least = 1.0
-    falling: list[RankedKey] = []
-    for one in (*ordered, *(one for one in kept if one.key not in answering)):
-        least = min(least, one.score)
-        falling.append(one._replace(score=least))
-    return replace(ranked, ranking=tuple(falling), is_sorted=True)
+    every = [*ordered, *(one for one in kept if one.key not in answering)]
+    scores = accumulate((one.score for one in every), min)
+    falling = tuple(one._replace(score=score) for one, score in zip(every, scores, strict=True))
+    return replace(ranked, ranking=falling, is_sorted=True)
 
 
 def _is_prose(spec: CatalogueSpec) -> bool:
@@ -201,7 +207,7 @@ def _applied(
     ]
     return replace(
         plain,
-        query=read.rest or (plain.asked if against or unchecked else ""),
+        query=read.rest or (plain.asked if unchecked else ""),
         scope=scope,
         conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
         phrases=phrases,
@@ -210,8 +216,7 @@ def _applied(
         left_out=frozenset(excepted.keys.values()),
         is_count=read.is_count,
         lacks_maker=bool(read.unknown_maker and vocabulary.people),
-        notes=(
-            *(READ_AS.format(phrase=quoted(one.phrase), text=one.text) for one in phrases),
+        doubts=(
             *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
             *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in unchecked),
             *_about_maker(read.unknown_maker, vocabulary),
