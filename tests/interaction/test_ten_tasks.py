@@ -175,7 +175,7 @@ def test_recommend_by_structure(structures: StructureReader) -> None:
 def test_fetch_by_text(texts: TextReader) -> None:
     first = json.loads(texts.ask("search", query="Attention Is All You Need"))["results"][0]
     assert first["title"] == "Attention Is All You Need"
-    assert "publish_year: 2017" in first["text"]
+    assert first["fields"]["publish_year"] == 2017
     whole = json.loads(texts.ask("fetch", id=first["id"]))
     assert whole["url"] == first["url"] == "https://arxiv.org/abs/1706.03762"
     assert "Ashish Vaswani" in whole["text"]

@@ -14,12 +14,14 @@ def values_missing_from_text(structured: Any, text: str, *, apart_from: Collecti
     Blanks count alike whatever their number, so a text may be indented or on one line. A number is there with all of
     its digits; what is true is there by the name of its field; null, false and empty values may be left out. Fields in
     `apart_from` are left out wherever they are. A text that is JSON must be the same JSON; a value
-    in a line of JSON may be escaped.
+    in a line of JSON may be escaped. A text that is cut to a budget may have more than the structured answer: longer
+    texts, and a later end.
     """
     if _is_json(text):
         return [] if json.loads(text) == structured else ["the text is another JSON value"]
     words = _plain(text)
-    return [f"{path}: {value!r}" for path, value in _leaves(structured, "", apart_from) if not _has(words, path, value)]
+    leaves = [(path, value) for path, value in _leaves(structured, "", apart_from) if not _is_of_the_cut(path, value)]
+    return [f"{path}: {value!r}" for path, value in leaves if not _has(words, path, value)]
 
 
 def _is_json(text: str) -> bool:
@@ -42,13 +44,20 @@ def _leaves(value: Any, path: str, apart_from: Collection[str]) -> Iterator[tupl
         yield path, value
 
 
+def _is_of_the_cut(path: str, value: Any) -> bool:
+    """Tell whether a value says where this form of an answer ends."""
+    is_end = path.rpartition(".")[2] in ("cursor", "has_more", "group_count")
+    return is_end or (path.startswith("notes[") and "max_tokens" in str(value))
+
+
 def _has(words: str, path: str, value: Any) -> bool:
     if value is True:
         name = _plain(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", path.rpartition(".")[2])).lower()
         return name.removeprefix("is ") in words.lower() or path.rpartition(".")[2] in words
     if isinstance(value, int | float):
         return re.search(rf"(?<![\d.]){re.escape(str(value))}(?!\.?\d)", words) is not None
-    return _plain(value) in words or json.dumps(value, ensure_ascii=False)[1:-1] in words
+    beginning = value.removesuffix("…").rstrip()
+    return _plain(beginning) in words or json.dumps(beginning, ensure_ascii=False)[1:-1] in words
 
 
 def _plain(text: str) -> str:

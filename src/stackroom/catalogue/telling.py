@@ -286,7 +286,7 @@ def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
 
 
 def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
-    """Return fields of a record as values: numbers as they are, texts cut, and the first values of a list."""
+    """Return fields of a record as values: bare numbers as they are, texts cut, and the first values of a list."""
     return {field.name: _plain_value(record.fields.get(field.name), field) for field in fields}
 
 
@@ -328,12 +328,6 @@ def body_of(record: Record, spec: CatalogueSpec) -> str:
     return str(record.fields.get(body.name) or "").strip() if body else ""
 
 
-def summary_of(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec], *, whole: bool = False) -> str:
-    """Return the line of these fields of a record, and its description, cut unless it is wanted whole."""
-    described = body_of(record, spec) if whole else snippet_of(record, spec)
-    return "\n".join([part for part in (field_line(record, fields), described) if part])
-
-
 def snippet_of(record: Record, spec: CatalogueSpec) -> str:
     """Return the beginning of a record's description or passage."""
     return shorten(" ".join(body_of(record, spec).split()), SNIPPET_CHARS)
@@ -355,7 +349,7 @@ def _any_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
 
 
 def _plain_value(value: Value, field: FieldSpec) -> Any:
-    if field.type is FieldType.JSON:
+    if field.type is FieldType.JSON or (field.unit and isinstance(value, int | float)):
         return short_value(value, field)
     if isinstance(value, tuple | list):
         return _short_lines(texts_of(value)[:VALUES_ON_A_LINE])

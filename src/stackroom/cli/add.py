@@ -19,7 +19,7 @@ from stackroom.catalogue.infer.choices import NO_CHOICES, Choices
 from stackroom.catalogue.infer.declare import Inferred
 from stackroom.catalogue.infer.fields import InferredField
 from stackroom.catalogue.infer.words import catalogue_name
-from stackroom.catalogue.telling import summary_of, told_fields
+from stackroom.catalogue.telling import field_line, snippet_of, told_fields
 from stackroom.cli.output import json_option, print_json, print_table, shortened
 from stackroom.cli.progress import build_progress, summary
 from stackroom.cli.table_options import choice_options, read_options
@@ -82,7 +82,7 @@ def _print_records(proposal: Proposal) -> None:
     has_ids = proposal.inferred.id_column or proposal.inferred.group
     for number, record in enumerate(proposal.records, start=1):
         shown_id = f" [{record.id}]" if has_ids else ""
-        told = summary_of(record, spec, told_fields(record, spec))
+        told = f"{field_line(record, told_fields(record, spec))}\n{snippet_of(record, spec)}".strip()
         line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
         click.echo(safe_line(shortened(line, LINE_LENGTH)))
 

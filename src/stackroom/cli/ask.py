@@ -318,15 +318,13 @@ def _print_records(labelled: Iterable[tuple[ShownRecord, str]], *, with_catalogu
 
 def _lines(shown: ShownRecord, console: Console, width: int | None) -> Iterator[Text]:
     """Yield the lines below the title of a record; on a terminal they are as wide as that."""
-    first, _, rest = shown.text.partition("\n")
-    fields, body = (first, rest) if shown.fields else ("", shown.text)
-    if fields:
-        text = Text(safe_line(fields))
+    if shown.line:
+        text = Text(safe_line(shown.line))
         for name in shown.fields:
             text.highlight_regex(rf"(?:(?<=^)|(?<={BETWEEN_FIELDS})){re.escape(name)}: ", "cyan")
         yield from _folded(text, console, width)
-    if body:
-        line = Text(safe_line(body))
+    if shown.text:
+        line = Text(safe_line(shown.text))
         if width is not None:
             line.truncate(width - len(INDENT), overflow="ellipsis")
         yield Text(INDENT) + line

@@ -440,10 +440,10 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_
     result = with_safe_notes(with_query_notes(answered, context.parameters))
     is_partial = isinstance(result, NotedResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
-    flags = find_flags(forms.structured, changing_tools)
+    flags = find_flags(forms.told or forms.structured, changing_tools)
     if flags:  # the line about them has to fit the budget too
         forms = fit_answer(result, params, lambda shown: noted_forms(safe_forms(_forms(tool, shown)), changing_tools))
-        flags = find_flags(forms.structured, changing_tools)
+        flags = find_flags(forms.told or forms.structured, changing_tools)
     return Answer(
         structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result), flags=flags
     )

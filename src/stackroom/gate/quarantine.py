@@ -39,7 +39,7 @@ def with_safe_notes(result: ToolResult) -> ToolResult:
 
 def safe_forms(forms: Forms) -> Forms:
     """Return both forms of an answer safe to show."""
-    return Forms(structured=safe_structure(forms.structured), text=_safe_form(forms.text))
+    return replace(forms, structured=safe_structure(forms.structured), text=_safe_form(forms.text))
 
 
 def noted_forms(forms: Forms, tools: Set[str] = NO_TOOLS) -> Forms:

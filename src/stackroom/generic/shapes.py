@@ -26,8 +26,6 @@ from stackroom.tools.spec import (
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
 
-LEAST_WITH_FIELDS = 120
-"""The length of cut texts up to which an answer has no room for fields beside them."""
 MOST_NAMED = 100
 """The most records that a call names by their ids."""
 
@@ -119,6 +117,8 @@ class ShownRecord(Explained, FromFile, GenericResult):
     relevance: str | None
     fields: dict[str, Any] = Field(default_factory=dict, exclude_if=is_empty)
     """The few fields that tell most about the record, by name; `fetch` has all of them."""
+    line: str = Field(default="", exclude=True)
+    """The same fields in words, for terminals."""
     text: str
     tile: ForPages[Tile | None] = when_known()
     signals: ForPages[dict[str, float] | None] = when_known()
@@ -190,19 +190,10 @@ class LeftOut(GenericResult):
 
 
 class RecordsResult(PricedResult, GenericResult):
-    """An answer that lists records; without `fields` where there is little room, which their texts have too."""
+    """An answer that lists records."""
 
     whole_with = "fetch"
-    long_texts = ("text",)
-
-    def shortened(self, chars: int) -> Self:
-        """Return the answer with its texts cut."""
-        shorter = super().shortened(chars)
-        if chars > LEAST_WITH_FIELDS:
-            return shorter
-        (name,) = self._lists
-        bare = [record.model_copy(update={"fields": {}}) for record in getattr(shorter, name)]
-        return shorter.model_copy(update={name: bare})
+    long_texts = ("text", "fields.*")
 
 
 class SearchResult(FoundResult, RecordsResult):

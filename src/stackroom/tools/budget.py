@@ -1,14 +1,16 @@
 """Priced answers: an answer is cut to what the caller can pay for, and says how to get the rest.
 
 An answer has two forms, text and structured content, and a client shows its model one of them. Each form stays within
-`max_tokens`, where a token is taken as four bytes. Long texts and lists are shortened first, then results are left out
-from the end; passages are kept whole, so of them there are fewer. The cursor of a cut answer continues where it ends.
+`max_tokens`, where a token is taken as four bytes. The text, which is mostly the shorter one, tells all that fits it,
+never less than the structured form; a text that is JSON tells the same. Long texts and lists are shortened first, then
+results are left out from the end; passages are kept whole, so of them there are fewer. The cursor of a cut answer
+continues where it ends.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -77,6 +79,9 @@ class PricedParams(ToolParams):
 
     sized_by: ClassVar[tuple[str, ...]] = ("limit",)
     """The arguments that say how much is wanted: a call that has one gets all of it, unless it states a budget."""
+
+    usual_text_tokens: ClassVar[int] = DEFAULT_TOKENS
+    """The most that the text of a call without a budget takes; as JSON the same is longer."""
 
     max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
         default=None,
@@ -195,11 +200,22 @@ class Forms:
 
     structured: dict[str, Any]
     text: str
+    told: dict[str, Any] | None = None
+    """What the text tells, where that is another part of the answer than the structured form has."""
+
+    @cached_property
+    def text_tokens(self) -> float:
+        """The price of the text."""
+        return len(self.text.encode()) / BYTES_A_TOKEN
 
     @cached_property
     def tokens(self) -> float:
         """The price of the longer form; that of the structured one as the longest JSON that may be sent."""
-        return max(len(json.dumps(self.structured)), len(self.text.encode())) / BYTES_A_TOKEN
+        return max(len(json.dumps(self.structured)) / BYTES_A_TOKEN, self.text_tokens)
+
+
+Price = Callable[[Forms], float]
+"""Returns the price of forms as a share of what they may cost; those of at most 1 fit."""
 
 
 def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
@@ -209,9 +225,17 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
     if not isinstance(params, PricedParams) or not isinstance(result, PricedResult):
         return whole
     tokens = params.tokens
-    if tokens is None or whole.tokens <= tokens:
+    if tokens is None:
         return whole
-    return _first_that_fits(_Cut(result=result, params=params, share=tokens / whole.tokens), tokens, render)
+    text_tokens = params.max_tokens or params.usual_text_tokens
+    if whole.tokens <= tokens and whole.text_tokens <= text_tokens:
+        return whole
+    cut = _Cut(result=result, params=params, render=render, whole=whole)
+    both = _first_that_fits(cut, lambda forms: max(forms.tokens / tokens, forms.text_tokens / text_tokens))
+    if whole.text.startswith("{"):
+        return both
+    told = _first_that_fits(cut, lambda forms: forms.text_tokens / text_tokens)
+    return Forms(structured=both.structured, text=told.text, told=told.structured)
 
 
 def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
@@ -274,11 +298,13 @@ def _size(value: object) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """An answer that is to be cut, and the share of it that fits."""
+    """An answer that is to be cut, and its forms by the items and the length of texts that they have."""
 
     result: PricedResult
     params: PricedParams
-    share: float
+    render: Callable[[ToolResult], Forms]
+    whole: Forms
+    rendered: dict[tuple[int, int | None], Forms] = field(default_factory=dict)
 
     @cached_property
     def total(self) -> int:
@@ -290,7 +316,13 @@ class _Cut:
         """Whether shorter texts make the answer shorter."""
         return not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
 
-    def at(self, count: int, chars: int | None) -> PricedResult:
+    def forms(self, count: int, chars: int | None) -> Forms:
+        """Return the forms with so many items and texts of at most so many characters."""
+        if (count, chars) not in self.rendered:
+            self.rendered[count, chars] = self.render(self._at(count, chars))
+        return self.rendered[count, chars]
+
+    def _at(self, count: int, chars: int | None) -> PricedResult:
         """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
         shown = self.result.first(count) if count < self.total else self.result
         shorter = shown.shortened(chars) if chars else shown
@@ -303,30 +335,32 @@ class _Cut:
         return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
 
 
-def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms:
+def _first_that_fits(cut: _Cut, price: Price) -> Forms:
     """Return the best of the cut answers that fit: all items, most items, or one; the shortest where none does."""
+    if price(cut.whole) <= 1:
+        return cut.whole
     for length in TEXT_LENGTHS if cut.has_long_texts else ():
-        forms = render(cut.at(cut.total, length))
-        if forms.tokens <= tokens:
+        forms = cut.forms(cut.total, length)
+        if price(forms) <= 1:
             return forms
-    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, tokens, render)
+    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, price)
     if fewer is not None:
         return fewer
     for length in LAST_LENGTHS:
-        forms = render(cut.at(min(cut.total, 1), length))
-        if forms.tokens <= tokens:
+        forms = cut.forms(min(cut.total, 1), length)
+        if price(forms) <= 1:
             break
     return forms
 
 
-def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
+def _most_items(cut: _Cut, chars: int | None, price: Price) -> Forms | None:
     """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
     best: Forms | None = None
-    low, high, count = 1, cut.total - 1, int(cut.total * cut.share)
+    low, high, count = 1, cut.total - 1, int(cut.total / price(cut.whole))
     while low <= high:
         count = min(max(count, low), high)
-        forms = render(cut.at(count, chars))
-        if forms.tokens <= tokens:
+        forms = cut.forms(count, chars)
+        if price(forms) <= 1:
             best, low = forms, count + 1
         else:
             high = count - 1

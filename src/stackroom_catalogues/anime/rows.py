@@ -4,6 +4,7 @@ The file's rows have `sources`, `title`, `type`, `episodes`, `status`, `animeSea
 and, where they were added, `synopsis` or `synopses` (by provider), `duration` and `popularity`.
 """
 
+import html
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -122,14 +123,14 @@ def _choice(value: Any, choices: tuple[str, ...]) -> str:
 
 
 def _text(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""
+    return html.unescape(value).strip() if isinstance(value, str) else ""
 
 
 def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
     values = row.get(field) or []
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise InputError(f'\'{field}\' is not a list of texts, such as ["a", "b"]: {values!r:.60}')
-    return tuple(dict.fromkeys(stripped for value in values if (stripped := value.strip())))
+    return tuple(dict.fromkeys(text for value in values if (text := _text(value))))
 
 
 def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:

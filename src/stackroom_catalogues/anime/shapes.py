@@ -86,6 +86,8 @@ def argument_of(condition: Condition) -> str:
 class SearchAnimeParams(ExplainParams, PagedParams):
     """Arguments of `search_anime`."""
 
+    usual_text_tokens = 1_500
+
     query: QueryText = Field(description="A description, theme or title")
     limit: int = Field(default=10, ge=1, le=50, description="Most results")
     filters: SearchFilters | None = Field(default=None, description="What every result has")

@@ -1,5 +1,6 @@
 """The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -30,6 +31,7 @@ from stackroom.api import (
     catalogue_tool,
     depth_for,
     field_values,
+    fold_name,
     merge_facets,
     reach_of,
     scope_each,
@@ -62,6 +64,10 @@ from stackroom_catalogues.anime.shapes import (
     argument_of,
 )
 
+MOST_NAMES = 3
+"""The most alternative names of a result; `get_anime_details` has all of them."""
+ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
+KANA = re.compile("[\u3041-\u30fa]")
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 
@@ -84,7 +90,7 @@ class AnimeTools:
             explain=params.explain,
         )
         return SearchAnimeResult(
-            results=[self._hit(item) for item in found.page(params.start, params.limit)],
+            results=[self._hit(item, params.query) for item in found.page(params.start, params.limit)],
             cursor=found.cursor_after(params.start + params.limit),
             total_matches=found.total_matches,
             evidence=found.evidence,
@@ -103,11 +109,11 @@ class AnimeTools:
             view, params.query, scope=scope, limit=limit, page=params.limit, label=argument_of, notes=notes
         )
 
-    def _hit(self, item: MergedHit) -> SearchHit:
+    def _hit(self, item: MergedHit, query: str) -> SearchHit:
         record = item.hit.record
         return SearchHit(
             **_shape(record),
-            alternatives=list(record.get("alternatives") or ()),
+            alternatives=first_names(record.get("alternatives") or (), query),
             status=record.get("status"),
             score=round(item.hit.score, 4),
             relevance=item.hit.label,
@@ -341,6 +347,16 @@ def _shape(record: Record) -> dict[str, Any]:
 
 def _tags(record: Record) -> list[TagShape]:
     return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
+
+
+def first_names(names: Sequence[str], query: str) -> list[str]:
+    """Return a few alternative names: the one that was asked for, an English and a native one, and others."""
+    wanted = fold_name(query)
+    asked_for = [name for name in names if wanted and wanted in fold_name(name)]
+    english = [name for name in names if name.isascii() and ENGLISH.search(name)]
+    native = [name for name in names if KANA.search(name)]
+    chosen = [*sorted(asked_for, key=len)[:1], *english[:1], *native[:1]]
+    return list(dict.fromkeys((*chosen, *names)))[:MOST_NAMES]
 
 
 def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:

@@ -22,7 +22,7 @@ ROW: dict[str, Any] = {
     "episodes": 26,
     "status": "FINISHED",
     "animeSeason": {"season": "SPRING", "year": 1998},
-    "synonyms": ["カウボーイビバップ", "Cowboy Bebop", "", "カウボーイビバップ"],
+    "synonyms": ["カウボーイビバップ", "Cowboy Bebop", "", "カウボーイビバップ", "Spike&#039;s Bebop"],
     "relatedAnime": ["https://myanimelist.net/anime/5"],
     "tags": ["Space", "drama"],
     "synopsis": "Bounty hunters drift.",
@@ -35,7 +35,7 @@ def test_a_row_becomes_a_record_of_the_declared_shape() -> None:
     assert record.id == "mal-1"
     assert record.fields == {
         "title": "Cowboy Bebop",
-        "alternatives": ("カウボーイビバップ",),
+        "alternatives": ("カウボーイビバップ", "Spike's Bebop"),
         "type": "TV",
         "episodes": 26,
         "status": "FINISHED",

@@ -8,6 +8,7 @@ import pytest
 from stackroom.assembly.app import App
 from stackroom.model.scope import WHOLE
 from stackroom.settings import Settings
+from stackroom_catalogues.anime.tools import first_names
 from support.libraries import add_package
 
 pytestmark = pytest.mark.model
@@ -30,6 +31,13 @@ def test_a_search_answers_in_the_fixed_shape(sample: Any) -> None:
         assert 0 <= hit["score"] <= 1
         assert hit["matchType"] in ("fts", "vector", "hybrid")
         assert all(set(tag) == {"category", "value"} for tag in hit["tags"])
+
+
+@pytest.mark.row("N8")
+def test_a_result_is_told_by_the_name_that_was_asked_for_an_english_and_a_native_one() -> None:
+    names = ["Kinos Reise", "Le Voyage de Kino", "Kino's Journey", "キノの旅", "Kino: The Traveller"]
+    assert first_names(names, "kino the traveller") == ["Kino: The Traveller", "Kino's Journey", "キノの旅"]
+    assert first_names(names[:2], "a talking motorcycle") == names[:2]
 
 
 @pytest.mark.row("A1")

@@ -8,12 +8,13 @@ import pytest
 from stackroom.catalogue.compiler import compile_text
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.catalogue.telling import (
+    body_of,
     field_line,
     find_page,
     plain_fields,
     record_text,
     short_value,
-    summary_of,
+    snippet_of,
     told_fields,
 )
 from stackroom.model.record import Record, RecordId, Tag
@@ -40,7 +41,8 @@ def fields_of(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
 
 
 def told(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
-    return summary_of(record, spec, told_fields(record, spec), whole=whole)
+    line = field_line(record, told_fields(record, spec))
+    return f"{line}\n{body_of(record, spec) if whole else snippet_of(record, spec)}".strip()
 
 
 def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: CatalogueSpec) -> None:

@@ -1,6 +1,7 @@
 """Answers that are cut to a budget."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,6 +66,17 @@ def test_an_answer_that_fits_is_whole_and_says_nothing_of_a_budget() -> None:
     assert answer(Listed, ["word"] * 10, max_tokens=400) == {
         "results": [{"id": number, "text": "word"} for number in range(10)]
     }
+
+
+def test_a_text_that_is_shorter_than_the_json_has_all_that_fits_it_and_its_own_cursor() -> None:
+    items = [Item(id=number, text="ö" * 40) for number in range(40)]
+    forms = fit_answer(
+        Passages(results=items), Params(max_tokens=500), lambda shown: replace(render(shown), text=str(shown))
+    )
+    told = forms.text.count("Item(")
+    assert len(forms.structured["results"]) < told == len((forms.told or {})["results"]) < 40
+    assert f"cursor='{told}'" in forms.text
+    assert 400 < forms.text_tokens <= 500
 
 
 def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_says_how_much_it_wants() -> None:
