@@ -376,6 +376,8 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     yield from (("preferences.lengths", name) for name in declaration.preferences.lengths)
     if declaration.preferences.length:
         yield "preferences.length.field", declaration.preferences.length.field
+    if total := declaration.preferences.total:
+        yield from (("preferences.total.count", total.count), ("preferences.total.each", total.each))
     if declaration.recommend:
         yield from _recommend_references(declaration.recommend)
 

@@ -339,6 +339,19 @@ class MoodSpec(Declared):
     """Tags that rule it out: records with one are excluded."""
 
 
+class TotalSpec(Declared):
+    """`total` of `[preferences]`: the length of a whole record, as in "I only have 5 hours"."""
+
+    count: str
+    """The field that has how many parts there are."""
+    each: str
+    """The field that has the length of a part."""
+    usual: float
+    """The length of a part where no record says it."""
+    words: dict[str, float] = Field(min_length=1)
+    """Words for lengths, and how much of `each` one is: `hour = 60`."""
+
+
 class PreferencesSpec(Declared):
     """`[preferences]`: the domain's words for numbers, choices and tags."""
 
@@ -352,6 +365,8 @@ class PreferencesSpec(Declared):
     """Former place of `[values.FIELD]` for the field of tags."""
     length: LengthSpec | None = None
     """The meaning of "short" and "long"."""
+    total: TotalSpec | None = None
+    """The length of a whole record, computed from the number of its parts: "at most 5 hours"."""
     lengths: dict[str, PartLengthSpec] = {}
     """Field → the parts whose length it has, and the meaning of "short" and "long" for them."""
     seasons: dict[str, dict[str, tuple[str, ...]]] = {}

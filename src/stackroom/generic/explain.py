@@ -24,6 +24,7 @@ from stackroom.model.scope import (
     AnyOf,
     Condition,
     NoneOf,
+    Range,
     Scope,
 )
 from stackroom.recommend.recommender import Placing
@@ -186,7 +187,8 @@ def _values(found: KeyedRecord, condition: Condition) -> str:
     """Return the values of a record that a condition is about; of a negated one, those that it excludes."""
     if condition.field == WORDS_FIELD:
         return ", ".join(value for value in getattr(condition, "values", ()) if value not in _unmet(found, condition))
-    values = texts_of(found.record.get(condition.field))
+    names = condition.fields if isinstance(condition, Range) else [condition.field]
+    values = [text for name in names for text in texts_of(found.record.get(name))]
     if isinstance(condition, NoneOf):
         excluded = {term_of(value) for value in condition.values}
         values = [value for value in values if term_of(value) in excluded]

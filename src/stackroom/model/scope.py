@@ -41,13 +41,25 @@ class NoneOf:
     values: tuple[str, ...]
 
 
+TIMES = " × "
+"""Between the fields of a product, as in `episodes × duration`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The field's number lies between the bounds, both included; a record without the number does not pass."""
+    """The field's number lies between the bounds, both included; a record without the number does not pass.
+
+    The field may be a product of several, except where a search by words is limited.
+    """
 
     field: str
     at_least: float | None = None
     at_most: float | None = None
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields whose product is limited: usually one."""
+        return self.field.split(TIMES)
 
 
 Condition = AnyOf | AllOf | NoneOf | Range

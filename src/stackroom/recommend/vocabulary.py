@@ -1,11 +1,11 @@
 """The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, MoodSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, MoodSpec, TotalSpec
 from stackroom.catalogue.telling import label_of
-from stackroom.model.scope import KIND_FIELD, Range, Scope, Visibility
+from stackroom.model.scope import KIND_FIELD, TIMES, Range, Scope, Visibility
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import read_boolean, spellings_of
@@ -39,7 +39,7 @@ def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this
     time_field = spec.field_with_role(FieldRole.TIME)
     words, length, numbers = spec.preferences, spec.preferences.length, _number_fields(spec)
     few, many, people = _values_by_use(reader, spec, visibility, tag_field)
-    labels = _labels(numbers)
+    labels, empty = _labels(numbers), _empty_fields(reader, spec, Scope(visibility=visibility))
     return PreferenceVocabulary(
         time_field=time_field.name if time_field else None,
         has_dates=time_field is not None and time_field.type is FieldType.DATE,
@@ -61,12 +61,13 @@ def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this
         fillers=frozenset(_nouns(spec)),
         unchecked=frozenset(phrase.lower() for phrase in words.unchecked),
         long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
+        totals=_totals(words.total, empty) if words.total else {},
         lengths={
             word.lower(): (field, part.short_at_most, part.long_at_least)
             for field, part in words.lengths.items()
             for word in part.words
         },
-        empty_fields=_empty_fields(reader, spec, Scope(visibility=visibility)),
+        empty_fields=empty,
         this_year=this_year,
     )
 
@@ -204,6 +205,12 @@ def _units_of_fields(spec: CatalogueSpec) -> dict[str, str]:
     return {word: names[0] for word, names in fields.items() if len(names) == 1}
 
 
+def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, float]]:
+    """Return the words for the length of a whole record, in parts of the usual length where no record says it."""
+    name, share = (total.count, 1 / total.usual) if total.each in empty else (f"{total.count}{TIMES}{total.each}", 1.0)
+    return {word.lower(): (name, size * share) for word, size in total.words.items()}
+
+
 def _moods(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, Tone]:
     """Return each word for a mood with its description and the tags that show it, of those that records have."""
     moods: dict[str, Tone] = {}
@@ -231,7 +238,8 @@ def _had(values: Iterable[str], tags: FieldValues) -> tuple[str, ...]:
 def _empty_fields(reader: ShelfReader, spec: CatalogueSpec, scope: Scope) -> frozenset[str]:
     """Return the fields of lengths that no record has a number of."""
     words = spec.preferences
-    fields = {*words.units, *words.multiples, *words.lengths, *([words.length.field] if words.length else [])}
+    total = [words.total.count, words.total.each] if words.total else []
+    fields = {*words.units, *words.multiples, *words.lengths, *([words.length.field] if words.length else []), *total}
     return frozenset(name for name in fields if not _has_numbers(reader, name, scope))
 
 

@@ -7,7 +7,7 @@ memory-mapped from files.
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class Columns:
 
     def _between(self, condition: Range) -> Mask:
         # A missing number (NaN) fails every comparison, that with minus infinity too.
-        values = self.numbers[condition.field].values
+        values = reduce(np.multiply, (self.numbers[name].values for name in condition.fields))
         mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
         if condition.at_most is not None:
             mask &= values <= condition.at_most

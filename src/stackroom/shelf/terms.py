@@ -81,7 +81,7 @@ def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
 def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
     """Tell whether a record meets a condition."""
     if isinstance(condition, Range):
-        number = number_of(record, spec.fields[condition.field])
+        number = math.prod(number_of(record, spec.fields[name]) for name in condition.fields)
         above = condition.at_least is None or number >= condition.at_least
         below = condition.at_most is None or number <= condition.at_most
         return not math.isnan(number) and above and below
@@ -125,12 +125,17 @@ def require_countable(field: str, spec: CatalogueSpec) -> None:
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
     """Refuse a condition on a field without a column, or of another form than the field's type takes."""
     for condition in conditions:
-        if condition.field in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
-            continue
-        field = spec.fields.get(condition.field)
-        if field is None or not field.needs_column:
-            known = ", ".join(field.name for field in spec.column_fields)
-            raise InputError(f"field '{condition.field}' is not filterable; filterable: {known}")
-        if field.is_numeric != isinstance(condition, Range):
-            form = "a range" if field.is_numeric else "values"
-            raise InputError(f"field '{condition.field}' is filtered by {form}; give that")
+        for name in condition.fields if isinstance(condition, Range) else [condition.field]:
+            _require_filterable(name, condition, spec)
+
+
+def _require_filterable(name: str, condition: Condition, spec: CatalogueSpec) -> None:
+    if name in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
+        return
+    field = spec.fields.get(name)
+    if field is None or not field.needs_column:
+        known = ", ".join(field.name for field in spec.column_fields)
+        raise InputError(f"field '{name}' is not filterable; filterable: {known}")
+    if field.is_numeric != isinstance(condition, Range):
+        form = "a range" if field.is_numeric else "values"
+        raise InputError(f"field '{name}' is filtered by {form}; give that")

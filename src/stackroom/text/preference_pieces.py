@@ -204,11 +204,18 @@ class PreferenceVocabulary:
     unchecked: frozenset[str] = frozenset()
     """Phrases about things that no record tells, such as the quality of the pictures."""
     long_field: tuple[str, float, float] | None = None
+    totals: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    """Words for the length of a whole record: word → field, or product of fields, and how much of it one is."""
     lengths: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
     """Words whose length is another field's: word → field, maximum of "short", minimum of "long"."""
     empty_fields: frozenset[str] = frozenset()
     """Fields that no record has a value of; what limits them cannot be honoured."""
     this_year: int = 2026
+
+    @cached_property
+    def of_questions(self) -> "PreferenceVocabulary":
+        """The vocabulary of searches, which no product of fields can limit."""
+        return replace(self, totals={}) if self.totals else self
 
     @cached_property
     def named(self) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """The English of preference sentences: the words of `preference_words.toml`, and patterns with their readings."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,9 @@ COMPARING: Final = phrases(TABLES["comparing"])
 FILLER: Final = phrases(TABLES["filler"])
 EDGES: Final = phrases(TABLES["edges"])
 TONE_NOUNS: Final = phrases(TABLES["tone_nouns"])
+OCCASIONS: Final = phrases(TABLES["occasions"])
+YOUNG: Final = phrases(TABLES["young"])
+SMALL_CHILDREN: Final = phrases(TABLES["small_children"])
 TONES: Final[Mapping[str, str]] = by_phrase(TABLES["tones"])
 """Each tone or setting word, and the description to embed in its place."""
 UNCHECKED: Final = phrases(TABLES["unchecked"])
@@ -167,9 +171,10 @@ AGE: Final = pattern(
     re.IGNORECASE,
 )
 AUDIENCE: Final = pattern(
-    r"(?:\b(?:age[\s-])?(?:appropriate|suitable|fit|safe|good|ok|okay|fine|right|made|meant)\s{1,3})?\bfor\s{1,3}"
-    r"(?:(?:an?|my|our|the|his|her|their|kids|children|some)\s{1,3}){0,2}"
-    rf"(?:(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
+    r"(?:\b(?:age[\s-])?(?:appropriate|suitable|fit|safe|good|ok|okay|fine|right|made|meant)\s{1,3})?"
+    r"\b(?:for|with)\s{1,3}(?:(?:an?|my|our|the|his|her|their|kids|children|some|very|really)\s{1,3}){0,2}"
+    rf"(?:(?:{alternation(YOUNG)})\s(?:kids?|children|child|ones)\b|(?:{alternation(SMALL_CHILDREN)})"
+    rf"|(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
     rf"|(?:ages?|aged|age of)\s{{1,3}}(?P<ages>{NUMBER})(?:{TO}(?:{NUMBER}|up|older|above))?\+?)"
     r"(?:\s{1,3}(?:son|daughter|kid|kids|child|children|boy|girl|boys|girls|nephew|niece|brother|sister)\b)?",
     re.IGNORECASE,
@@ -423,7 +428,8 @@ def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | N
 
 def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'for a 10 year old', 'suitable for ages 8 and up'; what no mood of the catalogue says is not understood."""
-    age = number(found["age"] or found["ages"])
+    stated = found["age"] or found["ages"]
+    age = number(stated) if stated else 0
     audience = "for kids" if age <= CHILD_UNTIL else "for adults" if age >= ADULT_FROM else "for teens"
     if audience in vocabulary.moods:
         return vocabulary.moods[audience]
@@ -442,7 +448,8 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
     multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
     scaled_field, scale = vocabulary.scales.get(unit, (None, 1))
-    known = multiple_field or vocabulary.units.get(unit) or scaled_field
+    total_field, total = vocabulary.totals.get(unit, (None, 1))
+    known = multiple_field or total_field or vocabulary.units.get(unit) or scaled_field
     name = known if unit else long_field and long_field[0]
     if not name:
         return None
@@ -450,6 +457,9 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     if name == scaled_field:
         low, high = low * scale, high * scale
     bound = bound_of(groups.get("after"), groups.get("middle"), groups["before"])
+    if total_field:
+        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == high else bound
+        low, high = math.floor(low * total), math.floor(high * total)
     if multiple_field:
         low, high = (low - 1) * size + 1, high * size
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
@@ -487,7 +497,7 @@ def read_size(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | 
 
 def checked(bounds: Bounds, vocabulary: PreferenceVocabulary) -> What:
     """Return the bounds; of a field that no record has, they cannot be honoured."""
-    return Plain.UNCHECKED if bounds.range.field in vocabulary.empty_fields else bounds
+    return bounds if vocabulary.empty_fields.isdisjoint(bounds.range.fields) else Plain.UNCHECKED
 
 
 def read_setting(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
@@ -523,7 +533,7 @@ class Rule:
 
 
 RULES: Final = (
-    Rule(AUDIENCE, read_audience, ("for",)),
+    Rule(AUDIENCE, read_audience, ("for", "with")),
     Rule(AGE, read_age, ("year", "decade")),
     Rule(SIZES, read_size, ("short", "brief", "bite", "long", "length")),
     Rule(PRICES, read_price, ("$", "£", "¥", "₹", "€")),

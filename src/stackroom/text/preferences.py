@@ -113,7 +113,7 @@ def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -
     """Return the interpretation of some words by their effects."""
     meaning = "; ".join(describe_effect(effect, tag_field=tag_field) for effect in effects)
     by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
-    return UnderstoodWords(said, meaning, by_vector)
+    return UnderstoodWords(said, f"{meaning} (by meaning: no tag says it)" if by_vector else meaning, by_vector)
 
 
 def pieces_of(text: str, vocabulary: PreferenceVocabulary) -> list[SentencePiece]:
@@ -332,6 +332,8 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the things named."""
     if all(piece.what is Plain.FILLER for piece in run):
         return []
+    if lead is not Lead.ABOUT and is_circumstance(run, text):
+        return [replace(piece, what=Plain.WORD) for piece in run]
     moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
     if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not all(map(is_place, run)):
         return described(run, text, "set in {}")
@@ -344,6 +346,15 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
 def is_place(piece: SentencePiece) -> bool:
     """Tell whether a piece may be a place: a value of a field that has no tags."""
     return isinstance(piece.what, Choice) or (isinstance(piece.what, NamedTag) and piece.what.is_name)
+
+
+def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:
+    """Tell whether a run is about those who ask, and not about a record: 'my girlfriend', 'two evenings'."""
+    said = [text[piece.start : piece.end].lower() for piece in run]
+    told = [
+        word for word, piece in zip(said, run, strict=True) if piece.what is Plain.WORD and word not in words.NUMBERS
+    ]
+    return said[0] in ("my", "our") or (bool(told) and words.OCCASIONS.issuperset(told))
 
 
 def cue_pieces(

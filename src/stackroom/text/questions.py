@@ -102,7 +102,7 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     text, kept = query[:LONGEST_SENTENCE], {phrase_key(phrase) for phrase in unread}
     counting, orders = list(_counting(text)), [*_orders(text, vocabulary)]
     asked = [span for span in (*counting, *orders) if phrase_key(span.phrase) not in kept]
-    pieces = pieces_of(_blanked(text, asked), vocabulary)
+    pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
     found = (_stated(mention, pieces, text, vocabulary) for mention in iter_mentions(pieces))
     stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in kept)
     order = next((one for one in orders if one in asked and _is_order(one, pieces)), None)

@@ -123,8 +123,7 @@ def test_recommend_prints_what_it_understood(sample_home: Path, monkeypatch: pyt
     assert all(one["fields"]["year"] > 2000 and one["fields"]["type"] == "TV" for one in answer["results"])
     assert "Planetes" not in {one["title"] for one in answer["results"]}
     assert "'Cowbow Bebop' was taken for 'Cowboy Bebop' by another spelling, confidence 0." in answer["notes"][0]
-    table = run(ask)
-    assert "'post-2000': year ≥ 2001" in table.out
+    assert "'post-2000': year ≥ 2001" in run(ask).out
     near = run(["similar", "Cowboy Bebop", "--limit", "2", "--json"]).json["results"]
     assert [one["catalogue"] for one in near] == ["anime", "anime"]
 

@@ -27,11 +27,6 @@ def first_track(library: Library) -> str:
     return str(found["results"][0]["id"].removeprefix("music/"))
 
 
-def test_a_search_is_explained_by_the_generic_tool_unless_another_is_named(whole: Library) -> None:
-    assert why(whole, "anime", "mal-1", "x y")["tool"] == "search"
-    assert why(whole, "anime", "mal-1", "x y", tool="search_anime")["tool"] == "search_anime"
-
-
 def test_a_track_that_catalog_search_does_not_show_is_not_said_to_be_found(whole: Library) -> None:
     track, query = first_track(whole), "piano opera singers of Vienna"
     shown = whole.structured("catalog.search", query=query, kind="track", limit=100)["tracks"]["items"]

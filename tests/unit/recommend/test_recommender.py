@@ -22,11 +22,19 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
     space, bread = "Pilots and engines among distant stars", "Bread, butter and a quiet bakery"
     shelved.put(
         anime("Liftoff", synopsis=space, tags=["space", "drama"], year=2000, episodes=26),
-        anime("Orbit", synopsis=f"{space} again", tags=["space"], year=2021, episodes=12),
+        anime("Orbit", synopsis=f"{space} again", tags=["space"], year=2021, episodes=12, duration=10),
         anime("Vacuum", synopsis=f"{space} at war", tags=["space", "horror"], year=1999, episodes=50),
         anime("Crumbs", synopsis=bread, tags=["gourmet"], year=2001, episodes=12),
         anime("Oven", synopsis=f"{bread} again", tags=["gourmet"], year=2022, episodes=12),
-        anime("Yeast", synopsis=f"{bread} on film", tags=["gourmet", "drama"], year=2002, episodes=1, type="MOVIE"),
+        anime(
+            "Yeast",
+            synopsis=f"{bread} on film",
+            tags=["gourmet", "drama"],
+            year=2002,
+            episodes=1,
+            duration=99,
+            type="MOVIE",
+        ),
     )
     return shelved
 
@@ -101,6 +109,7 @@ def test_exclusions_make_room_for_others_rather_than_shortening_the_answer(
         ("post-2020", {"Orbit", "Oven"}),
         ("not horror", {"Orbit", "Crumbs", "Oven", "Yeast"}),
         ("under 13 episodes", {"Orbit", "Crumbs", "Oven", "Yeast"}),
+        ("I only have two hours", {"Orbit", "Yeast"}),
         ("movies", {"Yeast"}),
         ("post-2020, not gourmet", {"Orbit"}),
         ("from 1801", set()),

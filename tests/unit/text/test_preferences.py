@@ -56,6 +56,7 @@ ANIME: Final = PreferenceVocabulary(
     fillers=frozenset(("anime", "animes")),
     unchecked=frozenset(("great soundtrack", "good animation", "great animation", "filler", "subtitles")),
     long_field=("episodes", 13, 40),
+    totals=dict.fromkeys(("hour", "hours"), ("episodes × duration", 60)),
     lengths=dict.fromkeys(("episode", "episodes"), ("duration", 15, 40)),
     this_year=2026,
 )

@@ -36,13 +36,11 @@ def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
     told = explain(plain_site, arguments={"query": "Cowboy Bebop"}).json()
     assert (told["found"], told["rank"], told["tool"]) == (True, 1, "search")
     assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=1.1e-4)
-    assert (plain_site.last_note().operation, plain_site.last_note().target) == ("tools/call", "explain")
 
 
 @pytest.mark.row("N17")
 def test_a_tool_is_asked_about_and_called_by_its_plain_name_and_audited_by_its_own(plain_site: Any) -> None:
-    told = explain(plain_site, tool="anime_search", arguments={"query": "Cowboy Bebop"}).json()
-    assert told["tool"] == "anime.search"
+    assert explain(plain_site, tool="anime_search", arguments={"query": "x"}).json()["tool"] == "anime.search"
     answer = plain_site.client.post("/v1/tools/anime_search", json={"query": "x"}, headers=plain_site.token("ada"))
     assert (answer.status_code, plain_site.last_note().target) == (200, "anime.search")
 
@@ -57,6 +55,7 @@ def test_a_reader_is_told_which_filter_keeps_a_record_out(plain_site: Any) -> No
     ("record", "given", "cut", "says"),
     [
         ("Trigun", {"wishes": "after 2010"}, "condition", "'year ≥ 2011' leaves it out: it has 1998"),
+        ("Trigun", {"wishes": "5 hours"}, "condition", "'episodes × duration ≤ 300' leaves it out: it has 26, 2"),
         ("Trigun", {"wishes": "not western"}, "condition", "'tags is not western' leaves it out: it has western"),
         ("Trigun", {"filters": {"type": ["MOVIE"]}}, "condition", "'type is MOVIE' leaves it out: it has TV"),
         ("Cowboy Bebop", {}, "named", "it is one of the records that were given"),
