@@ -23,7 +23,7 @@ from stackroom.shelf.port import ShelfReader
 from stackroom.text.analyser import FUNCTION_TOKENS, analyse_query, index_tokens
 from stackroom.text.instructions import quoted
 from stackroom.text.normalise import fold, fold_name
-from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, MatchedBy, NameMatch, TypedName
+from stackroom.text.titles import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, PART_LIKENESS, MatchedBy, NameMatch, TypedName
 
 NAMES_TRIED = 25
 """The number of records with similar names that are compared."""
@@ -68,6 +68,17 @@ PROMINENCE_WEIGHT = 0.1
 
 NEAR = 0.13
 """The distance to the best within which another record is named beside it."""
+
+
+SEASON = re.compile(
+    r"(?P<name>.{2,100}?)[\s:,-]+(?:the\s)?(?:(?:season|part|cour|s)\s?(?P<after>\d{1,2}|final)"
+    r"|(?P<before>first|second|third|fourth|fifth|final|\d{1,2}(?=st|nd|rd|th))(?:st|nd|rd|th)?\s(?:season|part|cour))",
+    re.IGNORECASE,
+)
+ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
+ROMAN = {"2": "ii", "3": "iii", "4": "iv", "5": "v", "6": "vi"}
+SEASON_SAID, BARE_NUMBER = 0.9, 0.85
+"""The likeness of a name that says the season of a series, and of one that has the number alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +143,8 @@ def resolve_name(
     record = None if key is None else reader.fetch([key], scope=scope).get(key)
     if key is not None and record is not None:
         return choice_of(spec, text, key, record)
-    return _by_name(reader, spec, text, scope)
+    choice = _by_name(reader, spec, text, scope)
+    return choice if choice.record else _of_series(reader, spec, text, scope) or choice
 
 
 def choice_of(spec: CatalogueSpec, asked: str, key: Key, record: Record) -> NameChoice:
@@ -155,6 +167,44 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
     return _near(
         spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, spec, text, scope)], scope)
     )
+
+
+def _of_series(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> NameChoice | None:
+    """Return a season by the name of its series and its number, or the series with its seasons beside it.
+
+    None where the text does not end in the number of a season, or nothing has the name before it.
+    """
+    said = SEASON.fullmatch(text.strip())
+    series = _by_name(reader, spec, said["name"], scope) if said else None
+    if said is None or series is None or series.record is None:
+        return None
+    keys = [match.key for match in reader.titles_like(series.title, scope=scope, limit=NAMES_TRIED)]
+    records = reader.fetch(list(dict.fromkeys([*keys, *_with_words(reader, spec, series.title, scope)])), scope=scope)
+    work, number = work_of(series.record, spec), (said["after"] or said["before"]).lower()
+    names = [fold_name(name) for name in (said["name"], *spec.names_of(series.record))]
+    forms = _season_forms(ORDINALS.get(number, number))
+    wanted = {f"{name} {form}": likeness for name in names for form, likeness in forms.items()}
+    form = spec.recommend.format.fields[:1] if spec.recommend else ()
+    found = []
+    for key, record in records.items():
+        is_of_form = all(record.get(name) == series.record.get(name) for name in form)
+        if not is_of_form or not same_franchise(work_of(record, spec), work):
+            continue
+        named = max(spec.names_of(record), key=lambda name: wanted.get(fold_name(name), 0.0))
+        match = NameMatch(MatchedBy.SPELLING, wanted.get(fold_name(named), PART_LIKENESS), named)
+        found.append(_candidate(spec, key, record, match))
+    found.sort(key=lambda one: (-one.likeness, -one.prominence, one.record.id))
+    if not found or found[0].likeness < ALIKE:
+        return NameChoice(asked=text, others=tuple(found[:OTHERS]))
+    return _choice(TypedName(text=text), found[0], [], sureness=found[0].likeness)
+
+
+def _season_forms(number: str) -> dict[str, float]:
+    """Return the ways in which names say a season, folded, and how sure each is to mean it."""
+    ending = {"1": "st", "2": "nd", "3": "rd"}.get(number, "th" if number.isdigit() else "")
+    said = (f"season {number}", f"{number}{ending} season", f"the {number} season", f"part {number}", f"s{number}")
+    bare = (number, ROMAN.get(number, number)) if number.isdigit() else ()
+    return {**dict.fromkeys(bare, BARE_NUMBER), **dict.fromkeys(said, SEASON_SAID)}
 
 
 def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:

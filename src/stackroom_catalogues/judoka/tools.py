@@ -254,7 +254,7 @@ class JudokonTools:
 
     def _get_card(self, views: ByCatalogue[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal)
-        found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
+        found = self._catalogues.find_one(views, stated, lambda view, plain: _find_card(view, plain, scope))
         if found is None or found.record.kind != CARD:
             alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
@@ -308,6 +308,12 @@ def _shown_whole(path: SearchPath) -> SearchPath:
         return ShownHits(keys=[hit.key for hit in page.hits], evidence=page.evidence)
 
     return replace(path, show=show)
+
+
+def _find_card(view: CatalogueView, stated: str, scope: Scope) -> Record | None:
+    """Return the card of an id, or else of a name that only one judoka has."""
+    named = view.resolve(stated, scope=scope)
+    return view.find_stated(stated, scope=scope) or (named.record if named.is_certain else None)
 
 
 def _alike(reader: ShelfReader, stated: str, scope: Scope) -> list[str]:

@@ -199,7 +199,7 @@ def test_two_cards_are_compared_stat_by_stat(judokon: Any) -> None:
     assert answer["stats"]["power"] == {"a": 5, "b": 6, "winner": "b"}
     assert answer["totals"] == {"a": 37, "b": 35}
     assert answer["winner"] == "a"
-    assert judokon.structured("judokon.compare", idA=1, idB=1)["winner"] == "draw"
+    assert judokon.structured("judokon.compare", idA="kenji tanaka", idB=1)["winner"] == "draw"
     assert "no judoka '77'" in judokon.call("judokon.compare", idA=1, idB=77).text
 
 

@@ -29,7 +29,7 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
         ),
         anime("bebop", title="Cowboy Bebop", alternatives=("カウボーイビバップ",), year=1998),
         anime("mushishi", title="Mushishi", alternatives=("Mushi-shi",), year=2005),
-        anime("remake", title="Mushishi Zoku Shou", alternatives=("Mushishi",), year=2001),
+        anime("remake", title="Mushishi Zoku Shou", alternatives=("Mushishi", "Mushishi II"), year=2001),
     )
     return shelved
 
@@ -43,7 +43,7 @@ def resolved(stories: Any, asked: str, scope: Scope = WHOLE) -> NameChoice:
     [
         ("Cowboy Bebop", "bebop"),
         ("cowbow bebop", "bebop"),
-        ("COWBOY  BEBOP!!", "bebop"),
+        ("mushi-shi season 2", "remake"),
         ("fulmetal alchemst", "fma"),
         ("hagaren", "fmab"),
         ("bebop", "bebop"),
