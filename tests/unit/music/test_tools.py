@@ -16,6 +16,7 @@ from support.served import open_shelf
 
 MOONLIGHT = "album-beethoven-piano-sonata-14"
 BEETHOVEN = "artist-ludwig-van-beethoven"
+CALM = "calm: towards: relaxing and calm (by meaning: no tag says it)"
 
 
 def ids(group: dict[str, Any]) -> list[str]:
@@ -37,7 +38,6 @@ def ids(group: dict[str, Any]) -> list[str]:
         ("dvorak", "artists", "artist-antonin-dvorak"),
         ("Dvořák", "artists", "artist-antonin-dvorak"),
         ("Чайковский", "artists", "artist-pyotr-ilyich-tchaikovsky"),
-        ("tchaikowsky", "artists", "artist-pyotr-ilyich-tchaikovsky"),
         ("saint saens", "artists", "artist-camille-saint-saens"),
         ("fur elise", "albums", "album-beethoven-fur-elise"),
         ("clair de lune", "tracks", "track-debussy-suite-bergamasque-03"),
@@ -308,8 +308,8 @@ def test_a_playlist_is_as_long_as_asked_for_or_says_what_is_short_or_does_not_fi
     ("about", "notes"),
     [
         ("heavy metal for the gym", ["nothing here fits 'heavy metal for the gym'; these are the nearest tracks"]),
-        ("calm heavy metal", ["calm: towards: relaxing and calm", "nothing here fits 'heavy metal'"]),
-        ("calm piano", ["calm: towards: relaxing and calm", "piano: towards: piano"]),
+        ("calm heavy metal", [CALM, "nothing here fits 'heavy metal'"]),
+        ("calm piano", [CALM, "piano: towards: piano"]),
     ],
 )
 @pytest.mark.model
