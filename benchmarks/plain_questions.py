@@ -71,6 +71,7 @@ def main() -> None:
     for each in judgements if options.show else ():
         if each.verdict is not Verdict.RIGHT:
             print(f"{each.verdict}, {each.kind}, {each.catalogue}, {each.surface}: {each.query}")
+            print(f"    evidence {each.evidence}; {'; '.join(each.notes)}")
             print(f"    {each.shown}" + (f" AGAINST IT: {each.contradictions}" if each.contradictions else ""))
     for name, figure in flatten(shares(judgements)).items():
         print(f"{name:50} {figure}")

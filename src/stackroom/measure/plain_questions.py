@@ -96,6 +96,8 @@ class Judgement:
     verdict: Verdict
     contradictions: list[str]
     """The titles of strong hits that do not meet what the question states."""
+    evidence: str
+    notes: list[str]
     shown: list[str]
     """The titles of the first hits."""
 
@@ -162,6 +164,8 @@ def _judge(
         kind=question.kind,
         verdict=Verdict.RIGHT if is_right else _verdict_of_miss(answer, is_contradicted=bool(against)),
         contradictions=against,
+        evidence=answer["evidence"],
+        notes=_notes_of(answer),
         shown=[hit.title for hit in hits[:DEPTH]],
     )
 
