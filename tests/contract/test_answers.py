@@ -157,3 +157,22 @@ def test_a_text_has_every_value_and_the_pages_of_a_budget_have_every_item(
 def test_an_answer_by_vectors_has_it_too(sample: Library, tool: str, arguments: dict[str, Any], path: str) -> None:
     check_text(sample, tool, arguments)
     check_budget(sample, tool, arguments, path)
+
+
+@pytest.mark.row("N2", "A1", "P1", "J2")
+@pytest.mark.parametrize(
+    ("tool", "filters", "path"),
+    [
+        ("search_anime", {"filters": {"tags": ["space"], "episodesMax": 13}}, "results"),
+        ("search_papers", {"publish_year_range": [1970, 1979]}, "papers"),
+        ("judokon.search", {"filters": {"country": "Japan"}, "topK": 10}, "results"),
+    ],
+)
+def test_an_asterisk_lists_what_has_the_filters_and_a_note_offers_it(
+    whole: Library, tool: str, filters: dict[str, Any], path: str
+) -> None:
+    listed = answer(whole, tool, query="*", **filters).structured or {}
+    assert (listed["evidence"], len(items(listed, path))) == ("strong", 10)
+    unanswered = answer(whole, tool, query="zzyzx qwerty", **filters)
+    assert "evidence: none" in unanswered.text
+    assert tool == "judokon.search" or "query '*' lists them all" in unanswered.text

@@ -17,7 +17,6 @@ from stackroom.cli.opening import describe_problems, open_app
 from stackroom.cli.output import json_option, print_json, print_table
 from stackroom.errors import InputError, NotFoundError
 from stackroom.generic.recommend import RecommendParams
-from stackroom.generic.result_set import is_list, words_conditions, words_of_list
 from stackroom.generic.shapes import SearchParams, SearchResult, ShownRecord, SimilarParams
 from stackroom.generic.tools import GenericTools
 from stackroom.model.hits import Evidence
@@ -28,6 +27,7 @@ from stackroom.search.names import NameChoice
 from stackroom.text.safe import safe_line, terminal_stream
 from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of, stated_filters, with_usual_kinds
+from stackroom.tools.listing import is_list, words_conditions, words_of_list
 from stackroom.tools.merge import ScopeRequest
 from stackroom.tools.spec import NOTHING_ANSWERS
 

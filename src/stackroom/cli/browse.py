@@ -15,12 +15,12 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.generic.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith, lacking_text
 from stackroom.generic.browse import RANKED_SHOWN
-from stackroom.generic.result_set import list_query, words_of_list
 from stackroom.model.hits import FacetCount
 from stackroom.model.scope import WHOLE, Scope
 from stackroom.search.values import field_values
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import ADULT, stated_filters
+from stackroom.tools.listing import list_query, words_of_list
 from stackroom.tools.merge import scope_of
 
 TITLE_CHARS = 40

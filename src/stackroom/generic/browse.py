@@ -12,7 +12,6 @@ from stackroom.errors import InputError, did_you_mean
 from stackroom.generic.aggregate.aggregate import AggregateSpec, aggregate
 from stackroom.generic.aggregate.dimensions import MOST_DIMENSIONS, groupable_fields
 from stackroom.generic.aggregate.shapes import AggregateParts, ListWith, aggregate_lines
-from stackroom.generic.result_set import list_query, words_of_list
 from stackroom.generic.shapes import DrawnParams, ForPages, LeftOut, when_known
 from stackroom.model.record import Key
 from stackroom.model.scope import Scope
@@ -22,6 +21,7 @@ from stackroom.text.normalise import meant
 from stackroom.tools.budget import PagedParams, PricedResult, shorten_list
 from stackroom.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from stackroom.tools.filters import shown_number
+from stackroom.tools.listing import list_query, words_of_list
 from stackroom.tools.schema import is_none
 from stackroom.tools.spec import BARE_LIST, GenericResult, SearchText
 

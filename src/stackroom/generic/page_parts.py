@@ -25,7 +25,6 @@ from stackroom.generic.result_set import (
     add_up,
     count_left_out,
     further_keys,
-    is_list,
     list_keys,
     only_view,
     search_keys,
@@ -36,7 +35,7 @@ from stackroom.model.record import Record
 from stackroom.model.scope import Scope
 from stackroom.tools.catalogue import CatalogueView, address_of
 from stackroom.tools.filters import KIND, filters_of
-from stackroom.tools.listing import sortable_fields
+from stackroom.tools.listing import is_list, sortable_fields
 from stackroom.tools.media import CallerMedia
 from stackroom.tools.merge import CatalogueScopes
 

@@ -12,15 +12,21 @@ from dataclasses import dataclass, field
 from stackroom.errors import InputError
 from stackroom.generic.record import RankedRecord
 from stackroom.generic.shapes import LeftOut, SearchParams
-from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchMode, SearchPage
+from stackroom.model.hits import EVIDENCE_AT, Evidence, Label, SearchPage
 from stackroom.model.record import Key, Record, RecordId
-from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, Condition, NoneOf, Scope
+from stackroom.model.scope import KIND_FIELD, NoneOf, Scope
 from stackroom.search.values import adult_conditions
-from stackroom.text.analyser import analyse_query
-from stackroom.text.instructions import quoted
-from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, unread_notes
 from stackroom.tools.listing import list_in_scope, sort_keys
-from stackroom.tools.merge import FURTHEST, NEAREST_SHOWN, CatalogueScopes, depth_for, search_scopes
+from stackroom.tools.merge import (
+    FURTHEST,
+    NEAREST_SHOWN,
+    CatalogueScopes,
+    degraded_notes,
+    depth_for,
+    fitting_notes,
+    search_scopes,
+)
 from stackroom.tools.reading import ReadQuestion, counted
 from stackroom.tools.spec import NOTHING_ANSWERS
 
@@ -109,14 +115,13 @@ def search_page(
     found = search_scopes(
         views, scopes, query, limit=depth_for(start, limit), explain=explain, pool=pool, readings=readings
     )
-    most = NEAREST_SHOWN if found.evidence is Evidence.NONE else FURTHEST
     return ResultSet(
         page=[
             RankedRecord(view=view, record=hit.record, score=hit.score, label=hit.label, why=hit.why)
             for view, hit in found.page(start, limit)
         ],
         total=found.total_matches,
-        listed=min(most, sum(page.ranked for page in found.pages.values())),
+        listed=found.listed,
         evidence=found.evidence,
         cursor=found.cursor_after(start + limit),
         unread=found.unread,
@@ -236,41 +241,8 @@ def add_up(counts: Sequence[LeftOut]) -> LeftOut:
     )
 
 
-EVERY = "*"
 NOTHING_LISTED = "no record has these filters and words"
 ONLY_ORDERS = "'{query}' only orders: all {count:,} records with the filters are listed, the nearest first"
-
-
-def is_list(query: str) -> bool:
-    """Tell whether a query asks for a list: an asterisk, alone or with words after a blank."""
-    return query.split(maxsplit=1)[:1] == [EVERY]
-
-
-def words_of_list(query: str) -> str:
-    """Return the words that every record of a list has; empty where none are asked for."""
-    return query.strip().removeprefix(EVERY).strip() if is_list(query) else query.strip()
-
-
-def list_query(words: str) -> str:
-    """Return the query that lists the records with all of these words."""
-    return f"{EVERY} {words}".strip()
-
-
-def words_conditions(words: str) -> list[Condition]:
-    """Return the condition that a record has all of these words, in any searched field; none without words."""
-    if not words:
-        return []
-    tokens = [token for token, _ in analyse_query(words, synonyms={}).terms]
-    if not tokens:
-        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have; give words")
-    return [AllOf(WORDS_FIELD, tuple(tokens))]
-
-
-def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
-    """Return a note on how many records have the filters of a search, where more do than it found."""
-    counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
-    fitting = sum(counts.values())
-    return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
 
 
 def question_notes(params: SearchParams, found: ResultSet, readings: Mapping[str, ReadQuestion]) -> list[str]:
@@ -294,17 +266,9 @@ def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:
 
 def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
     """Return notes on catalogues that were not read or are degraded, and on records that were not listed."""
-    by_words: dict[str | None, list[str]] = {}
-    partly: dict[str | None, list[str]] = {}
-    for name, page in found.searched.items():
-        if page.mode is SearchMode.FTS_ONLY:
-            by_words.setdefault(page.degraded, []).append(name)
-        if page.is_partly_embedded:
-            partly.setdefault(page.degraded, []).append(name)
     is_cut = found.searched and params.filters and not found.only_orders
     return [
         *unread_notes(found.unread),
-        *(f"{list_names(names)}: searched by words alone ({reason})" for reason, names in by_words.items()),
-        *(f"{list_names(names)}: {reason}" for reason, names in partly.items()),
+        *degraded_notes(found.searched),
         *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
     ]

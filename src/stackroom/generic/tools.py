@@ -44,9 +44,7 @@ from stackroom.generic.record import (
     url_of,
 )
 from stackroom.generic.result_set import (
-    EVERY,
     ResultSet,
-    is_list,
     list_page,
     named_keys,
     only_view,
@@ -55,8 +53,6 @@ from stackroom.generic.result_set import (
     search_notes,
     search_page,
     verdict_notes,
-    words_conditions,
-    words_of_list,
 )
 from stackroom.generic.shapes import (
     BundledResult,
@@ -98,6 +94,7 @@ from stackroom.tools.filters import (
     parse_filters,
     require_excludable,
 )
+from stackroom.tools.listing import EVERY, is_list, words_conditions, words_of_list
 from stackroom.tools.media import CallerMedia, MediaSpec
 from stackroom.tools.merge import (
     FURTHEST,

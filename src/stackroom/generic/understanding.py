@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from stackroom.catalogue.spec import CatalogueSpec
-from stackroom.generic.result_set import EVERY
 from stackroom.generic.shapes import SearchParams, Understood, UnderstoodPhrase
 from stackroom.tools.filters import stated_filters
+from stackroom.tools.listing import EVERY
 from stackroom.tools.reading import ReadQuestion
 
 

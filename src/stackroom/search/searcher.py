@@ -313,13 +313,18 @@ def best_rows(trace: Trace, reader: ShelfReader, limit: int) -> list[int]:
     return rows[:limit]
 
 
+NOT_RERANKED = "the reranker did not answer, so the order is that of the search; to see why, run: stackroom doctor"
+
+
 def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
     """Reorder the first hits by the reranker's scores, identical ones first; keep the order where it fails."""
     hits = ranked.read(ranked.ranking[: reranker.depth])
     texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
-    by_reranker = reranker.scores(text, texts) if hits else None
-    if by_reranker is None:
+    if not hits:
         return ranked
+    by_reranker = reranker.scores(text, texts)
+    if by_reranker is None:
+        return replace(ranked, degraded=ranked.degraded or NOT_RERANKED)
     strengths = np.array([hit.score for hit in hits])
     order = order_rows(strengths, np.array(by_reranker), tiers=[IDENTICAL_AT])
     again = [

@@ -1,4 +1,4 @@
-"""Lists of records without a search: all that are in a scope, sorted by a field."""
+"""Lists of records without a search: all that are in a scope, sorted by a field, and the queries that ask for them."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,13 @@ from numpy.typing import NDArray
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType
 from stackroom.errors import InputError, did_you_mean
 from stackroom.model.record import Key
-from stackroom.model.scope import Scope
+from stackroom.model.scope import WORDS_FIELD, AllOf, Condition, Scope
+from stackroom.text.analyser import analyse_query
+from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import CatalogueView
+
+EVERY = "*"
+"""The query that lists every record."""
 
 
 def list_in_scope(view: CatalogueView, scope: Scope, *, sort: str = "") -> list[Key]:
@@ -46,3 +51,28 @@ def sort_keys(view: CatalogueView, keys: Sequence[Key], sort: str) -> list[Key]:
 
 def _by_number(keys: Sequence[Key], numbers: NDArray[np.float64]) -> list[Key]:
     return [keys[place] for place in np.argsort(numbers, kind="stable").tolist()]
+
+
+def is_list(query: str) -> bool:
+    """Tell whether a query asks for a list: an asterisk, alone or with words after a blank."""
+    return query.split(maxsplit=1)[:1] == [EVERY]
+
+
+def words_of_list(query: str) -> str:
+    """Return the words that every record of a list has; empty where none are asked for."""
+    return query.strip().removeprefix(EVERY).strip() if is_list(query) else query.strip()
+
+
+def list_query(words: str) -> str:
+    """Return the query that lists the records with all of these words."""
+    return f"{EVERY} {words}".strip()
+
+
+def words_conditions(words: str) -> list[Condition]:
+    """Return the condition that a record has all of these words, in any searched field; none without words."""
+    if not words:
+        return []
+    tokens = [token for token, _ in analyse_query(words, synonyms={}).terms]
+    if not tokens:
+        raise InputError(f"'query': '{quoted(words[:60])}' has no word that a record could have; give words")
+    return [AllOf(WORDS_FIELD, tuple(tokens))]

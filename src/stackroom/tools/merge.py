@@ -23,6 +23,7 @@ from stackroom.search.searcher import QueryVector, Searcher
 from stackroom.search.values import Label, argument_of, resolve_conditions, without_adult
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
+from stackroom.tools.listing import EVERY
 from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, plain_reading, read_again, read_question
 
 NEAREST_SHOWN = 5
@@ -70,6 +71,12 @@ class MergedPage:
     def total_matches(self) -> int:
         """The total of matches."""
         return sum(page.total_matches for page in self.pages.values())
+
+    @property
+    def listed(self) -> int:
+        """The number of hits over all pages of the answer; only a few where none is evidence."""
+        most = NEAREST_SHOWN if self.evidence is Evidence.NONE else FURTHEST
+        return min(most, sum(page.ranked for page in self.pages.values()))
 
     def first(self, limit: int) -> list[MergedHit]:
         """Return the first hits; only a few where none is evidence."""
@@ -192,6 +199,25 @@ def _embed_once(views: Mapping[str, CatalogueView], queries: Mapping[str, str]) 
         if key not in known:
             known[key] = views[name].embed(queries[name])
     return {name: known[key] for name, key in keys.items()}
+
+
+def degraded_notes(pages: Mapping[str, SearchPage]) -> list[str]:
+    """Return a note for each reason why catalogues were searched by words alone, or not as well as they could be."""
+    reasons: dict[str, list[str]] = {}
+    for name, page in pages.items():
+        why = page.degraded or ""
+        if page.mode is SearchMode.FTS_ONLY:
+            why = f"searched by words alone ({why})" if why else "searched by words alone"
+        if why:
+            reasons.setdefault(why, []).append(name)
+    return [f"{list_names(names)}: {why}" for why, names in reasons.items()]
+
+
+def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
+    """Return a note on how many records have the filters of a search, where more do than it found."""
+    counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
+    fitting = sum(counts.values())
+    return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
 
 
 def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:

@@ -23,7 +23,7 @@ from stackroom.text.preference_pieces import PreferenceVocabulary, merge_conditi
 from stackroom.text.questions import LeftOutPhrase, ReadQuery, StatedCondition, read_query
 from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
-from stackroom.tools.listing import list_in_scope, sort_keys
+from stackroom.tools.listing import is_list, list_in_scope, sort_keys, words_conditions, words_of_list
 
 NAME_LIKE = 0.75
 """The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
@@ -92,6 +92,8 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
     `scope` is that of the call: what the caller may see, with the filters that were given.
     """
     plain = plain_reading(query, scope)
+    if is_list(query):
+        return replace(plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query))))
     if not query.strip() or _is_quoted(query) or _is_prose(view.spec):
         return plain
     vocabulary = _vocabulary(view, scope)

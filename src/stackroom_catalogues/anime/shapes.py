@@ -47,6 +47,7 @@ def _require_year(value: int) -> int:
 
 
 Year = Annotated[int, AfterValidator(_require_year)]
+Episodes = Annotated[int, Field(ge=1)]
 
 
 class SearchFilters(ToolParams):
@@ -56,26 +57,32 @@ class SearchFilters(ToolParams):
     status: AnimeStatuses | None = None
     year_min: Year | None = None
     year_max: Year | None = None
+    episodes_min: Episodes | None = None
+    episodes_max: Episodes | None = None
     tags: list[Title] | None = Field(default=None, description="All of these, of browse_taxonomy")
     exclude_tags: list[Title] | None = None
     adult: bool | None = Field(default=None, description="Find adult titles too")
 
     def conditions(self) -> list[Condition]:
         """Return the filters as conditions."""
-        if self.year_min is not None and self.year_max is not None and self.year_min > self.year_max:
-            raise InputError(f"'filters': yearMin {self.year_min} is after yearMax {self.year_max}; swap them")
         found: list[Condition] = []
         if self.type:
             found.append(AnyOf("type", tuple(self.type)))
         if self.status:
             found.append(AnyOf("status", tuple(self.status)))
-        if self.year_min is not None or self.year_max is not None:
-            found.append(Range("year", self.year_min, self.year_max))
+        found += _range("year", self.year_min, self.year_max)
+        found += _range("episodes", self.episodes_min, self.episodes_max)
         if self.tags:
             found.append(AllOf("tags", tuple(self.tags)))
         if self.exclude_tags:
             found.append(NoneOf("tags", tuple(self.exclude_tags)))
         return found
+
+
+def _range(name: str, low: int | None, high: int | None) -> list[Condition]:
+    if low is not None and high is not None and low > high:
+        raise InputError(f"'filters': {name}Min {low} is after {name}Max {high}; swap them")
+    return [] if low is None and high is None else [Range(name, low, high)]
 
 
 def argument_of(condition: Condition) -> str:

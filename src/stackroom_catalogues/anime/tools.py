@@ -31,6 +31,7 @@ from stackroom.api import (
     catalogue_tool,
     depth_for,
     field_values,
+    fitting_notes,
     fold_name,
     merge_facets,
     reach_of,
@@ -89,6 +90,7 @@ class AnimeTools:
             limit=depth_for(params.start, params.limit),
             explain=params.explain,
         )
+        views, scopes, filters = scoped.views.found, scoped.scopes, params.filters or SearchFilters()
         return SearchAnimeResult(
             results=[self._hit(item, params.query) for item in found.page(params.start, params.limit)],
             cursor=found.cursor_after(params.start + params.limit),
@@ -97,7 +99,11 @@ class AnimeTools:
             search_mode=found.mode.value,
             degraded=found.degraded,
             unread=found.unread,
-            notes=[*found.notes, *scoped.notes],
+            notes=[
+                *found.notes,
+                *scoped.notes,
+                *(fitting_notes(views, scopes, found.listed) if filters.conditions() else ()),
+            ],
         )
 
     def search_path(self, principal: Principal, params: SearchAnimeParams, name: str, _kind: str) -> SearchPath:

@@ -110,16 +110,6 @@ def _has_vectors(page: SearchPage) -> bool:
     return page.mode.value == "hybrid"
 
 
-def notes_of(pages: Mapping[str, SearchPage]) -> list[str]:
-    """Return a note for each collection that was searched by words alone, with the reason."""
-    by_words: dict[str, list[str]] = {}
-    for name, page in pages.items():
-        if not _has_vectors(page):
-            by_words.setdefault(page.degraded or "", []).append(name)
-    reasons = {", ".join(names): f" ({why})" if why else "" for why, names in by_words.items()}
-    return [f"{names}: searched by words alone{reason}" for names, reason in reasons.items()]
-
-
 def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: int) -> SearchPath:
     """Return how passages of one collection are searched for, without repeats."""
     searcher = view.catalogue.searcher

@@ -42,13 +42,14 @@ from stackroom.api import (
     ToolSpec,
     ask_each,
     catalogue_tool,
+    degraded_notes,
     new_pool,
     resolve_choices,
     scope_of,
     shape_why,
     why_lines,
 )
-from stackroom_catalogues.documents.merging import SPARE, PassageHit, evidence_of, merged, notes_of, passages_path
+from stackroom_catalogues.documents.merging import SPARE, PassageHit, evidence_of, merged, passages_path
 from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -193,7 +194,7 @@ class DocumentTools:
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             evidence=evidence_of(pages),
             skipped=[name for name in names if name not in pages],
-            notes=[*notes, *notes_of(pages)],
+            notes=[*notes, *degraded_notes(pages)],
             unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
         )
 
@@ -228,7 +229,7 @@ class DocumentTools:
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=evidence_of(pages),
-            notes=[*notes, *notes_of(pages)],
+            notes=[*notes, *degraded_notes(pages)],
         )
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:

@@ -32,6 +32,7 @@ from stackroom.api import (
     ToolSpec,
     catalogue_tool,
     depth_for,
+    fitting_notes,
     query_tokens,
     reach_of,
     search_scopes,
@@ -120,16 +121,18 @@ class PaperTools:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
+        scopes = dict.fromkeys(views.found, scope)
         found = search_scopes(
             views,
-            dict.fromkeys(views.found, scope),
+            scopes,
             params.query,
             limit=depth_for(params.start, params.paper_count),
             explain=params.explain,
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
+        fitting = fitting_notes(views.found, scopes, found.listed) if scope.conditions else []
         return SearchPapersResult(
-            notes=[*found.notes, *missing],
+            notes=[*found.notes, *missing, *fitting],
             papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
             cursor=found.cursor_after(params.start + params.paper_count),
             total=found.total_matches,

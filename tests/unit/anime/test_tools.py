@@ -101,9 +101,9 @@ def test_types_are_understood_in_other_words(sample: Any) -> None:
 
 @pytest.mark.row("A9")
 @pytest.mark.parametrize(
-    ("search", "tag"), [("magical girl", "mahou shoujo"), ("science fiction", "sci-fi"), ("history", "historical")]
+    ("search", "tag"), [("magical girl", "mahou shoujo"), ("science fiction", "sci-fi"), ("vampyre", "vampire")]
 )
-def test_the_taxonomy_is_searched_by_synonyms_too(sample: Any, search: str, tag: str) -> None:
+def test_the_taxonomy_is_searched_by_synonyms_and_misspellings_too(sample: Any, search: str, tag: str) -> None:
     (shape,) = sample.structured("browse_taxonomy", search=search)["categories"]
     assert [one["value"] for one in shape["tags"]] == [tag]
 
@@ -188,27 +188,20 @@ def test_an_id_is_accepted_in_every_form_in_which_it_is_shown(sample: Any, state
 
 
 @pytest.mark.row("A8")
-def test_a_wrong_id_is_null_and_says_what_an_id_looks_like(sample: Any) -> None:
-    answer = sample.call("get_anime_details", id="mal-0")
-    assert answer.structured["anime"] is None
-    assert "no record with the id 'mal-0'; an id looks like 'mal-" in answer.text
+@pytest.mark.parametrize(
+    "named", [{"id": "mal-0"}, *({"title": name} for name in ("Breaking Bad", "Game of Thrones", "a"))]
+)
+def test_details_are_null_when_nothing_matches(sample: Any, named: dict[str, str]) -> None:
+    answer = sample.call("get_anime_details", **named)
+    assert (answer.structured["anime"], answer.structured["suggestions"]) == (None, [])
+    assert "title" in named or "no record with the id 'mal-0'; an id looks like 'mal-" in answer.text
 
 
 @pytest.mark.row("A8")
-def test_a_title_given_as_an_id_is_suggested(sample: Any) -> None:
-    answer = sample.structured("get_anime_details", id="Cowboy Bebop")
-    assert answer["anime"] is None
-    assert answer["suggestions"] == ["Cowboy Bebop (TV, 1998, mal-1)"]
-
-
-@pytest.mark.row("A8")
-def test_details_are_null_when_nothing_matches(sample: Any) -> None:
-    near = sample.structured("get_anime_details", title="Cowboy Bishop")
-    assert near["anime"] is None
-    assert near["suggestions"] == ["Cowboy Bebop (TV, 1998, mal-1)"]
-    for title in ("Breaking Bad", "Game of Thrones", "Stranger Things", "the", "a"):
-        assert sample.structured("get_anime_details", title=title)["anime"] is None
-        assert sample.structured("get_anime_details", title=title)["suggestions"] == []
+@pytest.mark.parametrize("named", [{"id": "Cowboy Bebop"}, {"title": "Cowboy Bishop"}])
+def test_a_title_that_is_near_or_given_as_an_id_is_suggested(sample: Any, named: dict[str, str]) -> None:
+    answer = sample.structured("get_anime_details", **named)
+    assert (answer["anime"], answer["suggestions"]) == (None, ["Cowboy Bebop (TV, 1998, mal-1)"])
 
 
 @pytest.mark.row("A6")
@@ -232,11 +225,9 @@ def test_the_taxonomy_lists_every_tag_under_its_category_with_its_count(sample: 
 
 
 @pytest.mark.row("A9")
-def test_the_taxonomy_can_be_narrowed_to_a_category_and_searched_with_a_misspelling(sample: Any) -> None:
+def test_the_taxonomy_can_be_narrowed_to_a_category(sample: Any) -> None:
     (setting,) = sample.structured("browse_taxonomy", category="setting")["categories"]
     assert setting["category"] == "setting"
-    found = sample.structured("browse_taxonomy", search="vampyre")["categories"]
-    assert [(one["category"], [tag["value"] for tag in one["tags"]]) for one in found] == [("theme", ["vampire"])]
     assert sample.structured("browse_taxonomy", category="genre", search="vampire")["categories"] == []
 
 

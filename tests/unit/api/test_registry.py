@@ -156,7 +156,7 @@ def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(tmp_path: Path, w
 @pytest.mark.parametrize(
     ("more", "tools"),
     [
-        (", tools=tools", ["browse", "fetch", "games_ping", "search", "similar"]),
+        (", tools=tools", ["browse", "explain", "fetch", "games_ping", "search", "similar"]),
         (", tools=tools, replaces_generic_tools=True", ["games_ping"]),
     ],
 )

@@ -20,9 +20,7 @@ def home(tmp_path: Path, plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def test_a_catalogue_is_graded_by_kinds_of_question_and_the_grade_is_kept(home: Path, run: Callable[..., Any]) -> None:
     shown = run(["eval", "anime", "--questions", "40"])
-    assert shown.code == 0, shown.err
-    assert "descriptions" in shown.out
-    assert "nDCG@10" in shown.out
+    assert (shown.code, "descriptions" in shown.out, "nDCG@10" in shown.out) == (0, True, True), shown.err
     folder = home / "catalogues" / "anime"
     assert (folder / "golden.jsonl").read_text(encoding="utf-8").count("\n") == 40
     first = run(["eval", "anime", "--questions", "40", "--json"])
@@ -74,5 +72,4 @@ def test_what_cannot_be_graded_is_refused_with_the_reason(
     run: Callable[..., Any], arguments: list[str], problem: str
 ) -> None:
     refused = run(["eval", *arguments])
-    assert refused.code != 0
-    assert problem in refused.err
+    assert (refused.code != 0, problem in refused.err) == (True, True), refused.err

@@ -123,7 +123,7 @@ def test_a_short_page_is_chosen_from_as_many_hits_as_are_reranked(
 
 
 @pytest.mark.parametrize("fault", ["hanging", "nonsense", "dead"])
-def test_without_an_answer_in_its_time_the_order_stays(
+def test_without_an_answer_in_its_time_the_order_stays_and_the_search_says_so(
     stories: Any, rerank_server: Any, reranker: RemoteReranker, fault: str
 ) -> None:
     rerank_server.hanging = fault == "hanging"
@@ -133,6 +133,7 @@ def test_without_an_answer_in_its_time_the_order_stays(
     before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
     reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     assert ranked(reranking) == before
+    assert "the reranker did not answer" in str(reranking.search("robots", scope=WHOLE, limit=6).degraded)
 
 
 def test_equal_scores_leave_the_order_as_it_was(stories: Any, rerank_server: Any, reranker: RemoteReranker) -> None:
