@@ -105,7 +105,7 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
     pieces = pieces_of(_blanked(text, asked), vocabulary.of_questions)
     found = (_stated(mention, pieces, text, vocabulary) for mention in iter_mentions(pieces))
     stated = tuple(one for one in found if one is not None and phrase_key(one.phrase) not in kept)
-    order = next((one for one in orders if one in asked and _is_order(one, pieces)), None)
+    order = next((one for one in orders if one in asked and _is_order(one, pieces, text, vocabulary)), None)
     left_out = tuple(one for one in _left_out(text, stated) if phrase_key(one.phrase) not in kept)
     spans: list[PhraseSpan] = [*stated, *left_out, *(one for one in asked if one in counting or one is order)]
     rest = _without_phrases(query, [*spans, *_padding(pieces, spans, text)]) if spans else query.strip()
@@ -153,11 +153,15 @@ def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
     return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|(?P<most>{superlatives}))", re.IGNORECASE)
 
 
-def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece]) -> bool:
-    """Tell whether a superlative is asked for: it begins the query, or stands before no word of the topic."""
-    before = [piece for piece in pieces if piece.end <= order.start and piece.what is not Plain.FILLER]
+def _is_order(
+    order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
+) -> bool:
+    """Tell whether a superlative is asked for: it is before the topic, or of the records themselves."""
+    if not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces):
+        return True
     following = next((piece for piece in pieces if piece.start >= order.end), None)
-    return not before or following is None or following.what is not Plain.WORD
+    is_noun = following is None or text[following.start : following.end].lower() in vocabulary.fillers
+    return is_noun or (following is not None and isinstance(following.what, Choice))
 
 
 def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutPhrase]:
