@@ -1,7 +1,8 @@
 """The words of a catalogue that preferences and questions may use: its spec's, and the values that records have."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, MoodSpec, TotalSpec
 from stackroom.catalogue.telling import label_of
@@ -38,25 +39,30 @@ def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this
     tags = field_values(reader, spec, tag_field, visibility=visibility) if tag_field else None
     time_field = spec.field_with_role(FieldRole.TIME)
     words, length, numbers = spec.preferences, spec.preferences.length, _number_fields(spec)
-    few, many, people = _values_by_use(reader, spec, visibility, tag_field)
+    values = _values_by_use(reader, spec, visibility, tag_field)
     labels, empty = _labels(numbers), _empty_fields(reader, spec, Scope(visibility=visibility))
+    units = {**_units_of_labels(labels, numbers), **_units_of_fields(spec), **_by_word(words.units)}
+    units |= {"percent": units["%"]} if "%" in units else {}
     return PreferenceVocabulary(
         time_field=time_field.name if time_field else None,
         has_dates=time_field is not None and time_field.type is FieldType.DATE,
-        units={**_units_of_labels(labels), **_units_of_fields(spec), **_by_word(words.units)},
+        units=units,
         multiples={
             word.lower(): (field, size) for field, sizes in words.multiples.items() for word, size in sizes.items()
         },
-        scales=dict(_scales({**_units_of_labels(labels), **_units_of_fields(spec), **_by_word(words.units)})),
+        scales=dict(_scales(units)),
+        pairs=dict(_pairs(numbers)),
         labels=labels,
         floats=frozenset(field.name for field in numbers if field.type is FieldType.FLOAT),
         orders=dict(_orders(spec, numbers, lambda name: _has_numbers(reader, name, Scope(visibility=visibility)))),
-        choices={**few, **_kinds(spec), **_by_choice(words.choices)},
+        choices={**values.few, **_kinds(spec), **_by_choice(words.choices)},
         seasons=_by_choice(words.seasons),
         tags=tags.spellings if tags else {},
         tag_field=tag_field,
-        names=many,
-        people=people,
+        names=values.many,
+        people=values.people,
+        adjectives=frozenset(values.adjectives),
+        places=tuple(values.places),
         moods=_moods(words.moods, tags, tag_field) if tags and tag_field else {},
         fillers=frozenset(_nouns(spec)),
         unchecked=frozenset(phrase.lower() for phrase in words.unchecked),
@@ -81,34 +87,38 @@ def _label(name: str) -> str:
     return label_of(CAMEL.sub(" ", name)).lower()
 
 
-def _labels(numbers: Iterable[FieldSpec]) -> dict[str, str]:
+def _labels(numbers: Sequence[FieldSpec]) -> dict[str, str]:
     """Return the names of number fields in words, with other words for them; none that could be of two fields."""
     fields: dict[str, set[str]] = {}
     for field in numbers:
-        name = _label(field.name)
-        *first, last = name.split()
-        without_currency = " ".join(first) if first and last in WORDS["currencies"] else name
-        others = [
-            other
-            for word, written in WORDS["fields"].items()
-            if word == without_currency.split()[-1]
-            for other in phrases(written)
-        ]
-        for label in {name, without_currency, without_currency.split()[-1], *others}:
-            fields.setdefault(label, set()).add(field.name)
-    return {label: names.pop() for label, names in fields.items() if len(names) == 1}
+        label = _without_currency(_label(field.name))
+        for name in {_label(field.name), label, label.split()[-1]}:
+            fields.setdefault(name, set()).add(field.name)
+    known = {label: names.pop() for label, names in fields.items() if len(names) == 1}
+    return known | {word: name for name, concept in _concepts(numbers) for word in phrases(concept["words"])}
 
 
-def _units_of_labels(labels: Mapping[str, str]) -> dict[str, str]:
+def _without_currency(label: str) -> str:
+    *first, last = label.split()
+    return " ".join(first) if first and last in WORDS["currencies"] else label
+
+
+def _concepts(numbers: Sequence[FieldSpec]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what people ask for by many words, each with the field that tells it."""
+    labels = {_without_currency(_label(field.name)): field.name for field in reversed(numbers)}
+    for concept in WORDS["concepts"].values():
+        name = next((labels[field] for field in map(str.strip, concept["fields"].split(",")) if field in labels), None)
+        if name:
+            yield name, concept
+
+
+def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) -> dict[str, str]:
     """Return the words that follow the numbers of fields by their names: "4 bedrooms", "under 8 euros"."""
-    units = {}
+    units = {word: name for name, concept in _concepts(numbers) for word in phrases(concept["units"]) if word}
     for label, name in labels.items():
         last = label.split()[-1]
-        for word in (
-            *phrases(WORDS["currencies"].get(last, last)),
-            *({last.removesuffix("s"), f"{last}s"} if label == last else ()),
-        ):
-            units[word] = name
+        own = {last, last.removesuffix("s"), f"{last}s"} if label == last else ()
+        units |= dict.fromkeys((*phrases(WORDS["currencies"].get(last, "")), *own), name)
     if "price" in labels:
         signs = (sign for written in WORDS["currencies"].values() for sign in phrases(written))
         units = {**dict.fromkeys(signs, labels["price"]), **units}
@@ -121,6 +131,17 @@ def _scales(units: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, float]]]
         for number, unit in (phrase.split() for phrase in phrases(written)):
             if unit in units and word not in units:
                 yield word, (units[unit], float(number))
+
+
+def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield what two fields tell the least and the greatest number of, such as "players"."""
+    labels = {_label(field.name): field.name for field in numbers}
+    for label, name in labels.items():
+        for least, greatest in (("min ", "max "), (" min", " max")):
+            other = labels.get(label.replace(least, greatest)) if least in label else None
+            if other:
+                thing = label.replace(least, "").strip()
+                yield from ((word, (name, other)) for word in {thing, thing.removesuffix("s"), f"{thing}s"})
 
 
 def _orders(
@@ -146,13 +167,20 @@ def _orders(
             yield from ((phrase, f"{minus}{fields[sort.removeprefix('-')]}") for phrase in phrases(written))
 
 
-def _values_by_use(
-    reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, tag_field: str | None
-) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]], dict[str, tuple[str, tuple[str, ...]]]]:
-    """Return the values that are meant wherever they are named, those that need a word before them, and persons."""
-    few: dict[str, tuple[str, str]] = {}
-    many: dict[str, tuple[str, str]] = {}
-    people: dict[str, tuple[str, tuple[str, ...]]] = {}
+class _Values(NamedTuple):
+    """The values of fields by their use in sentences."""
+
+    few: dict[str, tuple[str, str]]
+    """Meant wherever they are named."""
+    many: dict[str, tuple[str, str]]
+    """Meant with a word before or after them."""
+    people: dict[str, tuple[str, tuple[str, ...]]]
+    adjectives: set[str]
+    places: list[str]
+
+
+def _values_by_use(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, tag_field: str | None) -> _Values:
+    found = _Values({}, {}, {}, set(), [])
     declared = {tag_field, *spec.preferences.choices, *spec.preferences.seasons, *spec.adult}
     for field in spec.column_fields:
         if field.is_numeric or field.filter is None or field.name in declared or field.type is FieldType.URL:
@@ -161,20 +189,28 @@ def _values_by_use(
         if len(values.counts) > MOST_VALUES:
             continue
         if field.role is FieldRole.PEOPLE:
-            people |= {key: (field.name, names) for key, names in by_name(values.counts).items() if key not in people}
-            continue
-        named = {phrase: value for phrase, value in values.spellings.items() if _is_told(phrase)}
-        table = few if len(values.counts) <= FEW_VALUES else many
-        table.update({phrase: (field.name, value) for phrase, value in named.items() if phrase not in table})
-        few.update(
-            {
-                word: (field.name, named[country])
-                for country in COUNTRIES
-                if country in named
-                for word in COUNTRIES[country]
-            }
-        )
-    return few, many, people
+            names = by_name(values.counts)
+            found.people.update({key: (field.name, meant) for key, meant in names.items() if key not in found.people})
+        else:
+            _add_values(found, field, values)
+    return found
+
+
+def _add_values(found: _Values, field: FieldSpec, values: FieldValues) -> None:
+    """Add the values of a field, with the adjectives of countries among them."""
+    named = {phrase: value for phrase, value in values.spellings.items() if _is_told(phrase)}
+    yes = values.find("yes") if not named and values.counts else None
+    if yes:
+        found.few[_label(field.name)] = field.name, yes.value
+    table = found.few if len(values.counts) <= FEW_VALUES else found.many
+    table.update({phrase: (field.name, value) for phrase, value in named.items() if phrase not in table})
+    adjectives = {
+        word: (field.name, named[country]) for country in COUNTRIES if country in named for word in COUNTRIES[country]
+    }
+    found.few.update(adjectives)
+    found.adjectives.update(adjectives)
+    if adjectives or field.role is FieldRole.PLACE:
+        found.places.append(field.name)
 
 
 def _is_told(phrase: str) -> bool:
@@ -189,11 +225,15 @@ def _kinds(spec: CatalogueSpec) -> dict[str, tuple[str, str]]:
 
 
 def _nouns(spec: CatalogueSpec) -> Iterator[str]:
-    """Yield the words for any record of the catalogue."""
-    for word in (*_label(spec.name.replace("-", " ")).split(), *phrases(WORDS["nouns"])):
+    """Yield the words for any record of the catalogue, and verbs of questions about them."""
+    name = _label(spec.name.replace("-", " "))
+    like = [word for group in phrases(WORDS["named_nouns"]) if group.split()[0] in name for word in group.split()]
+    for word in (*name.split(), *like, *phrases(WORDS["nouns"])):
         yield from (word, f"{word}s", word.removesuffix("s"))
         if word.endswith("ies"):
             yield f"{word[:-3]}y"
+    yield from phrases(WORDS["verbs"])
+    yield from (word for field in spec.column_fields for word in _label(field.name).split())
 
 
 def _units_of_fields(spec: CatalogueSpec) -> dict[str, str]:

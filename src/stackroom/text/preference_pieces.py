@@ -84,6 +84,8 @@ class Bounds:
 
     range: Range
     adjective: bool = False
+    also: Range | None = None
+    """A limit on a second field, where two tell from how many to how many."""
     step: float = 1
     """The least difference of two numbers, by which a bound that excludes its number is moved."""
 
@@ -182,6 +184,8 @@ class PreferenceVocabulary:
     """Words for a fixed number of something: word → field and number."""
     scales: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     """Units that hold so many of a field's own: word → field and number."""
+    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What two fields tell the least and the greatest number of: word → these fields."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Names of number fields: phrase → field."""
     floats: frozenset[str] = frozenset()
@@ -195,6 +199,10 @@ class PreferenceVocabulary:
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Other values that are refused and demanded like tags, such as places: phrase → field and value."""
+    adjectives: frozenset[str] = frozenset()
+    """Phrases for values that stand before what they describe, such as "Dutch"."""
+    places: tuple[str, ...] = ()
+    """The fields that tell where something is from."""
     people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """The forms of persons' names: form → field and the names that it means."""
     moods: Mapping[str, Tone] = field(default_factory=dict)
@@ -275,8 +283,8 @@ def effects_of(mention: Mention) -> list[Effect]:
     """Return the effects of a thing; none if no condition can express it."""
     effects: list[Effect | None]
     match mention.what:
-        case Bounds(range=limit, step=step):
-            effects = [complement(limit, step=step) if mention.mood in REFUSALS else limit]
+        case Bounds(range=limit, also=also, step=step):
+            effects = [complement(limit, step=step)] if mention.mood in REFUSALS else [limit, also]
         case Choice(field=name, value=value):
             effects = [choice_effect(name, value, mention.mood)]
         case NamedTag():

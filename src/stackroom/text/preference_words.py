@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import Final
 
 from stackroom.model.scope import Range
-from stackroom.text.normalise import pattern
+from stackroom.text.normalise import corrected, pattern
 from stackroom.text.person_names import name_key, name_words
 from stackroom.text.preference_pieces import (
     Bound,
@@ -125,7 +125,11 @@ def alternation(phrases: Iterable[str]) -> str:
 GAP: Final = r"\s{0,3}"
 DASH_GAP: Final = r"[\s-]{0,3}"
 TO: Final = rf"{GAP}(?:-|–|—|\b(?:to|and|or|through|till|until)\b){GAP}"
-NUMBER: Final = rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)}))"
+MAGNITUDES: Final[Mapping[str, int]] = {"thousand": 10**3, "k": 10**3, "million": 10**6, "billion": 10**9}
+NUMBER: Final = (
+    rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)})|a(?=\s(?:million|thousand|billion)))"
+    rf"(?:\s?(?:{alternation(MAGNITUDES)}))?(?:\sand\sa\shalf\b)?"
+)
 DECADE: Final = rf"(?:(?:early|mid|late)[\s-]{{1,2}})?(?:'?(?:1[5-9]|20)?[0-9]0'?s|{alternation(DECADES)})"
 MOMENT: Final = (
     rf"(?:{DECADE}|(?:1[5-9]|20)[0-9]{{2}})(?!\w|-[0-9]{{1,3}}\b|[\s-](?:style|aesthetic|vibe|feel|look|nostalgia))"
@@ -139,22 +143,25 @@ YEARS: Final = pattern(
 )
 LENGTHS: Final = pattern(
     rf"(?=[\w<>≤≥~])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
-    rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>[^\W\d_]{{1,30}})(?!\w)"
+    rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>%|[^\W\d_]{{1,30}})(?!\w)"
     rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
     re.IGNORECASE,
 )
 SIGN: Final = r"[A-Z]{0,2}[$£¥₹€]"
 """A currency that is written before its number, such as `$` and `CA$`."""
 AMOUNT: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,2})?(?![0-9.,]?[0-9]|\w)"
-FIGURE: Final = rf"(?:{AMOUNT}|{NUMBER})"
+FIGURE: Final = rf"(?:{AMOUNT}(?:\s?(?:{alternation(MAGNITUDES)}))?|{NUMBER})"
 MAKER: Final = pattern(
-    r"(?:\b(?:written|directed|made|composed|painted|published|designed|performed|produced|created)\s{1,3})?"
-    r"\bby\s{1,3}\Z",
+    r"(?:\b(?:[a-z]{2,12}ed|written|made|sung)\s{1,3})?\bby\s{1,3}\Z",
     re.IGNORECASE,
 )
 """What stands before the one who made something."""
 JOINT_OF_NAME: Final = pattern(r"[\s.,]{1,3}")
 LONGEST_PERSON: Final = 5
+NEAR_WORDS: Final = 3
+"""A query of no more words may be a misspelt name."""
+SURNAME_CHARS: Final = 4
+"""The length from which a name that is written with a capital is one by itself."""
 PRICES: Final = pattern(
     rf"(?=[\w<>≤≥~$£¥₹€])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<unit>{SIGN}){GAP}(?P<low>{AMOUNT})"
     rf"(?:{TO}(?:{SIGN})?{GAP}(?P<high>{AMOUNT}))?(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?",
@@ -197,6 +204,11 @@ UNITLESS: Final = pattern(
 LATELY: Final = pattern(
     rf"\b(?:(?:from|in|within|over|during|of)\s)?(?:the\s)?(?P<which>last|past|previous|this)\s"
     rf"(?:(?P<count>{NUMBER}|{alternation(LOOSE_NUMBERS)})\s)?(?P<unit>years?|decades?)\b",
+    re.IGNORECASE,
+)
+CENTURIES: Final = pattern(
+    rf"(?:\b(?P<before>{alternation(YEAR_BOUNDS)}){GAP})?(?:the\s)?"
+    r"(?:\b(?P<century>[0-9]{1,2})(?:st|nd|rd|th)[\s-]century\b|\b(?P<this>this)\scentury\b)",
     re.IGNORECASE,
 )
 SET_IN_YEARS: Final = pattern(
@@ -259,12 +271,14 @@ def moment_years(said: str) -> tuple[int, int]:
 
 
 def number(said: str) -> float:
-    """Return the value of digits or of a number word."""
-    key = phrase_key(said).replace(",", "")
-    known = NUMBERS.get(key) or LOOSE_NUMBERS.get(key)
-    if known is not None:
-        return known
-    return int(float(key)) if float(key).is_integer() else float(key)
+    """Return the value of digits or of a number word: "1,000", "two and a half", "3 million"."""
+    whole = phrase_key(said).replace(",", "")
+    key = whole.removesuffix(" and a half")
+    size = next((name for name in MAGNITUDES if key.endswith(name)), "")
+    digits = key.removesuffix(size).strip()
+    known = NUMBERS.get(digits) or LOOSE_NUMBERS.get(digits) or (1 if digits == "a" else float(digits))
+    value = (known + (0.5 if whole != key else 0)) * MAGNITUDES.get(size, 1)
+    return int(value) if float(value).is_integer() else value
 
 
 def bound_of(*said: str | None) -> Bound:
@@ -296,6 +310,8 @@ def spellings(phrase: str) -> Iterator[str]:
         yield phrase[:-3] + "y"
     if phrase.endswith("s"):
         yield phrase[:-1]
+    if phrase.endswith("'s"):
+        yield phrase[:-2]
 
 
 def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
@@ -326,7 +342,7 @@ def title_pieces(text: str, _vocabulary: PreferenceVocabulary) -> Iterator[Sente
 
 
 def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
-    """Yield the persons in the text; one who is named by a single word only after "by", or if all else is padding."""
+    """Yield the persons in the text; by a small single word only after "by", or where all else is padding."""
     tokens, index = name_words(text) if vocabulary.people else [], 0
     while index < len(tokens):
         sizes = range(min(LONGEST_PERSON, len(tokens) - index), 0, -1)
@@ -335,9 +351,23 @@ def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Sente
         )
         start, end = tokens[index].start(), tokens[index + size - 1].end()
         maker = MAKER.search(text, max(0, start - 30), start)
-        if key and (size > 1 or maker or _is_padding([*tokens[:index], *tokens[index + size :]], vocabulary)):
+        if not key and (maker or len(tokens) <= NEAR_WORDS) and tokens[index][0][0].isupper():
+            size, key = _near_person(tokens[index:], vocabulary)
+            end = tokens[index + size - 1].end()
+        is_surname = size == 1 and key and tokens[index][0][0].isupper() and len(key) >= SURNAME_CHARS
+        if key and (size > 1 or maker or is_surname or _is_padding(tokens, vocabulary)):
             yield SentencePiece(maker.start() if maker else start, end, Person(*vocabulary.people[key]))
         index += size
+
+
+def _near_person(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> tuple[int, str]:
+    """Return how many words are a misspelt name, and its right form."""
+    joined = {key.replace(" ", ""): key for key in vocabulary.people}
+    for size in range(min(3, len(tokens)), 0, -1):
+        near = corrected(name_key(token[0] for token in tokens[:size]).replace(" ", ""), joined)
+        if len({vocabulary.people[joined[one]] for one in near}) == 1:
+            return size, joined[near[0]]
+    return 1, ""
 
 
 def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> str:
@@ -350,7 +380,9 @@ def _person_key(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabular
 
 
 def _is_padding(tokens: Iterable[re.Match[str]], vocabulary: PreferenceVocabulary) -> bool:
-    return all(token[0].lower() in FILLER or token[0].lower() in vocabulary.fillers for token in tokens)
+    """Tell whether there are persons and nothing else in a text."""
+    known = (FILLER, STRUCTURE, vocabulary.fillers, vocabulary.people)
+    return all(any(name_key([token[0]]) in table for table in known) for token in tokens)
 
 
 def label_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[SentencePiece]:
@@ -405,6 +437,12 @@ def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What |
     return limit_time(vocabulary, *limited(bound, min(years), max(years), spread=2))
 
 
+def read_century(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'from the 19th century', 'before the 18th century', 'this century'."""
+    first = 100 * (int(found["century"]) - 1 if found["century"] else vocabulary.this_year // 100)
+    return limit_time(vocabulary, *limited(bound_of(found["before"]), first, first + 99, spread=10))
+
+
 def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
     this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
@@ -449,6 +487,8 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
     scaled_field, scale = vocabulary.scales.get(unit, (None, 1))
     total_field, total = vocabulary.totals.get(unit, (None, 1))
+    if unit in vocabulary.pairs:
+        return pair_bounds(found, *vocabulary.pairs[unit])
     known = multiple_field or total_field or vocabulary.units.get(unit) or scaled_field
     name = known if unit else long_field and long_field[0]
     if not name:
@@ -464,6 +504,17 @@ def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
         low, high = (low - 1) * size + 1, high * size
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
     return number_bounds(name, bound, low, high, vocabulary)
+
+
+def pair_bounds(found: re.Match[str], least: str, greatest: str) -> What:
+    """Read 'for 5 players', 'more than six players', where two fields tell from how many to how many."""
+    low, high = number(found["low"]), number(found["high"] or found["low"])
+    bound = bound_of(found["after"], found["middle"], found["before"])
+    if bound in (Bound.ABOVE, Bound.AT_LEAST):
+        return Bounds(Range(greatest, at_least=low + (bound is Bound.ABOVE)))
+    if bound in (Bound.BELOW, Bound.AT_MOST):
+        return Bounds(Range(least, at_most=high - (bound is Bound.BELOW)))
+    return Bounds(Range(least, at_most=low), also=Range(greatest, at_least=high))
 
 
 def number_bounds(name: str, bound: Bound, low: float, high: float, vocabulary: PreferenceVocabulary) -> What:
@@ -540,6 +591,7 @@ RULES: Final = (
     Rule(LENGTHS, read_length),
     Rule(LATELY, read_recent_years, ("year", "decade")),
     Rule(SET_IN_YEARS, read_setting),
+    Rule(CENTURIES, read_century, ("century",)),
     Rule(SEASONS, read_season, ("19", "20", "air", "releas", "premier", "came out", "broadcast", "start")),
     Rule(YEARS, read_years),
     Rule(UNITLESS, read_length),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from stackroom.model.scope import AnyOf, Condition
 from stackroom.text.normalise import pattern
@@ -21,11 +21,12 @@ from stackroom.text.preference_pieces import (
     Mood,
     NamedTag,
     Person,
-    PieceJoin,
     Plain,
     PreferenceVocabulary,
     SentencePiece,
     Thing,
+    Title,
+    Tone,
     effects_of,
     in_days,
 )
@@ -38,11 +39,19 @@ JOINTS = frozenset({"and", "or", "but"})
 WORDS: Final = load_packaged("stackroom.text", "question_words.toml")
 COUNTING: Final = pattern(rf"\b(?:{alternation(phrases(WORDS['counting']))})(?=\s)", re.IGNORECASE)
 LEAVING_OUT: Final = pattern(
-    rf",?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))})\s{{1,3}}(?:(?:an?|the)\s)?(?P<what>[^,;.!?]{{2,80}})",
+    rf"(?:,\s?not|,?\s?\b(?:{alternation(phrases(WORDS['leaving_out']))}))\s{{1,3}}(?P<what>[^,;.!?]{{2,80}})",
     re.IGNORECASE,
 )
-OF_PLACE: Final = pattern(r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?\Z", re.IGNORECASE)
-UNKNOWN_MAKER: Final = pattern(r"\b[Bb]y\s{1,3}(?P<name>[A-Z][\w.'-]*(?:\s[A-Z][\w.'-]*){0,4})")
+OF: Final = r"\b(?:from|in|at|by|of|on)\s{1,3}(?:the\s{1,3})?"
+OF_PLACE: Final = pattern(rf"{OF}\Z", re.IGNORECASE)
+OF_THIS: Final = pattern(OF)
+UNKNOWN_NAME: Final = pattern(
+    r"\b(?:(?P<maker>[Bb]y)|(?P<place>[Ff]rom))\s{1,3}(?P<name>[A-Z][\w.'-]*(?:\s[A-Z][\w.'-]*){0,4})"
+)
+SUPERLATIVE: Final = r"[a-z]{3,}est\b"
+SUPERLATIVES: Final = frozenset(phrase for written in WORDS["superlatives"] for phrase in phrases(written))
+HIGHEST: Final = phrases(WORDS["extremes"]["highest"])
+NEVER: Final = r"(?P<extreme>\Zx)(?P<label>x)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +99,8 @@ class ReadQuery:
     left_out: tuple[LeftOutPhrase, ...] = ()
     unknown_maker: str = ""
     """The name after "by" that nobody here has."""
+    unknown_place: str = ""
+    """The name after "from" that no record has."""
     is_count: bool = False
     rest: str
     """The words to search for; empty where only padding is left."""
@@ -113,7 +124,8 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
         stated=stated,
         order=order,
         left_out=left_out,
-        unknown_maker=_unknown_maker(text, stated),
+        unknown_maker=_unknown_name("maker", text, stated),
+        unknown_place=_unknown_name("place", text, stated) if vocabulary.places else "",
         is_count=any(one in asked for one in counting),
         rest="" if spans and _is_padding(pieces, spans, orders) else rest,
         is_known=not any(_is_unknown(piece, stated) for piece in pieces),
@@ -134,28 +146,31 @@ def _counting(text: str) -> Iterator[PhraseSpan]:
 def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
     """Yield the superlatives of a text, with the field that each sorts by."""
     for found in _order_pattern(frozenset(vocabulary.labels)).finditer(text):
-        label = phrase_key(found["label"]) if found["label"] else ""
-        name = vocabulary.labels.get(label)
-        is_greatest = phrase_key(found["extreme"] or "") in phrases(WORDS["extremes"]["highest"])
-        sort = f"{'-' if is_greatest else ''}{name}" if name else vocabulary.orders.get(phrase_key(found["most"] or ""))
-        yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=sort)
+        most, extreme = phrase_key(found["most"] or ""), phrase_key(found["extreme"] or "")
+        name = vocabulary.labels.get(phrase_key(found["label"] or ""))
+        own = [vocabulary.labels[stem] for stem in _stems(most) if stem in vocabulary.labels]
+        sort = f"{'-' if extreme in HIGHEST else ''}{name}" if name else vocabulary.orders.get(most)
+        if sort or own or most in SUPERLATIVES:
+            by = sort or (f"-{own[0]}" if own else None)
+            yield StatedOrder(start=found.start(), end=found.end(), phrase=found[0], sort=by)
+
+
+def _stems(superlative: str) -> Iterator[str]:
+    """Yield the words that a superlative may be of: "fattest" is of "fat", "spiciest" of "spicy"."""
+    stem = superlative.removesuffix("est")
+    if stem and stem != superlative:
+        yield from (stem, f"{stem}e", f"{stem[:-1]}y", stem[:-1])
 
 
 @lru_cache(maxsize=64)
 def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
-    superlatives = alternation(phrase for written in WORDS["superlatives"] for phrase in phrases(written))
     extremes = alternation(phrase for written in WORDS["extremes"].values() for phrase in phrases(written))
-    labelled = (
-        rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})"
-        if labels
-        else r"(?P<extreme>\Zx)(?P<label>x)"
-    )
-    return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|(?P<most>{superlatives}))", re.IGNORECASE)
+    labelled = rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})" if labels else NEVER
+    most = rf"(?P<most>{alternation(SUPERLATIVES)}|{SUPERLATIVE})"
+    return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|{most})", re.IGNORECASE)
 
 
-def _is_order(
-    order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
-) -> bool:
+def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary) -> bool:
     """Tell whether a superlative is asked for: it is before the topic, or of the records themselves."""
     if not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces):
         return True
@@ -176,9 +191,12 @@ def _left_out(text: str, stated: Sequence[StatedCondition]) -> Iterator[LeftOutP
             yield LeftOutPhrase(start=found.start(), end=end, phrase=phrase, what=what)
 
 
-def _unknown_maker(text: str, stated: Sequence[StatedCondition]) -> str:
-    found = UNKNOWN_MAKER.search(text)
-    return found["name"] if found and not any(one.overlaps(*found.span()) for one in stated) else ""
+def _unknown_name(group: str, text: str, stated: Sequence[StatedCondition]) -> str:
+    """Return the name of a maker or a place that was asked for and is none of the catalogue's."""
+    for found in UNKNOWN_NAME.finditer(text):
+        if found[group] and not any(one.overlaps(*found.span()) for one in stated):
+            return found["name"]
+    return ""
 
 
 def _blanked(text: str, spans: Iterable[PhraseSpan]) -> str:
@@ -240,39 +258,82 @@ def _is_padding(
 def _stated(
     mention: Mention, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary
 ) -> StatedCondition | None:
-    start = mention.start
-    if isinstance(mention.what, Choice | NamedTag) and (place := OF_PLACE.search(text, max(0, start - 12), start)):
-        start = place.start()
-    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, pieces, is_of=start < mention.start))
+    start, end = mention.start, mention.end
+    if isinstance(mention.what, Choice | NamedTag):
+        place = OF_PLACE.search(text, max(0, start - 12), start)
+        start = place.start() if place else start
+        end = _end_of_label(mention.what.field or "", text, end)
+    context = _Context(pieces, text, text[start:end].lower(), end, vocabulary, is_labelled=end > mention.end)
+    conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, context))
     if not conditions:
         return None
-    is_sure = mention.mood in (Mood.NOT, Mood.MUST) or isinstance(mention.what, Bounds | Person)
-    return StatedCondition(
-        start=start, end=mention.end, phrase=text[start : mention.end], conditions=conditions, is_sure=is_sure
-    )
+    is_named = isinstance(mention.what, Person) and not context.said.isalpha()
+    is_sure = mention.mood in (Mood.NOT, Mood.MUST) or isinstance(mention.what, Bounds) or is_named
+    return StatedCondition(start=start, end=end, phrase=text[start:end], conditions=conditions, is_sure=is_sure)
 
 
-def _conditions_of(mention: Mention, pieces: Sequence[SentencePiece], *, is_of: bool) -> Iterator[Condition]:
+def _end_of_label(field: str, text: str, end: int) -> int:
+    """Return where a value ends with the name of its field after it: "bloomy rind"."""
+    label = field.replace("_", " ").split()[-1:]
+    found = pattern(rf"\s{{1,3}}{re.escape(label[0])}\b", re.IGNORECASE).match(text, end) if label else None
+    return found.end() if found else end
+
+
+class _Context(NamedTuple):
+    """What stands around a thing, and the words for it in lower case."""
+
+    pieces: Sequence[SentencePiece]
+    text: str
+    said: str
+    end: int
+    vocabulary: PreferenceVocabulary
+    is_labelled: bool
+    """Whether the name of its field follows it."""
+
+    @property
+    def following(self) -> SentencePiece | None:
+        """The piece after it."""
+        return next((piece for piece in self.pieces if piece.start >= self.end), None)
+
+    @property
+    def is_before_noun(self) -> bool:
+        """Whether a word for any record follows, or is a part of it: "silver objects", "cooperative games"."""
+        following = self.following
+        words = [self.text[following.start : following.end].lower()] if following else []
+        return any(word in self.vocabulary.fillers for word in (*words, self.said.split()[-1]))
+
+    @property
+    def is_of(self) -> bool:
+        """Whether a word such as "from" is before it."""
+        return OF_THIS.match(self.said) is not None
+
+
+def _conditions_of(mention: Mention, context: _Context) -> Iterator[Condition]:
     """Yield the conditions of a thing, where it is a bound or a kind, refused or demanded, or what others are of."""
-    if isinstance(mention.what, NamedTag) and mention.what.is_name and mention.mood is Mood.PLAIN:
-        if mention.what.field and (is_of or _is_alone(mention, pieces)):
+    if isinstance(mention.what, NamedTag) and mention.mood is Mood.PLAIN:
+        is_meant = context.is_before_noun or context.is_labelled
+        if mention.what.is_name:
+            is_meant = is_meant or context.is_of or _is_alone(mention, context)
+        if mention.what.field and is_meant:
             yield AnyOf(mention.what.field, (mention.what.name,))
-    elif _is_condition(mention, pieces):
+    elif _is_condition(mention, context):
         yield from (effect for effect in effects_of(mention) if isinstance(effect, Condition))
 
 
-def _is_alone(mention: Mention, pieces: Sequence[SentencePiece]) -> bool:
-    others = (piece for piece in pieces if not mention.start <= piece.start < mention.end)
-    return all(piece.what in (Plain.FILLER, Plain.STOP) or isinstance(piece.what, PieceJoin) for piece in others)
+def _is_alone(mention: Mention, context: _Context) -> bool:
+    """Tell whether all else are conditions and padding."""
+    others = [piece.what for piece in context.pieces if not mention.start <= piece.start < mention.end]
+    topics = NamedTag | Tone | Title
+    return not any(what in (Plain.WORD, Plain.UNCHECKED) or isinstance(what, topics) for what in others)
 
 
-def _is_condition(mention: Mention, pieces: Sequence[SentencePiece]) -> bool:
+def _is_condition(mention: Mention, context: _Context) -> bool:
     if isinstance(mention.what, Person):
         return mention.mood in (Mood.PLAIN, Mood.NOT, Mood.MUST)
     if mention.mood in (Mood.NOT, Mood.MUST):
         return not (isinstance(mention.what, Bounds) and mention.what.adjective)
     if isinstance(mention.what, Bounds):
         return mention.mood is not Mood.ANY and not mention.what.adjective
-    following = next((piece for piece in pieces if piece.start >= mention.end), None)
-    is_adjective = following is not None and following.what is Plain.WORD
-    return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and not is_adjective
+    is_adjective = context.following is not None and context.following.what is Plain.WORD
+    is_free = not is_adjective or context.said in context.vocabulary.adjectives or context.is_labelled
+    return isinstance(mention.what, Choice) and mention.mood is Mood.PLAIN and is_free

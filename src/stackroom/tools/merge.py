@@ -393,13 +393,9 @@ def usual_path(
     label: Label = argument_of,
     notes: Sequence[str] = (),
     rank: Rank = usual_rank,
-    is_read: bool = True,
 ) -> SearchPath:
-    """Return the path of a tool that shows the first hits of a catalogue's search, few where nothing answers.
-
-    `is_read`: whether the tool reads the query for what it states.
-    """
-    reading = read_question(view, query, scope) if is_read else plain_reading(query, scope)
+    """Return the path of a tool that shows the first hits of a catalogue's search, few where nothing answers."""
+    reading = read_question(view, query, scope)
     if reading.is_list:
         raise InputError(f"'query': '{quoted(query[:60])}' only states what records have; add words to rank them by")
     return SearchPath(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole
 from stackroom.catalogue.telling import label_of
-from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
+from stackroom.model.hits import EVIDENCE_AT, Evidence, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.record import Key
 from stackroom.model.scope import KIND_FIELD, WORDS_FIELD, AnyOf, Condition, NoneOf, Range, Scope
 from stackroom.recommend.vocabulary import preference_vocabulary
@@ -25,6 +25,8 @@ from stackroom.tools.catalogue import CatalogueView
 from stackroom.tools.filters import filters_of, written_range
 from stackroom.tools.listing import is_list, list_in_scope, sort_keys, words_conditions, words_of_list
 
+WITHOUT_NAME = 0.49
+"""What is left of a strength where no record has the name that was asked for, so that nothing is evidence."""
 NAME_LIKE = 0.75
 """The likeness to a record's name from which a query is that name, and states nothing: "No Game No Life"."""
 SAME_NAME = 0.9
@@ -34,7 +36,8 @@ LISTED_STRENGTH = 0.9
 LEFT_ASIDE = "'{phrase}' was left aside: it does not go with what you chose under {label}"
 READ_AS = "'{phrase}' is read as {text}"
 NOT_CHECKED = "'{phrase}' cannot be checked here: no field tells it"
-NO_MAKER = "no record has '{name}' under {label}"
+NO_PERIOD = "no record has {text}, so '{phrase}' is searched for as words"
+NO_SUCH = "no record has '{name}' under {label}"
 
 
 class ReadPhrase(NamedTuple):
@@ -62,8 +65,8 @@ class ReadQuestion:
     sort: str = ""
     left_out: frozenset[Key] = frozenset()
     is_count: bool = False
-    lacks_maker: bool = False
-    """Whether nobody here has the name of the maker that was asked for."""
+    lacks_name: bool = False
+    """Whether no record has the name of the maker or the place that was asked for."""
     names_moods: bool = False
     """Whether all words to search for are for a mood, or of the catalogue, so that nothing else is asked for."""
     doubts: tuple[str, ...] = ()
@@ -132,14 +135,14 @@ def list_ranked(view: CatalogueView, reading: ReadQuestion) -> list[RankedKey]:
 def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Ranked:
     """Return a ranking without what a question leaves out by name, and in the order that it asks for.
 
-    What answers comes before what is only near. Where nobody here has the name of the maker that was asked for,
-    nothing is strong.
+    What answers comes before what is only near. Where no record has the name of the maker or place that was asked
+    for, nothing answers.
     """
-    if not reading.left_out and not reading.sort and not reading.lacks_maker:
+    if not reading.left_out and not reading.sort and not reading.lacks_name:
         return ranked
     kept = [one for one in ranked.ranking if one.key not in reading.left_out]
-    if reading.lacks_maker:
-        kept = [one._replace(score=one.score * STRONG_AT) for one in kept]
+    if reading.lacks_name:
+        kept = [one._replace(score=one.score * WITHOUT_NAME) for one in kept]
     if not reading.sort:
         return replace(ranked, ranking=tuple(kept))
     answering = {one.key: one for one in kept if one.score >= EVIDENCE_AT}
@@ -175,7 +178,7 @@ def _read_known(
 
 
 def _states_something(read: ReadQuery) -> bool:
-    return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker)
+    return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker or read.unknown_place)
 
 
 def _is_name(view: CatalogueView, scope: Scope, query: str) -> bool:
@@ -187,7 +190,9 @@ def _applied(
     view: CatalogueView, read: ReadQuery, plain: ReadQuestion, vocabulary: PreferenceVocabulary
 ) -> ReadQuestion:
     """Return a question with what it states as conditions, order and notes."""
-    held, against = _parted(view, read.stated, plain.scope)
+    known = [_in_known_time(one, view, plain.scope, vocabulary) for one in read.stated]
+    unmet = [one for one in known if _is_unmet_time(one, view, plain.scope, vocabulary)]
+    held, against = _parted(view, [one for one in known if one not in unmet], plain.scope)
     excepted = _resolved(view, read.left_out, plain.scope)
     stated = [condition for one in held for condition in one.conditions]
     conditions, scope = _narrowed(plain.scope, merge_conditions([*stated, *excepted.words.values()]))
@@ -209,7 +214,7 @@ def _applied(
     ]
     return replace(
         plain,
-        query=read.rest or (plain.asked if unchecked else ""),
+        query=(read.rest if not unmet else "") or (plain.asked if unchecked or unmet else ""),
         scope=scope,
         conditions=tuple(condition for condition in conditions if condition.field != WORDS_FIELD),
         phrases=phrases,
@@ -217,11 +222,12 @@ def _applied(
         sort=sort,
         left_out=frozenset(excepted.keys.values()),
         is_count=read.is_count,
-        lacks_maker=bool(read.unknown_maker and vocabulary.people),
+        lacks_name=any(_about_names(read, vocabulary)),
         doubts=(
             *(LEFT_ASIDE.format(phrase=quoted(one.phrase), label=label_of(one.conditions[0].field)) for one in against),
             *(NOT_CHECKED.format(phrase=quoted(phrase)) for phrase in unchecked),
-            *_about_maker(read.unknown_maker, vocabulary),
+            *(NO_PERIOD.format(text=_described(one, view.spec), phrase=quoted(one.phrase)) for one in unmet),
+            *_about_names(read, vocabulary),
         ),
     )
 
@@ -231,9 +237,37 @@ def _order_in_words(sort: str) -> str:
     return f"sorted by {label_of(sort.removeprefix('-'))}, the {end} first"
 
 
-def _about_maker(name: str, vocabulary: PreferenceVocabulary) -> list[str]:
-    fields = dict.fromkeys(field for field, _ in vocabulary.people.values())
-    return [NO_MAKER.format(name=quoted(name), label=", ".join(map(label_of, fields)))] if name and fields else []
+def _about_names(read: ReadQuery, vocabulary: PreferenceVocabulary) -> Iterator[str]:
+    """Yield the names that were asked for and that no record has."""
+    makers = dict.fromkeys(field for field, _ in vocabulary.people.values())
+    for name, fields in ((read.unknown_maker, makers), (read.unknown_place, vocabulary.places)):
+        if name and fields:
+            yield NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
+
+
+def _in_known_time(
+    stated: StatedCondition, view: CatalogueView, scope: Scope, vocabulary: PreferenceVocabulary
+) -> StatedCondition:
+    """Return "the 20s" as the decade a century before, where only that has records."""
+    (condition, *_others) = stated.conditions
+    if "century" in stated.phrase or not _is_unmet_time(stated, view, scope, vocabulary):
+        return stated
+    assert isinstance(condition, Range)
+    century = 36_525 if vocabulary.has_dates else 100
+    low, high = condition.at_least or 0, condition.at_most or 0
+    before = replace(stated, conditions=(Range(condition.field, low - century, high - century),))
+    return stated if _is_unmet_time(before, view, scope, vocabulary) else before
+
+
+def _is_unmet_time(
+    stated: StatedCondition, view: CatalogueView, scope: Scope, vocabulary: PreferenceVocabulary
+) -> bool:
+    """Tell whether no record is of a period; it may be that of a story, as in "the 2070s"."""
+    (condition, *_others) = stated.conditions
+    if not isinstance(condition, Range) or condition.field != vocabulary.time_field:
+        return False
+    is_closed = condition.at_least is not None and condition.at_most is not None
+    return is_closed and not view.reader.count(Scope(visibility=scope.visibility).narrowed(condition))
 
 
 def _parted(
@@ -300,10 +334,14 @@ def _resolved(view: CatalogueView, phrases: Sequence[LeftOutPhrase], scope: Scop
 
 def _phrases(held: Iterable[StatedCondition], view: CatalogueView, scope: Scope) -> Iterator[ReadPhrase]:
     for one in held:
-        text = ", ".join(describe(condition, view.spec) for condition in one.conditions)
+        text = _described(one, view.spec)
         people = [condition for condition in one.conditions if _is_of_people(condition, view.spec)]
         found = f", {counted(view.reader.count(scope.narrowed(*people)))}" if people else ""
         yield ReadPhrase(one.phrase, f"{text}{found}", one.conditions[0].field)
+
+
+def _described(stated: StatedCondition, spec: CatalogueSpec) -> str:
+    return ", ".join(describe(condition, spec) for condition in stated.conditions)
 
 
 def counted(number: int) -> str:
