@@ -1,0 +1,140 @@
+"""Questions about a small table: what is read as a condition, an order or a number, and what is left as words."""
+
+from typing import Any
+
+import pytest
+
+from stackroom.catalogue.compiler import compile_text
+from stackroom.generic.shapes import SearchParams
+from stackroom.generic.tools import GenericTools
+from stackroom.model.principal import LOCAL_USER
+from stackroom.model.record import Record, RecordId, Tag
+from stackroom.shelf.port import Put
+from support.memory_shelf import MemoryShelf
+from support.served import open_shelf
+
+pytestmark = pytest.mark.row("N2", "N8", "P1", "J2")
+
+GAMES = """
+name = "games"
+title = "Games"
+summary = "Games to play."
+[fields]
+name = { type = "text", role = "title", search = { boost = 0.25, fuzzy = true } }
+form = { type = "text", filter = "equals", facet = true, search = true }
+country = { type = "text", filter = "equals", facet = true, search = true, role = "place" }
+makers = { type = "text[]", filter = "any-of", facet = true, search = true, role = "people" }
+moods = { type = "tag[]", filter = "all-of", facet = true, search = true }
+minutes = { type = "int", filter = "range" }
+players_min = { type = "int", filter = "range" }
+players_max = { type = "int", filter = "range" }
+price_eur = { type = "float", filter = "range" }
+average_rating = { type = "float", filter = "range" }
+year = { type = "int", role = "time", filter = "range" }
+about = { type = "text", role = "body", search = true }
+"""
+ROWS = (
+    ("Harbour", "board", "Germany", "Klaus Teuber", "calm", 45, 2, 4, 18.5, 7.1, 2015, "Ships and cranes by the sea."),
+    ("Night Mail", "card", "France", "Bruno A. Cathala", "tense", 20, 2, 6, 9.9, 6.4, 1994, "Letters on a train."),
+    ("Salt", "board", "Germany", "Klaus Teuber", "tense", 180, 3, 5, 64.0, 8.2, 2019, "Empires trade salt by the sea."),
+    ("Doors", "card", "Japan", "Hisashi Hayashi", "calm", 15, 1, 1, 7.5, 5.9, 1928, "A puzzle of doors and a dragon."),
+    ("Orchard", "dice", "Japan", "Hisashi Hayashi", "funny", 30, 2, 8, 14.0, 7.7, 2004, "Apples, ladders and rain."),
+)
+NAMES = ("name", "form", "country", "makers", "moods", "minutes", "players_min", "players_max", "price_eur")
+EVERY = {"Harbour", "Night Mail", "Salt", "Doors", "Orchard"}
+
+
+def record(row: tuple[Any, ...]) -> Record:
+    fields = dict(zip((*NAMES, "average_rating", "year", "about"), row, strict=True))
+    return Record(
+        id=RecordId(row[0]), fields={**fields, "makers": [fields["makers"]], "moods": (Tag("", fields["moods"]),)}
+    )
+
+
+@pytest.fixture(scope="module")
+def ask() -> Any:
+    shelf = MemoryShelf(compile_text(GAMES, origin="games.toml"))
+    shelf.apply([Put(record=record(row)) for row in ROWS])
+    tools = GenericTools([open_shelf(shelf)])
+    return lambda query, **more: tools.search(LOCAL_USER, SearchParams(query=query, **more))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("games that are not board games", {"Night Mail", "Doors", "Orchard"}),
+        ("board games longer than one hour", {"Salt"}),
+        ("games of two and a half hours or more", {"Salt"}),
+        ("games under €10", {"Night Mail", "Doors"}),
+        ("price between 10 and 20", {"Harbour", "Orchard"}),
+        ("rated 7.5 or better", {"Salt", "Orchard"}),
+        ("games for 5 players", {"Night Mail", "Salt", "Orchard"}),
+        ("games for more than six players", {"Orchard"}),
+        ("games from the 90s", {"Night Mail"}),
+        ("games from the 20s", {"Doors"}),
+        ("games from the 20th century", {"Night Mail", "Doors"}),
+        ("games before 2000", {"Night Mail", "Doors"}),
+        ("Japanese games", {"Doors", "Orchard"}),
+        ("card or dice games from Japan", {"Doors", "Orchard"}),
+        ("tense games", {"Night Mail", "Salt"}),
+        ("games without calm", {"Night Mail", "Salt", "Orchard"}),
+        ("board games except Salt", {"Harbour"}),
+        ("games, not Salt", EVERY - {"Salt"}),
+        ("games that are not dragons", EVERY - {"Doors"}),
+        ("games by Klaus Teuber", {"Harbour", "Salt"}),
+        ("Teuber, K.", {"Harbour", "Salt"}),
+        ("Bruno Cathala", {"Night Mail"}),
+        ("games by Tueber", {"Harbour", "Salt"}),
+        ("games not by Teuber", {"Night Mail", "Doors", "Orchard"}),
+        ("what did Hayashi make", {"Doors", "Orchard"}),
+    ],
+)
+def test_all_records_that_meet_what_a_question_states_answer_it(ask: Any, question: str, expected: set[str]) -> None:
+    found = ask(question)
+    assert {one.title for one in found.results} == expected
+    assert (found.total, found.evidence) == (len(expected), "strong")
+    assert any("is read as" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("the cheapest board game", "Harbour"),
+        ("newest game", "Salt"),
+        ("games with the most minutes", "Salt"),
+        ("the best rated card game", "Night Mail"),
+        ("shortest game about the sea", "Harbour"),
+    ],
+)
+def test_a_superlative_asks_for_an_order(ask: Any, question: str, first: str) -> None:
+    found = ask(question)
+    assert found.results[0].title == first
+    assert any("sorted by" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("how many card games are there", "2 records in all"),
+        ("the heaviest game", "'the heaviest' cannot be checked here: no field tells it"),
+        ("games by Reiner Knizia", "no record has 'Reiner Knizia' under Makers"),
+        ("games from Iceland", "no record has 'Iceland' under Country"),
+        ("ships of the 2070s", "no record has Year 2070 to 2079, so 'of the 2070s' is searched for as words"),
+    ],
+)
+def test_what_is_counted_or_cannot_be_checked_is_said(ask: Any, question: str, note: str) -> None:
+    found = ask(question)
+    assert note in found.notes
+    assert found.evidence != "strong" or question.startswith("how many")
+
+
+@pytest.mark.parametrize("query", ['"games under €10"', "harbour", "ships by the sea", "letters on a train"])
+def test_quoted_queries_names_and_plain_words_state_nothing(ask: Any, query: str) -> None:
+    assert ask(query).understood.phrases == []
+
+
+def test_filters_go_before_words_and_reading_can_be_turned_off(ask: Any) -> None:
+    found = ask("card games", filters={"form": ["board"]})
+    assert {one.title for one in found.results} == {"Harbour", "Salt"}
+    assert "'card' was left aside: it does not go with what you chose under Form" in found.notes
+    assert ask("games under €10", read_conditions=False).understood.phrases == []
