@@ -159,7 +159,7 @@ def _orders(
         label = _label(field.name)
         for words in (label, *label.split()):
             fields.setdefault(words, field.name)
-    for written, sorts in WORDS["superlatives"].items():
+    for written, sorts in {**WORDS["superlatives"], **WORDS["adjectives"]}.items():
         known = (sort.strip() for sort in sorts.split(","))
         sort = next((sort for sort in known if has_numbers(fields.get(sort.removeprefix("-"), ""))), None)
         if sort:

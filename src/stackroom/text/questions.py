@@ -50,6 +50,7 @@ UNKNOWN_NAME: Final = pattern(
 )
 SUPERLATIVE: Final = r"[a-z]{3,}est\b"
 SUPERLATIVES: Final = frozenset(phrase for written in WORDS["superlatives"] for phrase in phrases(written))
+ADJECTIVES: Final = frozenset(phrase for written in WORDS["adjectives"] for phrase in phrases(written))
 HIGHEST: Final = phrases(WORDS["extremes"]["highest"])
 NEVER: Final = r"(?P<extreme>\Zx)(?P<label>x)"
 
@@ -166,13 +167,14 @@ def _stems(superlative: str) -> Iterator[str]:
 def _order_pattern(labels: frozenset[str]) -> re.Pattern[str]:
     extremes = alternation(phrase for written in WORDS["extremes"].values() for phrase in phrases(written))
     labelled = rf"(?P<extreme>{extremes})\s{{1,3}}(?P<label>{alternation(labels)})" if labels else NEVER
-    most = rf"(?P<most>{alternation(SUPERLATIVES)}|{SUPERLATIVE})"
+    most = rf"(?P<most>{alternation(SUPERLATIVES | ADJECTIVES)}|{SUPERLATIVE})"
     return pattern(rf"\b(?:(?:with\s)?the\s{{1,3}})?(?:{labelled}|{most})", re.IGNORECASE)
 
 
 def _is_order(order: StatedOrder, pieces: Sequence[SentencePiece], text: str, vocabulary: PreferenceVocabulary) -> bool:
     """Tell whether a superlative is asked for: it is before the topic, or of the records themselves."""
-    if not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces):
+    is_first = not any(piece.end <= order.start and piece.what is Plain.WORD for piece in pieces)
+    if is_first and phrase_key(order.phrase) not in ADJECTIVES:
         return True
     following = next((piece for piece in pieces if piece.start >= order.end), None)
     is_noun = following is None or text[following.start : following.end].lower() in vocabulary.fillers
