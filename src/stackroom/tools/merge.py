@@ -24,7 +24,7 @@ from stackroom.search.values import Label, argument_of, resolve_conditions, with
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
 from stackroom.tools.listing import EVERY
-from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, plain_reading, read_again, read_question
+from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, read_again, read_question
 
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
