@@ -25,7 +25,7 @@ from stackroom.model.scope import (
     Visibility,
 )
 from stackroom.shelf.port import Author, Delete, Embedding, Op, Put
-from stackroom.text.analyser import analyse_query, index_tokens
+from stackroom.text.analyser import TextQuery, analyse_query, index_tokens
 from support.stock import occurrences_of
 
 STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))
@@ -148,6 +148,19 @@ def test_names_that_are_searched_apart_are_found_by_their_words_alone(stock: Any
     assert set(found("lighthouse", WHOLE)) == ({"in-title", "staff"} if is_apart else set())
     assert found("lighthouse", GUEST) == (["in-title"] if is_apart else [])
     assert found("absent", WHOLE) == found("", WHOLE) == []
+
+
+def test_records_are_ranked_by_the_words_that_they_have_however_often(stock: Any) -> None:
+    stock.put(stock.record("often", body="red red red"), stock.record("both", body="red green"))
+    stock.put(stock.record("staff", body="red green", audiences=("staff",)), stock.record("none", body="blue"))
+    view, words = stock.shelf.reader(), TextQuery(terms=(("red", 1.5), ("green", 2.0), ("absent", 3.0)))
+    ranking = view.having_words(words, scope=GUEST, limit=10)
+    assert list(zip(view.ids(ranking.keys.tolist()), ranking.scores.tolist(), strict=True)) == [
+        ("both", 3.5),
+        ("often", 1.5),
+    ]
+    assert len(view.having_words(words, scope=WHOLE, limit=1).keys) == 1
+    assert not len(view.having_words(TextQuery(terms=()), scope=WHOLE, limit=1).keys)
 
 
 def test_how_much_is_known_of_a_record_changes_with_it(stock: Any) -> None:

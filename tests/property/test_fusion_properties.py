@@ -156,7 +156,8 @@ def test_the_parts_of_a_strength_add_up_to_it(
     record_count: int,
 ) -> None:
     candidates = lined_up(words, names, near, priors=priors)
-    asked = WeighedWords(TextQuery(terms=((term, 1.0), ("b", 1.0))), {term: 9.0, "b": 4.0}, frozenset({"b"}))
+    query = TextQuery(terms=((term, 1.0), ("b", 1.0)))
+    asked = WeighedWords(query, {term: 9.0, "b": 4.0}, frozenset({"b"}), query)
     calibration = Calibration(model=ModelId(name="m", dimension=4), middle=middle, spread=0.05)
     evidence = weigh_evidence(candidates, asked, calibration if is_calibrated else None, record_count=record_count)
     sums = [sum(evidence.parts_at(row).values()) for row in range(len(candidates.keys))]

@@ -109,6 +109,13 @@ class MemoryView:
         matching = {key: score for key, score in totals.items() if key in in_scope}
         return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
 
+    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        keys = self._in_scope(scope)
+        texts = [set(text_tokens(self._records[key], self.spec.searched_fields)) for key in keys]
+        sums = {key: sum(w for word, w in words.terms if word in text) for key, text in zip(keys, texts, strict=True)}
+        some = {key: total for key, total in sums.items() if total}
+        return build_ranking(list(some), list(some.values()), limit=limit)
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]
         return [sum(token in text for text in texts) for token in tokens]

@@ -1,6 +1,8 @@
 """Records as JSON, for shelves and packs: `encode_record` and back; and the digest of the text that is embedded."""
 
 import hashlib
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -43,12 +45,20 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
 def _typed(value: list[Any], field: FieldSpec | None) -> Value:
     if field is None or field.type is FieldType.JSON:
         return value
-    return tuple([_tag(item) for item in value] if field.type is FieldType.TAGS else value)
+    return _tags(value) if field.type is FieldType.TAGS else tuple(value)
 
 
-def _tag(item: Any) -> Tag:
-    """Return the tag; a plain text, stored before the spec made the field `tag[]`, has no category."""
-    return Tag(item["category"], item["value"]) if isinstance(item, dict) else Tag("", str(item))
+_new_tag = partial(tuple.__new__, Tag)
+"""Makes a tag of a pair, in half the time of a call of its class: every record that is fetched has some."""
+_pair_of = itemgetter("category", "value")
+
+
+def _tags(items: list[Any]) -> tuple[Tag, ...]:
+    """Return the tags; a plain text, stored before the spec made the field `tag[]`, has no category."""
+    try:
+        return tuple(map(_new_tag, map(_pair_of, items)))
+    except TypeError:
+        return tuple([_new_tag(_pair_of(item)) if isinstance(item, dict) else Tag("", str(item)) for item in items])
 
 
 def _plain(value: Any) -> Any:

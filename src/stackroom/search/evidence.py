@@ -36,7 +36,7 @@ from stackroom.model.scope import SEES_EVERYTHING, WHOLE, Scope, Visibility
 from stackroom.model.vectors import ModelId
 from stackroom.search.fuse import Candidates, Floats
 from stackroom.shelf.port import ShelfReader
-from stackroom.text.analyser import TextQuery
+from stackroom.text.analyser import ORDINARY_TOKENS, TextQuery
 
 RARE = 3
 """A word of at most this many records is rare: its number would tell of records that a caller may not see."""
@@ -50,6 +50,8 @@ class WeighedWords:
     weights: Mapping[str, float]
     unknown: frozenset[str]
     """The words that no record has."""
+    terms: TextQuery
+    """The same with synonyms, by which a record has a word too."""
 
     @property
     def total(self) -> float:
@@ -66,20 +68,32 @@ class WeighedWords:
         return sum(self.weights.get(word, 0.0) for word in words) / self.total if self.weights else 0.0
 
 
-def weigh_words(reader: ShelfReader, query: TextQuery, visibility: Visibility = SEES_EVERYTHING) -> WeighedWords:
-    """Weigh the terms of a query, as BM25 does; rare ones are counted among the records that the caller may see."""
+def weigh_words(
+    reader: ShelfReader, query: TextQuery, terms: TextQuery, visibility: Visibility = SEES_EVERYTHING
+) -> WeighedWords:
+    """Weigh the words of a query and its terms, as BM25 does; a word that people ask with counts where a record has it.
+
+    Rare ones are counted among the records that the caller may see.
+    """
     count = reader.count(WHOLE)
-    tokens = [token for token, _ in query.terms]
+    weighed = dict((*terms.terms, *query.terms))
+    tokens = list(weighed)
     having = [
         _count_visible(reader, token, visibility) if 0 < some <= RARE and visibility.audiences is not None else some
         for token, some in zip(tokens, reader.frequencies(tokens), strict=True)
     ]
     weights = {
         token: weight * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
-        for (token, weight), some in zip(query.terms, having, strict=True)
+        for (token, weight), some in zip(weighed.items(), having, strict=True)
     }
+    unknown = {token for token, some in zip(tokens, having, strict=True) if not some}
+    asked = [token for token, _ in query.terms]
+    telling = [token for token in asked if token not in unknown & ORDINARY_TOKENS] or asked
     return WeighedWords(
-        query, weights, frozenset(token for token, some in zip(tokens, having, strict=True) if not some)
+        query,
+        {token: weights[token] for token in telling},
+        frozenset(unknown.intersection(telling)),
+        TextQuery(terms=tuple(weights.items())),
     )
 
 
@@ -181,12 +195,12 @@ class CalibrationFile:
             return None
 
 
-OFFSET = -2.05
-NEARNESS = 0.67
-SHARE_OF_WORDS = 1.55
-AMOUNT_OF_WORDS = 2.7
-UNKNOWN_WORDS = -2.4
-NAMED_VALUES = 0.4
+OFFSET = -2.18
+NEARNESS = 0.6
+SHARE_OF_WORDS = 2.4
+AMOUNT_OF_WORDS = 5.35
+UNKNOWN_WORDS = -2.5
+NAMED_VALUES = 0.67
 MANY_WORDS = 10
 """The number of words from which a description counts as long."""
 
@@ -262,11 +276,10 @@ def weigh_evidence(
     candidates: Candidates, words: WeighedWords, calibration: Calibration | None, *, record_count: int
 ) -> WeighedEvidence:
     """Return the evidence for each candidate."""
-    covered = _coverage(candidates, words)
     has_meaning = calibration is not None and candidates.has_cosines and _has_latin(words)
     return WeighedEvidence(
-        addends=_addends(candidates, covered, words, calibration, record_count) if calibration and has_meaning else {},
-        by_words=WORDS_ALONE * covered,
+        addends=_addends(candidates, words, calibration, record_count) if calibration and has_meaning else {},
+        by_words=WORDS_ALONE * candidates.share,
         cosine=candidates.cosine,
         name=candidates.name,
         awaiting=candidates.awaiting,
@@ -274,14 +287,14 @@ def weigh_evidence(
 
 
 def _addends(
-    candidates: Candidates, covered: Floats, words: WeighedWords, calibration: Calibration, record_count: int
+    candidates: Candidates, words: WeighedWords, calibration: Calibration, record_count: int
 ) -> dict[str, Floats]:
     amount = min(len(words.weights), MANY_WORDS) / MANY_WORDS
     count = len(candidates.keys)
     return {
         MEANING: NEARNESS * calibration.nearness_of(candidates.cosine),
         FEW: np.full(count, -NEARNESS * _allowance(record_count)),
-        WORDS: (SHARE_OF_WORDS + AMOUNT_OF_WORDS * amount) * covered,
+        WORDS: (SHARE_OF_WORDS * candidates.share + AMOUNT_OF_WORDS * amount) * candidates.share,
         UNKNOWN: np.full(count, UNKNOWN_WORDS * words.unknown_share),
         NAMED: NAMED_VALUES * candidates.named,
     }
@@ -295,11 +308,6 @@ def _has_latin(words: WeighedWords) -> bool:
 def count_with_evidence(strengths: Floats) -> int:
     """Return how many of the candidates have evidence."""
     return int(np.count_nonzero(strengths >= EVIDENCE_AT))
-
-
-def _coverage(candidates: Candidates, words: WeighedWords) -> Floats:
-    """Return the share of the query's words that each candidate has: its BM25 score over that of an average record."""
-    return np.minimum(candidates.bm25 / words.total, 1.0) if words.total else np.zeros(len(candidates.keys))
 
 
 def _allowance(record_count: int) -> float:

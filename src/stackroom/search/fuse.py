@@ -42,8 +42,10 @@ class Candidates:
     vectors: Vector
     known: Floats
     named: Floats
+    share: Floats
+    """The share of the query's words that each record has, each word weighed by its rarity."""
     covered: float = 1.0
-    """The share of the query's words that the best record by words has."""
+    """The score by BM25 of the best record over that of one with every word of the query, at most 1."""
     awaiting: NDArray[np.bool_] | None = None
     """The records whose vector is still to come: words speak for both arms. None: no record's is."""
 
@@ -76,11 +78,13 @@ def line_up(
     query: Vector | None,
     known: Floats,
     named: Floats,
+    having: Ranking | None = None,
     full_score: float = 0.0,
     some_await_vectors: bool = False,
 ) -> Candidates:
     """Align the results of the arms by key; `keys` are those of `candidate_keys`.
 
+    `having` has the weights of the words that records have; those of other records are no more than its least.
     `full_score` is the score by BM25 of a record of average length that has every word of the query; 0: not known.
     `some_await_vectors` says that the catalogue is being embedded, so that a missing vector is still to come.
     """
@@ -95,6 +99,7 @@ def line_up(
     return Candidates(
         keys=keys,
         bm25=bm25,
+        share=_shares(keys, bm25, having, full_score),
         name=name,
         lexical=np.maximum(over_best(bm25) * (covered if names else 1.0), name),  # few words do not beat a name
         cosine=np.zeros(len(keys)) if query is None else (vectors @ query).astype(np.float64),
@@ -105,6 +110,17 @@ def line_up(
         covered=covered,
         awaiting=np.all(vectors == 0, axis=1) if some_await_vectors and query is not None else None,
     )
+
+
+def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float) -> Floats:
+    shares = np.zeros(len(keys))
+    if having is None or not len(having.keys) or not len(keys):
+        return shares
+    shares[bm25 > 0] = having.scores[-1]
+    among = np.searchsorted(keys, having.keys).clip(max=len(keys) - 1)
+    found = keys[among] == having.keys
+    shares[among[found]] = having.scores[found]
+    return np.minimum(shares / full_weight, 1.0) if full_weight else shares
 
 
 def discount_little_known(candidates: Candidates, query: Vector | None, discount: float) -> Candidates:

@@ -484,8 +484,10 @@ def _having_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> di
 
 def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
     """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
-    there = list(map(lowered.__contains__, beginnings))
-    return all(there) or (any(there) and len(lowered.split()) <= len(beginnings) + EXTRA_WORDS)
+    has = lowered.__contains__
+    return any(map(has, beginnings)) and (
+        len(lowered.split()) <= len(beginnings) + EXTRA_WORDS or all(map(has, beginnings))
+    )
 
 
 def _best_score(names: Iterable[str], asked: set[str], words: WeighedWords) -> float:

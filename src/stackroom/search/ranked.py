@@ -350,11 +350,14 @@ def falling(strengths: Floats) -> Floats:
     """Return numbers near the strengths of a list that fall along it.
 
     A run of strengths that rises shares its mean, so that no other falling numbers are nearer (pool adjacent
-    violators). A share of the sorted strengths keeps the numbers of a run apart.
+    violators). A share of the sorted strengths keeps the numbers of a run apart; after the last record with more than
+    hardly any evidence, they are all there is.
     """
+    ranked = np.sort(strengths)[::-1]
     means: list[float] = []
     counts: list[int] = []
-    for strength in strengths.tolist():
+    head = int(np.flatnonzero(strengths >= TIERS[0]).max(initial=0)) + 1
+    for strength in strengths[:head].tolist():
         mean, count = strength, 1
         while means and means[-1] <= mean:
             before = counts.pop()
@@ -362,8 +365,9 @@ def falling(strengths: Floats) -> Floats:
             count += before
         means.append(mean)
         counts.append(count)
-    nearest: Floats = np.repeat(np.array(means), counts)
-    return (1 - PARTED) * nearest + PARTED * np.sort(strengths)[::-1]
+    nearest = np.repeat(np.array(means), counts)
+    ranked[: len(nearest)] = (1 - PARTED) * nearest + PARTED * ranked[: len(nearest)]
+    return np.minimum.accumulate(ranked)
 
 
 def rows_for(limit: int) -> int:

@@ -26,6 +26,7 @@ from stackroom.search.evidence import (
 from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, discount_little_known, line_up
 from stackroom.search.names import find_names
 from stackroom.search.ranked import (
+    TIERS,
     Ranked,
     RankedKey,
     SearchQuery,
@@ -49,6 +50,8 @@ FoundT = TypeVar("FoundT")
 RERANK_CHARS = 1_000
 DEEPER = 3
 """Where as many hits are wanted as a ranking contributes, this many times as many: the last ones are often in both."""
+HAVING_WORDS = 2
+"""Of how many times as many records as a ranking contributes the words are looked up; others have fewer of them."""
 ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
@@ -183,10 +186,11 @@ class Searcher:
         self, reader: ShelfReader, text: str, vector: Vector | None, *, scope: Scope, terms: TextQuery | None = None
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
+        looked_for = terms or analyse_query(asked, synonyms=self.spec.synonyms)
         return SearchQuery(
             text=asked,
-            terms=terms or analyse_query(asked, synonyms=self.spec.synonyms),
-            words=weigh_words(reader, analyse_query(asked, synonyms={}), scope.visibility),
+            terms=looked_for,
+            words=weigh_words(reader, analyse_query(asked, synonyms={}), looked_for, scope.visibility),
             vector=vector,
         )
 
@@ -196,7 +200,7 @@ class Searcher:
         fusion = STEPS[self.search_spec.fusion](candidates, query.vector, self.search_spec)
         evidence, fused = self._weigh(reader, candidates, query.words), fusion.scores()
         strengths, scores = evidence.strengths(), np.empty(len(fused))
-        order = order_rows(strengths, fused)
+        order = order_rows(strengths, fused, tiers=TIERS if evidence.addends else (IDENTICAL_AT,))
         scores[order] = falling(strengths[order])
         return Trace(
             query=query,
@@ -212,8 +216,10 @@ class Searcher:
         """Weigh the evidence for one record that no arm of a search has found."""
         score = float(reader.term_scores(query.terms, [key]).sum())
         lexical = build_ranking([key], [score], limit=1) if score > 0 else NOTHING_FOUND
+        has_term = reader.term_scores(query.words.terms, [key])[0] > 0
+        having = build_ranking([key], [has_term @ [weight for _, weight in query.words.terms.terms]], limit=1)
         keys = np.array([key], dtype=np.int64)
-        found = self._line_up(reader, query, keys, lexical=lexical, names={}, nearest=NOTHING_FOUND)
+        found = self._line_up(reader, query, keys, lexical=lexical, having=having, names={}, nearest=NOTHING_FOUND)
         return self._weigh(reader, found, query.words)
 
     def _weigh(self, reader: ShelfReader, candidates: Candidates, words: WeighedWords) -> WeighedEvidence:
@@ -230,10 +236,11 @@ class Searcher:
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
         vector_arm = beside(_nearest, reader, query.vector, scope, depth)
         lexical = reader.lexical(query.terms, scope=scope, limit=depth)
+        having = reader.having_words(query.words.terms, scope=scope, limit=HAVING_WORDS * depth)
         names = find_names(reader, self.spec, query.text, query.words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
         keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
-        return self._line_up(reader, query, keys, lexical=lexical, names=names, nearest=nearest)
+        return self._line_up(reader, query, keys, lexical=lexical, having=having, names=names, nearest=nearest)
 
     def _line_up(
         self,
@@ -242,6 +249,7 @@ class Searcher:
         keys: Keys,
         *,
         lexical: Ranking,
+        having: Ranking,
         names: Mapping[Key, float],
         nearest: Ranking,
     ) -> Candidates:
@@ -249,6 +257,7 @@ class Searcher:
         candidates = line_up(
             keys,
             lexical=lexical,
+            having=having,
             names=names,
             nearest=nearest,
             vectors=np.zeros((len(keys), 0), np.float32) if query.vector is None else reader.vectors(found),

@@ -191,6 +191,9 @@ class ShelfReader(Protocol):
     def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms in a field that is searched as a name only."""
 
+    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope by the sum of the weights of the words that they have, however often."""
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens; deleted ones may count until the index is compacted."""
 

@@ -129,6 +129,9 @@ PUNCTUATION = ".,;:!?()[]\"'“”‘’"
 FUNCTION_WORDS = resources.files("stackroom.text").joinpath("function_words.txt").read_text(encoding="utf-8")
 FUNCTION_TOKENS = frozenset(query_tokens(FUNCTION_WORDS))
 """Words that carry grammar rather than meaning: dropped from queries, never from what is indexed."""
+ORDINARY_WORDS = resources.files("stackroom.text").joinpath("ordinary_words.txt").read_text(encoding="utf-8")
+ORDINARY_TOKENS = frozenset(query_tokens(ORDINARY_WORDS))
+"""Words that people ask with, and words for what catalogues are of: a record need not have them to answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,10 +303,12 @@ class TitleIndex:
 
     def _has_spelling(self, wanted: str, allowed: NDArray[np.bool_] | None) -> bool:
         """Look among the names of the same length under the query's rarest gram, if all of its grams are known."""
-        postings = self._postings_of(wanted)
-        if not postings or len(postings) < len(np.unique(_grams_of([wanted])[0])):
+        grams, letters = _grams_of([wanted])[0], wanted.encode()
+        first, last = self._gram_spans(grams)
+        if len(first) < max(len(grams), 1):
             return False
-        names, letters = postings[0].astype(np.int64), wanted.encode()
+        rarest = int(np.argmin(last - first))
+        names = self.arrays.postings[first[rarest] : last[rarest]].astype(np.int64)
         starts, ends = self._spans(names)
         fits = ends - starts == len(letters)
         if allowed is not None:
@@ -349,15 +351,17 @@ class TitleIndex:
 
     def _postings_of(self, wanted: str) -> list[NDArray[np.int32]]:
         """Return the names under each of the query's grams, the rarest gram first."""
-        arrays = self.arrays
-        grams = np.unique(_grams_of([wanted])[0])
-        places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
-        places = places[arrays.grams[places] == grams]
-        ends = arrays.gram_ends[places]
-        starts = np.where(places > 0, arrays.gram_ends[places - 1], 0)
+        starts, ends = self._gram_spans(np.unique(_grams_of([wanted])[0]))
         order = np.argsort(ends - starts, kind="stable")
         spans = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
-        return [arrays.postings[start:end] for start, end in spans]
+        return [self.arrays.postings[start:end] for start, end in spans]
+
+    def _gram_spans(self, grams: Grams) -> tuple[Ints, Ints]:
+        """Return where the postings of each gram begin and end, without the grams that no name has."""
+        arrays = self.arrays
+        places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
+        places = places[arrays.grams[places] == grams]
+        return np.where(places > 0, arrays.gram_ends[places - 1], 0), arrays.gram_ends[places]
 
     def _spans(self, names: Ints) -> tuple[Ints, Ints]:
         ends = self.arrays.ends[names]

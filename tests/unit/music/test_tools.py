@@ -56,7 +56,7 @@ def test_names_are_found_first_misspelt_without_accents_and_in_other_scripts(
 @pytest.mark.row("Z4")
 @pytest.mark.model
 def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_with_it_is_not(meant_music: Any) -> None:
-    found = meant_music.ask("search", query="sleepy songs for little ones at bedtime", limit=50)
+    found = meant_music.ask("search", query="gentle songs that send children to sleep", limit=50)
     genres = {genre for one in found["tracks"]["items"][:10] for genre in one["genres"]}
     assert found["tracks"]["items"]
     assert genres & {"lullaby", "song", "lied", "art song", "character piece"}

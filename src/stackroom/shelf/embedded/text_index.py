@@ -127,15 +127,25 @@ class TextIndex:
         fields = self._name_weights() if in_names else self._text_weights()
         if not query.terms or not fields:
             return build_ranking((), (), limit=0)
-        asked = self._any_term(query, fields)
-        clauses = [self._clause(condition) for condition in conditions]
-        if clauses:
-            asked = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
+        asked = self._meeting(conditions, self._any_term(query, fields))
         with self._failing_as(DamagedIndexError, "searched"):
             found = _search_past_ties(searcher, asked, limit)
             hits = found.hits
             keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
         return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
+
+    def having_words(
+        self, words: TextQuery, conditions: Iterable[Condition], *, searcher: tantivy.Searcher, limit: int
+    ) -> Ranking:
+        """Rank the searcher's records that meet every condition by the sum of the weights of the words they have."""
+        if not words.terms:
+            return build_ranking((), (), limit=0)
+        each = [tantivy.Query.const_score_query(self._term(ALL, word, 1.0), weight) for word, weight in words.terms]
+        asked = self._meeting(conditions, tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each]))
+        with self._failing_as(DamagedIndexError, "searched"):
+            hits = searcher.search(asked, limit=limit, count=False).hits
+            keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+        return build_ranking(keys, [score for score, _ in hits], limit=limit)
 
     def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
         """Return how many of the searcher's documents have each token."""
@@ -233,6 +243,10 @@ class TextIndex:
                 for field, boost in weighted_fields
             ]
         )
+
+    def _meeting(self, conditions: Iterable[Condition], asked: tantivy.Query) -> tantivy.Query:
+        clauses = [self._clause(condition) for condition in conditions]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses]) if clauses else asked
 
     def _term(self, field: str, token: str, weight: float) -> tantivy.Query:
         query = tantivy.Query.term_query(self.schema, field, token, index_option="freq")

@@ -153,6 +153,10 @@ class EmbeddedView:
         require_filterable(conditions, self.spec)
         return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True)
 
+    def having_words(self, words: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope by the sum of the weights of the words that they have."""
+        return self.text.having_words(words, scope.all_conditions(), searcher=self.searcher, limit=limit)
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens."""
         return self.text.frequencies(tokens, searcher=self.searcher)
