@@ -37,8 +37,8 @@ class AnalyticsParams(OffsetParams, GenericParams):
     """The arguments of `analytics.query`."""
 
     query_type: Annotated[Report, one_of(Report)]
-    user: str | None = Field(default=None, description="Only theirs")
-    since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
+    user: str | None = Field(default=None, description="Only of this user")
+    since: str | None = Field(default=None, alias="from", description="First day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: ReportPeriod | None = Field(default=None, description="Rows by period rather than by user")
     limit: int = Field(default=20, ge=1, le=200)

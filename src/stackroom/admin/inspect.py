@@ -46,8 +46,8 @@ class InspectParams(PagedParams, GenericParams):
 
     query_type: Annotated[Inspection, one_of(Inspection)]
     catalogue: str | None = Field(default=None, description="Only this one")
-    id: str | None = Field(default=None, description="For 'why'")
-    query: str | None = Field(default=None, description="For 'why'")
+    id: str | None = Field(default=None, description="For 'why': the record")
+    query: str | None = Field(default=None, description="For 'why': what was searched")
     filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")
     tool: str | None = Field(default=None, description="For 'why': the search tool; default search")
     arguments: dict[str, Any] | None = Field(default=None, description="For 'why': other arguments of the tool")

@@ -35,7 +35,7 @@ class JobsActionParams(GenericParams):
     """The arguments of `jobs.action`."""
 
     action: Literal["trigger", "enable", "disable", "cancel", "schedule"]
-    job_id: str = Field(max_length=200, description="Of jobs.query")
+    job_id: str = Field(max_length=200, description="From jobs.query")
     schedule: str | None = Field(
         default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
     )

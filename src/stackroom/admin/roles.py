@@ -165,7 +165,7 @@ class UsersQueryParams(OffsetParams, GenericParams):
     """The arguments of `users.query`."""
 
     query_type: Literal["list", "get", "roles"]
-    name: str | None = Field(default=None, description="For 'get'")
+    name: str | None = Field(default=None, description="User to get")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -186,16 +186,16 @@ class UsersMutateParams(GenericParams):
         "update_role",
         "delete_role",
     ]
-    name: str = Field(description="Of the user, or of the role")
+    name: str = Field(description="Name of the user or role")
     role: str | list[str] | None = Field(
         default=None, description=f"For 'create' and 'set_role': one, several, or '{NO_ROLE}'"
     )
-    permission: Action | None = Field(default=None, description="For 'grant' and 'revoke'")
+    permission: Action | None = Field(default=None, description="Permission to grant or revoke")
     permissions: Permissions | None = Field(
-        default=None, description="Of a role; for 'create', those granted besides the role"
+        default=None, description="Permissions of a role; for 'create', of a user besides the role"
     )
     quotas: CallsAMinute | None = Field(
-        default=None, description="Of a role, calls a minute: read, write, sql; {} as configured"
+        default=None, description="Calls a minute of a role: read, write, sql; {} as configured"
     )
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
     session: str | None = Field(default=None, description="For 'end_sessions': only the session or token of this id")

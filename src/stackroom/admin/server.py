@@ -104,12 +104,16 @@ class ServerParams(OffsetParams, GenericParams):
 
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
-    user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="This and the next five: for 'audit'")
-    tool: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Or a URI, or account/login")
+    user: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Audit: calls of this user")
+    tool: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="Audit: this tool, URI or account/login"
+    )
     outcome: Annotated[Outcome | None, one_of(Outcome)] = None
-    since: str | None = Field(default=None, max_length=LONGEST_TEXT, description="Day, moment, or 2d, 1h ago")
+    since: str | None = Field(
+        default=None, max_length=LONGEST_TEXT, description="Audit: since a day, moment, or 2d, 1h ago"
+    )
     until: str | None = Field(default=None, max_length=LONGEST_TEXT)
-    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="Of the first page")
+    up_to: int | None = Field(default=None, ge=0, le=LARGEST, description="Audit: as in the first page")
     head: str | None = Field(default=None, max_length=LONGEST_TEXT, description="For 'audit_check': begin after it")
 
 

@@ -33,16 +33,16 @@ class BrowseParams(PagedParams, DrawnParams):
     """The arguments of `browse`; with `include`, catalogues are described for pages, without values of their fields."""
 
     catalogue: str | None = Field(default=None, description="Only this one")
-    field: str | None = Field(default=None, description="Only its values")
-    search: SearchText | None = Field(default=None, description="Values like this")
+    field: str | None = Field(default=None, description="List the values of this field")
+    search: SearchText | None = Field(default=None, description="Only values like this")
     by: list[str] | None = Field(
-        default=None, max_length=MOST_DIMENSIONS, description="Fields, as country, year/decade, price/10"
+        default=None, max_length=MOST_DIMENSIONS, description="Fields to group by: country, year/decade, price/10"
     )
-    of: str | None = Field(default=None, description="Number to describe, rank by")
+    of: str | None = Field(default=None, description="Number field to average, sum, rank records by")
     filters: dict[str, Any] | None = Field(default=None, description="As in search")
     exclude: dict[str, Any] | None = Field(default=None, description="As in search")
-    query: SearchText | None = Field(default=None, description="Words that all have")
-    sort: str | None = Field(default=None, description="As count, mean asc")
+    query: SearchText | None = Field(default=None, description="Count only records with these words")
+    sort: str | None = Field(default=None, description="Order of groups: count, value, mean, sum; asc or desc")
     limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
 
     @field_validator("by", mode="before")

@@ -270,8 +270,8 @@ class WhyParams(GenericParams):
     """The arguments of `explain`."""
 
     id: StatedId = Field(description="CATALOGUE/ID")
-    tool: str = Field(default="search", max_length=200, description="Whose answer")
-    arguments: dict[str, Any] = Field(description="Of that call, as query, likes")
+    tool: str = Field(default="search", max_length=200, description="Tool that was called")
+    arguments: dict[str, Any] = Field(description="Arguments of that call")
 
 
 def explain_call(

@@ -47,7 +47,7 @@ class RecommendParams(PricedParams, DrawnParams):
 
     catalogue: str | None = Field(default=None, max_length=200, description="Where to look")
     likes: Ids = Field(default_factory=list, description="Ids or titles")
-    dislikes: Ids = Field(default_factory=list, description="To keep away from")
+    dislikes: Ids = Field(default_factory=list, description="Ids or titles to stay away from")
     wishes: str = Field(default="", max_length=2_000, description="e.g. after 2015, darker, not horror")
     filters: dict[str, Any] | None = Field(default=None, description="As in search")
     limit: int = Field(default=8, ge=1, le=48, description="Most results")

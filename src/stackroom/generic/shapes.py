@@ -74,7 +74,7 @@ class SearchParams(ExplainParams, PagedParams, DrawnParams):
 class FetchParams(PagedParams, DrawnParams):
     """The arguments of `fetch`."""
 
-    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID, or a page of its source")
+    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID from a result, or its web page")
 
 
 class SimilarParams(PagedParams, DrawnParams):

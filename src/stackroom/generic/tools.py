@@ -402,7 +402,7 @@ def generic_tools(
     asked = _listed_tools(tools, catalogues, has_media=bool(media))
     explain = declare_catalogue_tool(
         name="explain",
-        description="Why a record is, or is not, in the answer of a tool.",
+        description="Explain why a record is, or is not, in the answer of a tool.",
         params=WhyParams,
         result=ExplainResult,
         reads=tools.read_by_address,
@@ -426,7 +426,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
     facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     recommend = catalogue_tool(
         name="recommend",
-        description="Records for a taste: liked and disliked ones, and wishes in plain words.",
+        description="Recommend records: by liked and disliked ones, and wishes in plain words.",
         params=RecommendParams,
         result=RecommendResult,
         reads=tools.read_by_taste,
@@ -453,7 +453,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
         ),
         catalogue_tool(
             name="fetch",
-            description="One record or passage whole, by its id in a result.",
+            description="Read one record or passage whole, by its id in a result.",
             params=FetchParams,
             result=FetchResult,
             reads=tools.read_by_address,
@@ -462,7 +462,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
         ),
         catalogue_tool(
             name="similar",
-            description="Records nearest in meaning to one, in its catalogue or another.",
+            description="Find records similar in meaning to one, in its catalogue or another.",
             params=SimilarParams,
             result=SimilarResult,
             reads=tools.read_by_address,
@@ -473,7 +473,7 @@ def _listed_tools(tools: GenericTools, catalogues: Sequence[OpenCatalogue], *, h
         *([recommend] if any(can_recommend(spec) for spec in specs.values()) else []),
         catalogue_tool(
             name="browse",
-            description="What there is: catalogues, fields, values, ranges to filter by; counts, means, sums by group.",
+            description="List catalogues, fields and values to filter by; count, average or sum records by group.",
             params=BrowseParams,
             result=BrowseResult,
             reads=tools.read_by_name,

@@ -103,7 +103,7 @@ class LayoutCatalogues:
 
         return replace(
             tool,
-            description=f"{tool.description} Of {' and '.join(self._catalogues)}.",
+            description=f"{tool.description} Catalogues: {', '.join(self._catalogues)}.",
             params=create_model(
                 tool.params.__name__,
                 __base__=tool.params,

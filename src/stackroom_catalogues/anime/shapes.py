@@ -59,7 +59,7 @@ class SearchFilters(ToolParams):
     year_max: Year | None = None
     episodes_min: Episodes | None = None
     episodes_max: Episodes | None = None
-    tags: list[Title] | None = Field(default=None, description="All of these, of browse_taxonomy")
+    tags: list[Title] | None = Field(default=None, description="Wanted, all of them; see browse_taxonomy")
     exclude_tags: list[Title] | None = None
     adult: bool | None = Field(default=None, description="Find adult titles too")
 
@@ -150,7 +150,9 @@ class RecommendAnimeParams(ExplainParams, PagedParams):
     preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
         default=None, description="e.g. post-2020, darker tone, not horror, under 13 episodes"
     )
-    exclude_titles: list[Title] | None = Field(default=None, max_length=200, description="Already seen")
+    exclude_titles: list[Title] | None = Field(
+        default=None, max_length=200, description="Seen already, not to recommend"
+    )
     limit: int = Field(default=8, ge=1, le=20, description="Most results")
 
 
@@ -201,8 +203,8 @@ class RecommendAnimeResult(PricedResult):
 class DetailsParams(PricedParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
-    title: Title | None = Field(default=None, description="Spelling may be off")
-    id: Title | None = Field(default=None, description="As mal-1")
+    title: Title | None = Field(default=None, description="May be misspelt")
+    id: Title | None = Field(default=None, description="e.g. mal-1")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "DetailsParams":

@@ -282,7 +282,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="browse_taxonomy",
-            description="Tags of anime (genres, themes …) with counts.",
+            description="List tags of anime (genres, themes …) with counts.",
             params=BrowseAnimeParams,
             result=BrowseAnimeResult,
             run=anime.browse,

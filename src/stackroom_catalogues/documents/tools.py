@@ -94,9 +94,9 @@ class SearchDocumentsParams(ExplainParams, PagedParams, DocumentParams):
 
     query: QueryText = Field(description="A question or topic")
     sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
-    exclude_sources: list[Name] | None = Field(default=None, description="Not these")
-    n_results: int = Field(default=10, ge=1, le=20, description="Per source")
-    neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
+    exclude_sources: list[Name] | None = Field(default=None, description="Sources to leave out")
+    n_results: int = Field(default=10, ge=1, le=20, description="Passages per source")
+    neighbours: int = Field(default=0, ge=0, le=3, description="Passages to add before and after each")
 
 
 class HandbookParams(ExplainParams, PagedParams, DocumentParams):
@@ -105,8 +105,8 @@ class HandbookParams(ExplainParams, PagedParams, DocumentParams):
     sized_by = ("n_results",)
 
     query: QueryText = Field(description="A question or topic")
-    section: Name | None = Field(default=None, description="A folder of it, as engineering")
-    exclude_sections: list[Name] | None = Field(default=None, description="Not these")
+    section: Name | None = Field(default=None, description="Only this folder, e.g. engineering")
+    exclude_sections: list[Name] | None = Field(default=None, description="Folders to leave out")
     n_results: int = Field(default=10, ge=1, le=20, description="Most results")
 
 

@@ -76,7 +76,7 @@ class CardFilters(ToolParams):
 
     country: str | None = Field(default=None, description="Name or code, of listCountries")
     rarity: Literal["Common", "Epic", "Legendary"] | None = None
-    weight_class: str | None = Field(default=None, description="As -60 or +100")
+    weight_class: str | None = Field(default=None, description="e.g. -60 or +100")
     gender: Literal["male", "female"] | None = None
     weight_min: float | None = None
     weight_max: float | None = None
@@ -130,7 +130,7 @@ OBJECT = WithJsonSchema({"type": "object"})
 LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 """Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells its rows out."""
 
-SHARED = WithJsonSchema({"type": "object", "description": "As of judokon.search"})
+SHARED = WithJsonSchema({"type": "object", "description": "As in judokon.search"})
 FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
 Side = Literal["a", "b", "draw"]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
@@ -205,7 +205,7 @@ class SearchJudokaResult(FoundResult, PricedResult):
 class IdParams(PricedParams):
     """Arguments of `judokon.getById`."""
 
-    id: CardId = Field(description="12 or ABEGENENOU_63")
+    id: CardId = Field(description="e.g. 12, ABEGENENOU_63, or a name")
 
 
 class CardResult(PricedResult):
@@ -227,7 +227,7 @@ class RandomParams(PricedParams):
 class CodeParams(ToolParams):
     """Arguments of `judokon.validateCardCode`."""
 
-    code: Code = Field(description="As JDKN-7Q2M-X4WE-RTYC")
+    code: Code = Field(description="e.g. JDKN-7Q2M-X4WE-RTYC")
 
 
 class ResolveParams(PricedParams, CodeParams):
@@ -248,8 +248,8 @@ class CodeResult(FromCatalogue):
 class CompareParams(ToolParams):
     """Arguments of `judokon.compare`."""
 
-    id_a: CardId = Field(description="As of getById")
-    id_b: CardId = Field(description="Of the other")
+    id_a: CardId = Field(description="First judoka: id or name")
+    id_b: CardId = Field(description="Second judoka: id or name")
 
 
 class StatShape(ToolResult):
@@ -275,7 +275,7 @@ class OpponentParams(PagedParams):
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
-    id: CardId = Field(description="As of getById")
+    id: CardId = Field(description="Id or name")
     top_k: int = Field(default=3, ge=1, le=10, description="Most results")
 
 

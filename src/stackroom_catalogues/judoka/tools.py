@@ -364,7 +364,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.getById",
-            description="A judoka card whole.",
+            description="Get one judoka card, with all stats.",
             params=IdParams,
             result=CardResult,
             run=judokon.get_by_id,
@@ -372,14 +372,14 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="judokon.random",
             cacheable=False,
-            description="Draw a judoka card.",
+            description="Draw a random judoka card.",
             params=RandomParams,
             result=CardResult,
             run=judokon.draw,
         ),
         catalogue_tool(
             name="judokon.resolveCode",
-            description="The judoka of a card code.",
+            description="Find the judoka card of a card code.",
             params=ResolveParams,
             result=CardResult,
             run=judokon.resolve_code,
@@ -400,14 +400,14 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
-            description="Fair opponents of a judoka.",
+            description="Suggest fair opponents for a judoka.",
             params=OpponentParams,
             result=OpponentResult,
             run=judokon.suggest_opponent,
         ),
         catalogue_tool(
             name="judokon.listCountries",
-            description="Countries of judoka, with card counts.",
+            description="List the countries of judoka, with card counts.",
             params=CountriesParams,
             result=CountriesResult,
             run=judokon.list_countries,

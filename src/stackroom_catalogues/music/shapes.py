@@ -79,12 +79,12 @@ class GetParams(OffsetParams, MusicParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
-    id: Name | None = Field(default=None, description="Id or name; narrows gaps, fixes")
+    id: Name | None = Field(default=None, description="Id or name of the record; gaps, fixes: only of this artist")
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: QueryText | None = Field(default=None, description="For playlist: calm piano before 1850")
-    minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
+    about: QueryText | None = Field(default=None, description="Playlist wish: calm piano before 1850")
+    minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="Playlist length, default 60")
     reference: Listed | None = Field(
-        default=None, max_length=1000, description="For gaps: the albums that an artist should have"
+        default=None, max_length=1000, description="For gaps: albums the artist should have"
     )
 
 

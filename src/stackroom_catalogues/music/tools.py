@@ -258,7 +258,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="catalog.get",
-            description="Music: records, recent, similar, stats, gaps, duplicates, fixes for catalog.mutate, playlist.",
+            description="Music: a record, recent, similar, stats, gaps, fixes for catalog.mutate; make a playlist.",
             params=GetParams,
             result=GetResult,
             run=music.get,

@@ -71,8 +71,8 @@ class SearchPapersParams(ExplainParams, PagedParams):
     query: Query = Field(description="A topic or question")
     paper_count: int = Field(default=10, ge=1, le=50, description="Most results")
     publish_year_range: YearRange | None = Field(default=None, description="[first, last]")
-    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Must all occur")
-    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20, description="May not occur")
+    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
+    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must not occur")
 
 
 class AuthorShape(ToolResult):
@@ -178,7 +178,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     papers = PaperTools(layout)
     search = catalogue_tool(
         name="search_papers",
-        description="Search research papers by topic, in titles and abstracts.",
+        description="Search research papers by topic or author, in titles and abstracts.",
         params=SearchPapersParams,
         result=SearchPapersResult,
         run=papers.search,

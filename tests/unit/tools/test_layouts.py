@@ -93,7 +93,7 @@ def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, lay
     assert own
     for tool in own:
         assert tool.input_schema["properties"]["catalogue"]["enum"] == sorted((layout, OTHER))
-        assert f" Of {layout} and {OTHER}." in tool.description or f" Of {OTHER} and {layout}." in tool.description
+        assert tool.description.endswith((f" Catalogues: {layout}, {OTHER}.", f" Catalogues: {OTHER}, {layout}."))
         assert "catalogue" not in tool.input_schema.get("required", [])
     search = {"papers": "search_papers", "anime": "search_anime", "judoka": "judokon.search", "music": "catalog.search"}
     told = served.refusal(search[layout], query="x", catalogue="othr")

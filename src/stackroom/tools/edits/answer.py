@@ -46,7 +46,7 @@ class MutateParams(PricedParams, GenericParams):
 
     action: Annotated[EditAction | None, one_of(EditAction)] = None
     kind: str | None = None
-    id: str | None = Field(default=None, description="Or a name; for undo a call_id")
+    id: str | None = Field(default=None, description="Id or name of the record; for undo the call_id")
     fields: Fields = None
     changes: Annotated[list[ChangeParams] | None, BeforeValidator(_parsed), BARE_LIST] = Field(
         default=None,
@@ -54,8 +54,8 @@ class MutateParams(PricedParams, GenericParams):
         description="Several, all or none: [{action, kind, id, fields}]",
     )
     preview: bool = Field(default=False, description="Show what would change")
-    plan: str | None = Field(default=None, description="Of a preview, to apply just that")
-    cascade: bool = Field(default=False, description="Delete what names it too")
+    plan: str | None = Field(default=None, description="From a preview, to apply exactly it")
+    cascade: bool = Field(default=False, description="Also delete records that refer to it")
 
     def after(self, count: int) -> Continuation:
         """Return how to get the changes after the first ones: once made, from the changelog."""

@@ -25,8 +25,8 @@ class DownloadsQueryParams(OffsetParams, GenericParams):
     """The arguments of `downloads.query`."""
 
     query_type: Literal["stats", "queue", "item"]
-    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For item.")
-    state: DownloadState | None = Field(default=None, description="For queue; else what is open.")
+    id: int | None = Field(default=None, ge=1, le=LARGEST, description="Download to show")
+    state: DownloadState | None = Field(default=None, description="Of the queue; default: open ones")
     limit: int = Field(default=20, ge=1, le=100)
 
 
@@ -34,7 +34,7 @@ class DownloadsActionParams(GenericParams):
     """The arguments of `downloads.action`."""
 
     action: Literal["request", "retry", "cancel", "status"]
-    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For retry, cancel, status.")
+    id: int | None = Field(default=None, ge=1, le=LARGEST, description="Download to retry, cancel or see")
     artist: str | None = None
     album: str | None = None
     url: str | None = Field(default=None, description="A track or manifest instead.")
