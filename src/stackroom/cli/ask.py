@@ -96,7 +96,8 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        _print_results(found, is_listed=is_list(query), with_names=not catalogue)
+        is_listed = is_list(query) or (found.understood is not None and not found.understood.query)
+        _print_results(found, is_listed=is_listed, with_names=not catalogue)
 
 
 def search_params(

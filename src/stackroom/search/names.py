@@ -434,7 +434,9 @@ def find_names(
     if 1.0 in alike.values() or not (are_apart or _is_in_other_script(text)):
         return alike
     by_words = reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if are_apart else lexical
-    records = reader.fetch(by_words.keys[:PARTS_TRIED].tolist(), scope=scope)
+    near = reader.titles_like(text, scope=scope, limit=PARTS_TRIED) if _is_in_other_script(text) else []
+    keys = dict.fromkeys([*by_words.keys[:PARTS_TRIED].tolist(), *(match.key for match in near)])
+    records = reader.fetch(list(keys), scope=scope)
     names = {key: spec.names_of(record) for key, record in records.items()}
     parts = _having_words(names, words) if are_apart else {}
     return {**parts, **_in_other_scripts(names, text), **alike}

@@ -367,6 +367,9 @@ def _require_value(values: FieldValues, asked: str, label: str) -> ValueMatch:
         return found
     if values.is_empty:  # of a catalogue without records every value is as unknown as any other
         return ValueMatch(asked, asked, True)
+    near = values.near(asked)
+    if len(near) == 1:
+        return ValueMatch(near[0], asked, False)
     raise InputError(f"'{label}': no value '{asked[:60]}'{_hint(values, asked[:60])}")
 
 
