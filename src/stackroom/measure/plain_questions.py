@@ -70,6 +70,8 @@ class PlainQuestions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     catalogue: str
+    surfaces: list[str] = []
+    """The tools to ask, and `terminal`; all of them where none is named."""
     questions: list[PlainQuestion] = Field(min_length=1)
 
 
@@ -138,8 +140,9 @@ def ask_plain_questions(app: App, asked: PlainQuestions, surfaces: Mapping[str, 
     """Ask each question of each surface, and judge the answers."""
     for question in asked.questions:
         matching = _find_matching(app, asked.catalogue, question)
-        for name, ask in surfaces.items():
-            yield _judge(question, ask(question.query), matching, catalogue=asked.catalogue, surface=name)
+        for name in asked.surfaces or surfaces:
+            answer = surfaces[name](question.query)
+            yield _judge(question, answer, matching, catalogue=asked.catalogue, surface=name)
 
 
 def _find_matching(app: App, catalogue: str, question: PlainQuestion) -> frozenset[str] | None:
