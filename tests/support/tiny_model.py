@@ -1,7 +1,7 @@
-"""A tiny embedding model in the layout of sentence-transformers, with a real ONNX file: an axis per group of words."""
+"""A tiny embedding model of one's own, with a real ONNX file: an axis per group of words."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,17 @@ SHARED = 0.2
 """The share of every word in all others, so that no vector is zero."""
 
 
-def write_export(
-    folder: Path,
-    groups: Sequence[Sequence[str]],
-    *,
-    graph_folder: str = "onnx",
-    pooling: Mapping[str, bool] | None = None,
-    prompts: Mapping[str, str] | None = None,
-    modules: Sequence[str] = ("Transformer", "Pooling", "Normalize"),
-) -> Path:
-    """Write a model whose words have a vector for each group of synonyms, and return its folder."""
-    (folder / graph_folder).mkdir(parents=True, exist_ok=True)
+def write_model(folder: Path, groups: Sequence[Sequence[str]], **notes: str) -> None:
+    """Write a model whose words have a vector for each group of synonyms; `notes` go into `embedding.json`."""
+    folder.mkdir(parents=True)
     words = [PAD, UNKNOWN, *(word for group in groups for word in group)]
     table = np.full((len(words), len(groups) + 1), SHARED, np.float32)
     for axis, group in enumerate(groups):
         table[[words.index(word) for word in group], axis] = 1
-    (folder / graph_folder / "model.onnx").write_bytes(_graph(table))
+    (folder / "model.onnx").write_bytes(_graph(table))
     _write_tokenizer(folder / "tokenizer.json", words)
-    _write(folder / "modules.json", [{"type": f"sentence_transformers.models.{name}"} for name in modules])
-    (folder / "1_Pooling").mkdir(exist_ok=True)
-    chosen = pooling or {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-    _write(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": len(groups) + 1, **chosen})
-    _write(folder / "config_sentence_transformers.json", {"prompts": dict(prompts or {})})
-    return folder
+    known = {"dimension": len(groups) + 1, "pooling": "mean", **notes}
+    (folder / "embedding.json").write_text(json.dumps(known), encoding="utf-8")
 
 
 def _graph(table: Any) -> bytes:
@@ -59,7 +47,3 @@ def _write_tokenizer(path: Path, words: Sequence[str]) -> None:
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.add_special_tokens([PAD, UNKNOWN])
     tokenizer.save(str(path))
-
-
-def _write(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content), encoding="utf-8")

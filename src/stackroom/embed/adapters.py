@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported
 from stackroom.embed.models import LOCAL_MODELS, MINILM, LocalModel
 from stackroom.embed.port import Embedder
-from stackroom.embed.weights import EXPORTED_MODULE, check_model
+from stackroom.embed.weights import check_model
 from stackroom.errors import ExpectedError, ModelError, UnavailableError
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.net.addresses import shown_address
@@ -102,6 +102,7 @@ class GuardedEmbedder(WatchedEmbedder):
 
 RECENT_QUERIES = 16
 LOCAL_MODULE = "stackroom.embed.encoder"
+EXPORTED_MODULE = "stackroom.embed.exported"
 REMOTE_MODULE = "stackroom.embed.remote"
 
 
@@ -173,8 +174,8 @@ def _offline_embedder(settings: EmbeddingSettings) -> UnusableEmbedder:
 def missing_embedder(name: str) -> UnusableEmbedder:
     """Return the embedder in place of a local model that is neither known nor installed."""
     problem = (
-        f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; for any other, give a folder with its "
-        f"ONNX export: stackroom model pull {name} --from FOLDER"
+        f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; any other is a folder of the "
+        "library's models, with its ONNX export and embedding.json"
     )
     return UnusableEmbedder(ModelId(name=name, dimension=0), problem)
 

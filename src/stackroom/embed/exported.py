@@ -61,10 +61,6 @@ class ExportedEncoder:
         prefixed = [self._notes.document_prefix + text for text in texts]
         return embed_by_length(prefixed, lambda some: self._run(some, self._notes.max_tokens), self.model.dimension)
 
-    def measure_dimension(self) -> int:
-        """Return the dimension of the vectors, by embedding a word."""
-        return int(self._run(["word"], MAX_QUERY_TOKENS).shape[1])
-
     def _run(self, texts: Sequence[str], max_tokens: int) -> Vector:
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = np.array([one.ids for one in encoded], dtype=np.int64)[:, :max_tokens]

@@ -98,6 +98,6 @@ def get_local_model(name: str) -> LocalModel:
         return LOCAL_MODELS[name]
     known = list(LOCAL_MODELS)
     raise NotFoundError(
-        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; for any other, give a folder with "
-        "its ONNX export: stackroom model pull NAME --from FOLDER"
+        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; any other is a folder of the "
+        "library's models, with its ONNX export and embedding.json"
     )

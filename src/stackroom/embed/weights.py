@@ -3,7 +3,6 @@
 A model folder is complete or absent: it is written under another name and moved into place at the end.
 """
 
-import dataclasses
 import importlib
 import logging
 import os
@@ -29,7 +28,6 @@ from stackroom.embed.encoder_layout import (
     word_table,
     write_weights,
 )
-from stackroom.embed.exported_folder import copy_export, read_export, write_notes
 from stackroom.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from stackroom.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
 from stackroom.net.files import open_like, sha256_of
@@ -73,9 +71,8 @@ logger = logging.getLogger(__name__)
 MODEL_NAME = MINILM.name
 ARRAY_HEADER_BYTES = 128
 PACKAGE_INDEX, HUB = "the package index", "the hub"
-EXPORTED_MODULE = "stackroom.embed.exported"
 HUB_MODULE = "stackroom.embed.hub"
-"""Modules that are slow to load, and not needed to serve."""
+"""A module that is slow to load, and not needed to serve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,34 +141,18 @@ def pull_model(
     downloads = models / "downloads"
     originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
     _require_published(originals, model)
-    _install(lambda folder: _convert(originals, folder, model), target)
+    _install(originals, target, model)
     shutil.rmtree(downloads, ignore_errors=True)
     return target
 
 
-def install_export(models: Path, name: str, source: Path) -> Path:
-    """Install the ONNX export in a folder as a local model of this name, once it has embedded a word."""
-    if not source.is_dir():
-        raise NotFoundError(f"{source}: no such folder; give one with an ONNX export")
-    model = read_export(source, name)
-    target = models / name
-
-    def write(fresh: Path) -> None:
-        copy_export(source, fresh)
-        loaded = importlib.import_module(EXPORTED_MODULE).ExportedEncoder(fresh, model)
-        write_notes(dataclasses.replace(model, dimension=loaded.measure_dimension()), fresh)
-
-    _install(write, target)
-    return target
-
-
-def _install(write: Callable[[Path], None], target: Path) -> None:
+def _install(originals: Path, target: Path, model: LocalModel) -> None:
     """Write a model folder under another name, and move it into place."""
     fresh = target.with_name(f"{target.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     _make_folder(fresh)
     try:
-        write(fresh)
+        _convert(originals, fresh, model)
     except ExpectedError:
         shutil.rmtree(fresh, ignore_errors=True)
         raise

@@ -11,7 +11,6 @@ from stackroom.assembly.app import App
 from stackroom.assembly.build import add_catalogue, own_recipe
 from stackroom.assembly.locations import open_rows
 from stackroom.catalogue.compiler import LoadedSpec, compile_text
-from stackroom.embed.weights import install_export
 from stackroom.errors import ModelError
 from stackroom.ingest.pipeline import IngestReport
 from stackroom.model.hits import SearchMode, SearchPage
@@ -19,7 +18,7 @@ from stackroom.model.scope import WHOLE
 from stackroom.model.vectors import ModelId
 from stackroom.settings import EmbeddingSettings, Settings
 from support.embedders import WordEmbedder
-from support.tiny_model import write_export
+from support.tiny_model import write_model
 
 ENGLISH = [["dog", "terrier"], ["cat"], ["boat"]]
 GERMAN = [["dog", "hund"], ["cat", "katze"], ["boat", "schiff"]]
@@ -48,7 +47,7 @@ def loaded(name: str = "things", more: str = "") -> LoadedSpec:
 def home(tmp_path: Path) -> Path:
     """A library without catalogues, with two tiny models."""
     for name, groups in (("english", ENGLISH), ("german", GERMAN)):
-        install_export(tmp_path / "models", name, write_export(tmp_path / name, groups))
+        write_model(tmp_path / "models" / name, groups)
     (tmp_path / "things.csv").write_text("id,title\n1,dog\n2,cat\n3,boat\n")
     return tmp_path
 
@@ -135,14 +134,12 @@ def test_changing_back_embeds_nothing_again(new_app: Callable[[], App]) -> None:
     assert model_of(server) == "english"
 
 
-def test_a_model_that_is_not_installed_is_said_with_the_command_and_words_are_searched(
-    new_app: Callable[[], App], home: Path
-) -> None:
+def test_a_model_that_is_not_installed_is_said_and_words_are_searched(new_app: Callable[[], App], home: Path) -> None:
     add(new_app(), loaded(), model="german")
     (home / "models" / "german" / "model.onnx").unlink()
     page = search(new_app(), "dog")
     assert page.mode is SearchMode.FTS_ONLY
-    assert "stackroom model pull german --from FOLDER" in str(page.degraded)
+    assert "model.onnx is missing: copy it from the export of german" in str(page.degraded)
     assert page.hits[0].record.get("title") == "dog"
 
 

@@ -19,7 +19,6 @@ from stackroom.settings import load_settings
 from stackroom.shelf.port import never_stop
 from stackroom.tools.health import examine
 from support.packs import install_pack
-from support.tiny_model import write_export
 
 Run = Callable[..., Any]
 
@@ -217,10 +216,9 @@ def test_a_home_that_cannot_be_written_is_said_to_be(
     assert "cannot be written" in ran.err
 
 
-def test_a_model_that_cannot_be_kept_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_model_that_cannot_be_kept_is_said_to_be(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("STACKROOM_HOME", "/proc/nope")
-    export = write_export(tmp_path / "export", [["word"]])
-    ran = run(["model", "pull", "tiny", "--from", str(export)])
+    ran = run(["model", "pull"])
     assert ran.code == StorageError.exit_code
     assert "cannot be written" in ran.err
 

@@ -1,4 +1,4 @@
-"""Models of the user's own: a folder in sentence-transformers' layout with an ONNX export."""
+"""Models of the user's own: a folder with an ONNX export, its tokenizer and `embedding.json`."""
 
 from pathlib import Path
 
@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 
 from stackroom.embed.adapters import find_local
-from stackroom.embed.exported_folder import list_exported
-from stackroom.embed.models import Pooling
-from stackroom.embed.weights import install_export
-from stackroom.errors import ExpectedError, InputError, ModelError, NotFoundError
-from support.tiny_model import write_export
+from stackroom.embed.port import Embedder
+from stackroom.errors import ModelError
+from support.tiny_model import write_model
 
 GROUPS = [["dog", "hund", "chien"], ["cat", "katze", "chat"], ["query", "searching"], ["passage"]]
 
 
-@pytest.fixture
-def export(tmp_path: Path) -> Path:
-    return write_export(tmp_path / "export", GROUPS)
-
-
-def test_a_model_from_a_folder_embeds_texts_of_several_languages_alike(export: Path, tmp_path: Path) -> None:
-    install_export(tmp_path / "models", "tiny", export)
-    embedder = find_local(tmp_path / "models", "tiny")
+def open_tiny(models: Path, **notes: str) -> Embedder:
+    write_model(models / "tiny", GROUPS, **notes)
+    embedder = find_local(models, "tiny")
     assert embedder is not None
+    return embedder
+
+
+def test_a_model_from_a_folder_embeds_texts_of_several_languages_alike(tmp_path: Path) -> None:
+    embedder = open_tiny(tmp_path)
     assert (embedder.model.name, embedder.model.dimension, embedder.check()) == ("tiny", 5, None)
     dog, cat = embedder.embed_documents(["the dog and the dog", "a cat"])
     asked = embedder.embed_query("Hund")
@@ -31,71 +29,39 @@ def test_a_model_from_a_folder_embeds_texts_of_several_languages_alike(export: P
     assert np.allclose(np.linalg.norm([dog, cat, asked], axis=1), 1)
 
 
-def test_a_graph_beside_the_tokenizer_is_found_as_well(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "export", GROUPS, graph_folder=".")
-    assert (install_export(tmp_path / "models", "tiny", source) / "model.onnx").is_file()
-
-
-def test_pooling_by_the_first_token_is_read_from_the_configuration(tmp_path: Path) -> None:
-    source = write_export(tmp_path / "export", GROUPS, pooling={"pooling_mode_cls_token": True})
-    install_export(tmp_path / "models", "tiny", source)
-    (model,) = list_exported(tmp_path / "models")
-    embedder = find_local(tmp_path / "models", "tiny")
-    assert model.pooling is Pooling.FIRST
-    assert embedder is not None
+def test_vectors_may_be_those_of_the_first_token(tmp_path: Path) -> None:
+    embedder = open_tiny(tmp_path, pooling="first")
     assert np.allclose(embedder.embed_query("dog cat cat"), embedder.embed_query("dog"))
 
 
 def test_prefixes_are_put_before_queries_and_documents(tmp_path: Path) -> None:
-    prompts = {"query": "query ", "passage": "passage "}
-    install_export(tmp_path / "models", "tiny", write_export(tmp_path / "export", GROUPS, prompts=prompts))
-    embedder = find_local(tmp_path / "models", "tiny")
-    assert embedder is not None
+    embedder = open_tiny(tmp_path, query_prefix="query ", document_prefix="passage ")
     query, document = embedder.embed_query("dog"), embedder.embed_documents(["dog"])[0]
     assert query[2] > document[2]
     assert document[3] > query[3]
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ("onnx/model.onnx", NotFoundError, r"neither onnx/model.onnx nor model.onnx"),
-        ("tokenizer.json", NotFoundError, r"no tokenizer.json"),
-    ],
-)
-def test_a_folder_that_lacks_a_file_is_refused(
-    export: Path, tmp_path: Path, change: str, error: type[ExpectedError], message: str
-) -> None:
-    (export / change).unlink()
-    with pytest.raises(error, match=message):
-        install_export(tmp_path / "models", "tiny", export)
-    assert list((tmp_path / "models").iterdir()) == []
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_folder_that_lacks_a_file_is_said_to(tmp_path: Path, name: str) -> None:
+    embedder = open_tiny(tmp_path)
+    (tmp_path / "tiny" / name).unlink()
+    with pytest.raises(ModelError, match=f"{name} is missing"):
+        embedder.embed_query("dog")
 
 
-def test_a_damaged_graph_is_refused(export: Path, tmp_path: Path) -> None:
-    (export / "onnx" / "model.onnx").write_bytes(b"not a graph")
+def test_a_damaged_graph_and_wrong_notes_are_refused(tmp_path: Path) -> None:
+    embedder = open_tiny(tmp_path)
+    (tmp_path / "tiny" / "model.onnx").write_bytes(b"not a graph")
     with pytest.raises(ModelError, match="not a usable ONNX file"):
-        install_export(tmp_path / "models", "tiny", export)
+        embedder.embed_query("dog")
+    (tmp_path / "tiny" / "embedding.json").write_text('{"pooling": "weighted"}')
+    with pytest.raises(ModelError, match="must say 'dimension' and 'pooling'"):
+        find_local(tmp_path, "tiny")
+    assert find_local(tmp_path / "elsewhere", "../tiny") is None
 
 
-def test_a_pooling_or_a_module_that_is_not_supported_is_named(tmp_path: Path) -> None:
-    weighted = write_export(tmp_path / "a", GROUPS, pooling={"pooling_mode_weightedmean_tokens": True})
-    with pytest.raises(ModelError, match="pooling_mode_weightedmean_tokens is not supported"):
-        install_export(tmp_path / "models", "tiny", weighted)
-    dense = write_export(tmp_path / "b", GROUPS, modules=("Transformer", "Pooling", "Dense"))
-    with pytest.raises(ModelError, match="type 'Dense' is not supported"):
-        install_export(tmp_path / "models", "tiny", dense)
-
-
-def test_a_name_that_leads_elsewhere_is_refused(export: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot name a model"):
-        install_export(tmp_path / "models", "../tiny", export)
-
-
-def test_a_query_is_embedded_once_for_all_catalogues_that_ask(export: Path, tmp_path: Path) -> None:
-    install_export(tmp_path / "models", "tiny", export)
-    embedder = find_local(tmp_path / "models", "tiny")
-    assert embedder is not None
+def test_a_query_is_embedded_once_for_all_catalogues_that_ask(tmp_path: Path) -> None:
+    embedder = open_tiny(tmp_path)
     first = embedder.embed_query("dog")
     assert embedder.embed_query("dog") is first
     for number in range(20):
