@@ -21,8 +21,6 @@ from stackroom.net.addresses import shown_address
 from stackroom.packages import PACKAGES
 from stackroom.sources.location import ReadOptions
 
-SPEC_SUFFIX = ".toml"
-
 
 @click.group("spec")
 def spec_command() -> None:

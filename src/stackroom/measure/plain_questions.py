@@ -31,7 +31,7 @@ DEPTH = 5
 EXAMPLE = 'catalogue = "…" and [[questions]] with query = "…" and expect, first, filters, exclude, count or none'
 NOT_UNDERSTOOD = re.compile(r"not understood|not applied|cannot be checked|left aside")
 """The words of a note which says that a part of the question has no effect."""
-WHOLE_NUMBER = re.compile(r"\d+")
+IN_ALL = re.compile(r"([\d,]+) records? in all")
 TOTALS = ("total", "totalMatches")
 
 Surface = Callable[[str], Mapping[str, Any]]
@@ -219,9 +219,8 @@ def _is_right(
         return is_empty
     if question.count is not None and question.count not in _figures_of(answer):
         return False
-    has_hits = bool(question.expect or question.first or question.count is None)
     if is_empty:
-        return not has_hits
+        return question.count is not None and not (question.expect or question.first)
     return (
         (not question.expect or any(hit.is_one_of(question.expect) for hit in hits[:DEPTH]))
         and (not question.first or hits[0].is_one_of(question.first))
@@ -233,7 +232,7 @@ def _figures_of(answer: Mapping[str, Any]) -> set[int]:
     """Return the counts that an answer states: its totals, of each kind and in sum, and those of its notes."""
     parts = [part for part in (answer, *answer.values()) if isinstance(part, Mapping)]
     totals = [part[name] for part in parts for name in TOTALS if part.get(name) is not None]
-    noted = [int(figure) for note in _notes_of(answer) for figure in WHOLE_NUMBER.findall(note)]
+    noted = [int(figure.replace(",", "")) for note in _notes_of(answer) for figure in IN_ALL.findall(note)]
     return {*totals, sum(totals), *noted}
 
 

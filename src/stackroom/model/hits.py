@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from stackroom.model.record import Key, Record
 
-FOUND_BY_MEANING = "can be found by meaning so far"
-
 
 class Scored(NamedTuple):
     """A record's key and its score in one ranking."""
@@ -183,8 +181,3 @@ class SearchPage:
     """How many records were ranked, of which the hits are the first."""
     degraded: str | None = None
     """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
-
-    @property
-    def is_partly_embedded(self) -> bool:
-        """Whether only a part of the records can be found by meaning so far."""
-        return self.degraded is not None and FOUND_BY_MEANING in self.degraded

@@ -11,7 +11,7 @@ import numpy as np
 from stackroom.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
-from stackroom.model.hits import FOUND_BY_MEANING, IDENTICAL_AT, Ranking, SearchMode, SearchPage, build_ranking
+from stackroom.model.hits import IDENTICAL_AT, Ranking, SearchMode, SearchPage, build_ranking
 from stackroom.model.record import Key
 from stackroom.model.scope import KNOWN_FIELD, WHOLE, Scope
 from stackroom.model.vectors import ModelId, Vector
@@ -276,7 +276,8 @@ def about_awaited_vectors(reader: ShelfReader) -> str | None:
     if not reader.awaiting_vectors:
         return None
     records = reader.count(WHOLE)
-    return f"{100 * (records - reader.awaiting_vectors) // max(records, 1)} % of the records {FOUND_BY_MEANING}"
+    share = 100 * (records - reader.awaiting_vectors) // max(records, 1)
+    return f"{share} % of the records can be found by meaning so far"
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:

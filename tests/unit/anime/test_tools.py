@@ -17,7 +17,9 @@ pytestmark = pytest.mark.model
 @pytest.mark.row("A1")
 @pytest.mark.row("A2")
 def test_a_search_answers_in_the_fixed_shape(sample: Any) -> None:
-    found = sample.structured("search_anime", query="giant robots in space")
+    answer = sample.call("search_anime", query="giant robots in space")
+    assert len(answer.text.encode()) <= 4 * 1_500
+    found = answer.structured
     fixed = {"results", "totalMatches", "searchMode", "degraded", "evidence"}
     assert fixed <= set(found) <= fixed | {"cursor", "notes"}
     assert found["evidence"] in ("strong", "weak")
