@@ -16,8 +16,8 @@ from stackroom.model.record import Key
 from stackroom.model.scope import AnyOf, Condition, NoneOf
 from stackroom.model.vectors import Vector
 from stackroom.recommend.signals import Floats
+from stackroom.search.moods import score_checks
 from stackroom.shelf.port import ShelfReader
-from stackroom.shelf.terms import term_of
 from stackroom.text.preference_pieces import Checks, Nudge
 from stackroom.text.preferences import Preferences
 
@@ -26,12 +26,6 @@ CHECKED_NUDGE = 0.5
 
 NUDGE = 1.0
 """The share by which a taste moves for a wish that only its description can honour."""
-
-HALF = 0.5
-"""The part of a value that only leans to a wish, or away from it."""
-
-SHARE_AGAINST = 0.25
-"""The part of values that lean away in the score of a wish that also seeks some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,32 +123,13 @@ def wish_weight(spec: RecommendSpec, count: int) -> float:
 def score_wishes(reader: ShelfReader, candidates: Sequence[Key], wishes: Sequence[Wish]) -> Floats:
     """Return for each candidate the mean score of the wishes; there must be one."""
     scores = [
-        _checked(reader.terms(wish.checks.field, candidates), wish.checks)
+        score_checks(reader.terms(wish.checks.field, candidates), wish.checks)
         if wish.checks is not None
         else _near(reader, candidates, wish)
         for wish in wishes
     ]
     means: Floats = np.mean(scores, axis=0)
     return means
-
-
-def _checked(terms: Sequence[frozenset[str]], checks: Checks) -> Floats:
-    """Return how well the values of each record meet a wish."""
-    for_it = _counted(terms, checks.sought, checks.near)
-    against = _counted(terms, checks.avoided, checks.disliked)
-    against[[not some for some in terms]] = HALF  # nothing is known of a record without values
-    if not checks.sought and not checks.near:
-        return 1 - against
-    if not checks.avoided and not checks.disliked:
-        return for_it
-    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against)
-
-
-def _counted(terms: Sequence[frozenset[str]], whole: Sequence[str], half: Sequence[str]) -> Floats:
-    """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one, up to 1."""
-    full, part = frozenset(map(term_of, whole)), frozenset(map(term_of, half))
-    counted = [1.0 if not full.isdisjoint(some) else min(1.0, HALF * len(part & some)) for some in terms]
-    return np.array(counted, dtype=float)
 
 
 def _near(reader: ShelfReader, candidates: Sequence[Key], wish: Wish) -> Floats:

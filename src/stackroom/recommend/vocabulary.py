@@ -4,15 +4,16 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, MoodSpec, TotalSpec
+from stackroom.catalogue.spec import CatalogueSpec, FieldRole, FieldSpec, FieldType, TotalSpec
 from stackroom.catalogue.telling import label_of
 from stackroom.model.scope import KIND_FIELD, TIMES, Range, Scope, Visibility
+from stackroom.search.moods import mood_tones
 from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
 from stackroom.shelf.port import ShelfReader
 from stackroom.text.cells.values import read_boolean, spellings_of
 from stackroom.text.person_names import by_name
-from stackroom.text.preference_pieces import Leaning, PreferenceVocabulary, Tone
-from stackroom.text.preference_words import TONES, phrases
+from stackroom.text.preference_pieces import PreferenceVocabulary
+from stackroom.text.preference_words import phrases
 from stackroom.text.questions import WORDS
 
 FEW_VALUES = 20
@@ -63,7 +64,7 @@ def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this
         people=values.people,
         adjectives=frozenset(values.adjectives),
         places=tuple(values.places),
-        moods=_moods(words.moods, tags, tag_field) if tags and tag_field else {},
+        moods=mood_tones(words.moods, tags, tag_field) if tags and tag_field else {},
         fillers=frozenset(_nouns(spec)),
         unchecked=frozenset(phrase.lower() for phrase in words.unchecked),
         long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
@@ -249,30 +250,6 @@ def _totals(total: TotalSpec, empty: Container[str]) -> dict[str, tuple[str, flo
     """Return the words for the length of a whole record, in parts of the usual length where no record says it."""
     name, share = (total.count, 1 / total.usual) if total.each in empty else (f"{total.count}{TIMES}{total.each}", 1.0)
     return {word.lower(): (name, size * share) for word, size in total.words.items()}
-
-
-def _moods(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, Tone]:
-    """Return each word for a mood with its description and the tags that show it, of those that records have."""
-    moods: dict[str, Tone] = {}
-    for name, mood in declared.items():
-        described = TONES.get(name.lower())
-        tone = Tone(
-            described or name,
-            Leaning(
-                tag_field,
-                meant=_had(mood.tags, tags),
-                near=_had(mood.near, tags),
-                away=_had(mood.away, tags),
-                never=_had(mood.never, tags),
-            ),
-        )
-        same = (word for word, meaning in TONES.items() if meaning == described)
-        moods.update(dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone))
-    return moods
-
-
-def _had(values: Iterable[str], tags: FieldValues) -> tuple[str, ...]:
-    return tuple(value for value in values if tags.count_of(value))
 
 
 def _empty_fields(reader: ShelfReader, spec: CatalogueSpec, scope: Scope) -> frozenset[str]:

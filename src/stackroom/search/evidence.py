@@ -201,6 +201,10 @@ SHARE_OF_WORDS = 2.4
 AMOUNT_OF_WORDS = 5.35
 UNKNOWN_WORDS = -2.5
 NAMED_VALUES = 0.67
+MOODS = 3.0
+WHOLE_MOOD, KNOWN_MOOD, NEAR_MOOD = 0.65, 0.1, 0.1
+"""The strength of a record that has all that is asked for, where that is moods alone, and what is added for how much
+is known of it and for its nearness."""
 MANY_WORDS = 10
 """The number of words from which a description counts as long."""
 
@@ -221,6 +225,7 @@ FEW_RECORDS = 300
 
 BASE, WORDS, NAME = "base", "words", "name"
 MEANING, FEW, UNKNOWN, NAMED = "meaning", "few_records", "unknown_words", "named_values"
+MOOD = "mood"
 """The addends of the logistic function beside the words."""
 AT_MOST, SAME = "at_most", "same_text"
 """What takes a strength down to that of content at most, or up to that of the same text."""
@@ -236,19 +241,23 @@ class WeighedEvidence:
     """The strength by words alone."""
     cosine: Floats
     name: Floats
+    mood: Floats
+    """The strength of what is asked for by mood alone."""
     awaiting: NDArray[np.bool_] | None = None
     """The candidates whose vector is still to come: for them words alone count."""
 
     def strengths(self) -> Floats:
         """Return the strength of each candidate."""
-        return np.maximum(self._by_content(slice(None)), self.name)
+        return np.maximum(np.maximum(self._by_content(slice(None)), self.mood), self.name)
 
     def parts_at(self, row: int) -> dict[str, float]:
         """Return the parts of one candidate's strength; their sum is the strength."""
         one = slice(row, row + 1)
         content = float(self._by_content(one)[0])
         parts = self._logistic_parts(one, content) if self._has_meaning(row) else {WORDS: content}
-        return {**parts, NAME: max(float(self.name[row]) - content, 0.0)}
+        felt = max(float(self.mood[row]), content)
+        parts[MOOD] = parts.get(MOOD, 0.0) + felt - content
+        return {**parts, NAME: max(float(self.name[row]) - felt, 0.0)}
 
     def _by_content(self, rows: slice) -> Floats:
         if not self.addends:
@@ -282,6 +291,7 @@ def weigh_evidence(
         by_words=WORDS_ALONE * candidates.share,
         cosine=candidates.cosine,
         name=candidates.name,
+        mood=_mood_strength(candidates),
         awaiting=candidates.awaiting,
     )
 
@@ -297,7 +307,18 @@ def _addends(
         WORDS: (SHARE_OF_WORDS * candidates.share + AMOUNT_OF_WORDS * amount) * candidates.share,
         UNKNOWN: np.full(count, UNKNOWN_WORDS * words.unknown_share),
         NAMED: NAMED_VALUES * candidates.named,
+        **({} if candidates.mood is None else {MOOD: MOODS * candidates.mood}),
     }
+
+
+def _mood_strength(candidates: Candidates) -> Floats:
+    """Return the strength of each candidate by mood alone; zeros where the query is about something else too."""
+    if candidates.mood is None or not candidates.is_mood:
+        return np.zeros(len(candidates.keys))
+    strengths: Floats = candidates.mood * (
+        WHOLE_MOOD + KNOWN_MOOD * candidates.known + NEAR_MOOD * np.clip(candidates.cosine, 0, 1)
+    )
+    return strengths
 
 
 def _has_latin(words: WeighedWords) -> bool:

@@ -21,6 +21,8 @@ from stackroom.model.vectors import Vector
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.int64]
+MOOD_SHARE = 0.6
+"""The share of moods in the score of a query that is about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,10 @@ class Candidates:
     named: Floats
     share: Floats
     """The share of the query's words that each record has, each word weighed by its rarity."""
+    mood: Floats | None = None
+    """How well each record meets the moods that the query is about; None where it is not about any."""
+    is_mood: bool = False
+    """Whether the query is about nothing else."""
     covered: float = 1.0
     """The score by BM25 of the best record over that of one with every word of the query, at most 1."""
     awaiting: NDArray[np.bool_] | None = None
@@ -79,6 +85,8 @@ def line_up(
     known: Floats,
     named: Floats,
     having: Ranking | None = None,
+    mood: Floats | None = None,
+    is_mood: bool = False,
     full_score: float = 0.0,
     some_await_vectors: bool = False,
 ) -> Candidates:
@@ -107,6 +115,8 @@ def line_up(
         vectors=vectors,
         known=known,
         named=named,
+        mood=mood,
+        is_mood=is_mood,
         covered=covered,
         awaiting=np.all(vectors == 0, axis=1) if some_await_vectors and query is not None else None,
     )
@@ -139,7 +149,7 @@ def over_best(scores: Floats) -> Floats:
 
 WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"
 """The steps of a fusion."""
-NAME, KNOWN, NAMED_VALUES, EXACT_NAME = "name", "known", "named_values", "exact_name"
+NAME, KNOWN, NAMED_VALUES, EXACT_NAME, MOOD = "name", "known", "named_values", "exact_name", "mood"
 """The parts that are added to the result of the steps."""
 
 
@@ -156,7 +166,7 @@ class FusionSteps:
 
         A query that is a name ranks the records of that name first, whatever their vectors say.
         """
-        matched = np.maximum(self._last(), self.candidates.name)
+        matched = np.maximum(self._felt(), self.candidates.name)
         priors = self.spec.known_weight * self.candidates.known + self.spec.named_weight * self.candidates.named
         ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
         return ranked
@@ -164,13 +174,21 @@ class FusionSteps:
     def parts_at(self, row: int) -> dict[str, float]:
         """Return what each step, the name and the priors added to one candidate's score; the sum is the score."""
         candidates, parts, reached = self.candidates, dict[str, float](), 0.0
+        share = 0.0 if candidates.mood is None else MOOD_SHARE
         for name, scores in self.steps.items():
-            parts[name], reached = float(scores[row]) - reached, float(scores[row])
-        parts[NAME] = max(float(candidates.name[row]) - reached, 0.0)
+            parts[name], reached = (1 - share) * (float(scores[row]) - reached), float(scores[row])
+        if candidates.mood is not None:
+            parts[MOOD] = share * float(candidates.mood[row])
+        parts[NAME] = max(float(candidates.name[row]) - sum(parts.values()), 0.0)
         parts[KNOWN] = self.spec.known_weight * float(candidates.known[row])
         parts[NAMED_VALUES] = self.spec.named_weight * float(candidates.named[row])
         halved = {name: part / self._weight() / 2 for name, part in parts.items()}
         return {**halved, EXACT_NAME: float(candidates.name[row] == 1.0) / 2}
+
+    def _felt(self) -> Floats:
+        """Return the last scores, with the share of moods in them where the query is about moods."""
+        mood = self.candidates.mood
+        return self._last() if mood is None else (1 - MOOD_SHARE) * self._last() + MOOD_SHARE * mood
 
     def _last(self) -> Floats:
         return list(self.steps.values())[-1]

@@ -21,6 +21,7 @@ from stackroom.model.scope import Scope
 from stackroom.model.vectors import Vector
 from stackroom.search.evidence import WORDS, WeighedEvidence, WeighedWords
 from stackroom.search.fuse import Candidates, Floats, FusionSteps
+from stackroom.search.moods import QueryMoods
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import text_tokens
 from stackroom.text.analyser import TextQuery
@@ -167,6 +168,7 @@ class SearchQuery:
     """The terms that the lexical arm looks for, synonyms among them."""
     words: WeighedWords
     vector: Vector | None
+    moods: QueryMoods | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

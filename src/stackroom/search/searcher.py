@@ -13,7 +13,7 @@ from stackroom.embed.port import Embedder
 from stackroom.errors import ExpectedError
 from stackroom.model.hits import IDENTICAL_AT, Ranking, SearchMode, SearchPage, build_ranking
 from stackroom.model.record import Key
-from stackroom.model.scope import KNOWN_FIELD, WHOLE, Scope
+from stackroom.model.scope import KNOWN_FIELD, WHOLE, AnyOf, Scope
 from stackroom.model.vectors import ModelId, Vector
 from stackroom.search.evidence import (
     Calibration,
@@ -24,6 +24,7 @@ from stackroom.search.evidence import (
     weigh_words,
 )
 from stackroom.search.fuse import STEPS, Candidates, Floats, Keys, candidate_keys, discount_little_known, line_up
+from stackroom.search.moods import QueryMoods, read_moods, score_checks
 from stackroom.search.names import find_names
 from stackroom.search.ranked import (
     TIERS,
@@ -187,11 +188,13 @@ class Searcher:
     ) -> SearchQuery:
         asked = clean(text[:MAX_CHARS])
         looked_for = terms or analyse_query(asked, synonyms=self.spec.synonyms)
+        moods = read_moods(reader, self.spec, asked) if vector is not None else None
         return SearchQuery(
             text=asked,
             terms=looked_for,
             words=weigh_words(reader, analyse_query(asked, synonyms={}), looked_for, scope.visibility),
             vector=vector,
+            moods=moods,
         )
 
     def _trace(self, reader: ShelfReader, query: SearchQuery, *, scope: Scope, depth: int) -> Trace:
@@ -239,8 +242,16 @@ class Searcher:
         having = reader.having_words(query.words.terms, scope=scope, limit=HAVING_WORDS * depth)
         names = find_names(reader, self.spec, query.text, query.words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
-        keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
+        felt = self._with_moods(reader, query, scope, depth)
+        keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys, felt)
         return self._line_up(reader, query, keys, lexical=lexical, having=having, names=names, nearest=nearest)
+
+    def _with_moods(self, reader: ShelfReader, query: SearchQuery, scope: Scope, depth: int) -> Keys:
+        """Return the nearest of the records that have what the moods of a query ask for."""
+        if query.moods is None:
+            return NOTHING_FOUND.keys
+        wanted = [AnyOf(checks.field, checks.sought or checks.near) for checks in query.moods.checks]
+        return _nearest(reader, query.vector, scope.narrowed(*wanted), depth).keys
 
     def _line_up(
         self,
@@ -264,11 +275,22 @@ class Searcher:
             query=query.vector,
             known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
             named=share_of_named(reader, self.spec, query.text, found, fields=search.named),
+            mood=_mood_of(reader, query.moods, found),
+            is_mood=query.moods is not None and query.moods.is_whole,
             full_score=query.words.total,
             some_await_vectors=reader.awaiting_vectors > 0,
         )
         discount = search.little_known_discount if self.spec.known else 0.0
         return discount_little_known(candidates, query.vector, discount)
+
+
+def _mood_of(reader: ShelfReader, moods: QueryMoods | None, keys: Sequence[Key]) -> Floats | None:
+    """Return how well each record meets the moods of a query; None where it has none."""
+    if moods is None:
+        return None
+    scores = [score_checks(reader.terms(checks.field, keys), checks) for checks in moods.checks]
+    mean: Floats = np.mean(scores, axis=0)
+    return mean
 
 
 def about_awaited_vectors(reader: ShelfReader) -> str | None:

@@ -46,6 +46,17 @@ def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: Shel
     assert page.hits[0].record.id == "Star Pilots"
 
 
+@pytest.mark.row("A4")
+def test_a_mood_finds_the_records_that_have_its_tags_and_not_those_with_its_word(stories: Any, anime: Any) -> None:
+    stories.put(
+        anime("Tea House", synopsis="Tea and rain.", tags=["iyashikei"]), anime("Mud", synopsis="A cosy trench, a war.")
+    )
+    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
+    (hit,) = searcher.search("cosy anime", scope=WHOLE, limit=1).hits
+    assert (hit.record.id, hit.score > 0.6) == ("Tea House", True)
+    assert ids(searcher, "not cosy")[0] == "Mud"
+
+
 @pytest.mark.row("A2")
 def test_without_an_embedder_the_search_goes_by_words_and_says_so(stories: Any) -> None:
     page = ShelfSearcher(shelf=stories.shelf).search("bread", scope=WHOLE, limit=10)

@@ -1,0 +1,118 @@
+"""Moods in a query: the tags that show what words such as "melancholy" or "cosy" ask for, and how records meet them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stackroom.catalogue.spec import CatalogueSpec, FieldType, MoodSpec
+from stackroom.search.values import FieldValues, KeptBySnapshot, field_values
+from stackroom.shelf.port import ShelfReader
+from stackroom.shelf.terms import term_of
+from stackroom.text.preference_pieces import (
+    Checks,
+    Cue,
+    Leaning,
+    Mood,
+    NamedTag,
+    Plain,
+    PreferenceVocabulary,
+    Title,
+    Tone,
+    tone_checks,
+)
+from stackroom.text.preference_words import TONES
+from stackroom.text.preferences import read
+
+Floats = NDArray[np.float64]
+HALF = 0.5
+"""The part of a value that only leans to a mood, or away from it."""
+SHARE_AGAINST = 0.25
+"""The part of values that lean away in the score of a mood that also seeks some."""
+MOST_WORDS = 10
+"""A longer query describes a record, and not a mood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryMoods:
+    """The moods and tags that a query is about."""
+
+    checks: tuple[Checks, ...]
+    is_whole: bool
+    """Whether it asks for nothing else."""
+
+
+_KEPT = KeptBySnapshot[str, PreferenceVocabulary]()
+
+
+def read_moods(reader: ShelfReader, spec: CatalogueSpec, text: str) -> QueryMoods | None:
+    """Return the moods and tags that a query names, unless it refuses something or says half as much besides."""
+    if not spec.preferences.moods or len(text.split()) > MOST_WORDS:
+        return None
+    whats = [piece.what for piece in read(text, _KEPT.get(reader, spec.name, lambda: _vocabulary(reader, spec)))]
+    if any(isinstance(what, Cue | Title) for what in whats):
+        return None
+    moods = [tone_checks(what.leaning, Mood.PLAIN) for what in whats if isinstance(what, Tone)]
+    tags = [
+        Checks(field=what.field, sought=(what.name,)) for what in whats if isinstance(what, NamedTag) and what.field
+    ]
+    checks = tuple(dict.fromkeys(one for one in (*moods, *tags) if one))
+    unknown = sum(what is Plain.WORD for what in whats)
+    return QueryMoods(checks=checks, is_whole=not unknown) if checks and unknown <= len(checks) // 2 else None
+
+
+def _vocabulary(reader: ShelfReader, spec: CatalogueSpec) -> PreferenceVocabulary:
+    name = next((field.name for field in spec.column_fields if field.type is FieldType.TAGS), "")
+    if not name:
+        return PreferenceVocabulary()
+    tags = field_values(reader, spec, name)
+    return PreferenceVocabulary(
+        tags=tags.spellings,
+        tag_field=name,
+        moods=mood_tones(spec.preferences.moods, tags, name),
+        fillers=frozenset((spec.name, f"{spec.name}s")),
+    )
+
+
+def mood_tones(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, Tone]:
+    """Return each word for a mood with its description and the tags that show it, of those that records have."""
+    moods: dict[str, Tone] = {}
+    for name, mood in declared.items():
+        described = TONES.get(name.lower())
+        tone = Tone(
+            described or name,
+            Leaning(
+                tag_field,
+                meant=_had(mood.tags, tags),
+                near=_had(mood.near, tags),
+                away=_had(mood.away, tags),
+                never=_had(mood.never, tags),
+            ),
+        )
+        same = (word for word, meaning in TONES.items() if meaning == described)
+        moods.update(dict.fromkeys((name.lower(), *(word.lower() for word in mood.words), *same), tone))
+    return moods
+
+
+def _had(values: Iterable[str], tags: FieldValues) -> tuple[str, ...]:
+    return tuple(value for value in values if tags.count_of(value))
+
+
+def score_checks(terms: Sequence[frozenset[str]], checks: Checks) -> Floats:
+    """Return how well the values of each record meet a wish, 0–1."""
+    for_it = _counted(terms, checks.sought, checks.near)
+    against = _counted(terms, checks.avoided, checks.disliked)
+    against[[not some for some in terms]] = HALF  # nothing is known of a record without values
+    if not checks.sought and not checks.near:
+        return 1 - against
+    if not checks.avoided and not checks.disliked:
+        return for_it
+    return (1 - SHARE_AGAINST) * for_it + SHARE_AGAINST * (1 - against)
+
+
+def _counted(terms: Sequence[frozenset[str]], whole: Sequence[str], half: Sequence[str]) -> Floats:
+    """Return for each record 1 if it has a value that counts in full, else 0.5 for each other one, up to 1."""
+    full, part = frozenset(map(term_of, whole)), frozenset(map(term_of, half))
+    counted = [1.0 if not full.isdisjoint(some) else min(1.0, HALF * len(part & some)) for some in terms]
+    return np.array(counted, dtype=float)
