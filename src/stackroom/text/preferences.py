@@ -335,7 +335,7 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     if lead is not Lead.ABOUT and is_circumstance(run, text):
         return [replace(piece, what=Plain.WORD) for piece in run]
     moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
-    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not all(map(is_place, run)):
+    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1) and not are_places(run):
         return described(run, text, "set in {}")
     is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
     if is_subject or any(piece.what is Plain.WORD for piece in run):
@@ -343,9 +343,12 @@ def lead_pieces(lead: Lead, run: list[SentencePiece], text: str) -> list[Sentenc
     return run
 
 
-def is_place(piece: SentencePiece) -> bool:
-    """Tell whether a piece may be a place: a value of a field that has no tags."""
-    return isinstance(piece.what, Choice) or (isinstance(piece.what, NamedTag) and piece.what.is_name)
+def are_places(run: Sequence[SentencePiece]) -> bool:
+    """Tell whether all words of a run may be places: values of a field that has no tags."""
+    named = [piece.what for piece in run if piece.what is not Plain.FILLER]
+    return bool(named) and all(
+        isinstance(what, Choice) or (isinstance(what, NamedTag) and what.is_name) for what in named
+    )
 
 
 def is_circumstance(run: Sequence[SentencePiece], text: str) -> bool:

@@ -73,6 +73,8 @@ class StatedCondition(PhraseSpan):
     """Words of a query, and the conditions that they state."""
 
     conditions: tuple[Condition, ...]
+    is_explicit: bool = True
+    """Whether a word around them says that they are meant: "not", "only", the name of the field or of any record."""
     is_sure: bool = True
     """Whether they can hardly mean anything else; a value that is only mentioned may be a word of the topic."""
 
@@ -269,9 +271,16 @@ def _stated(
     conditions = tuple(in_days(one, vocabulary) for one in _conditions_of(mention, context))
     if not conditions:
         return None
+    is_asked = mention.mood in (Mood.NOT, Mood.MUST)
     is_named = isinstance(mention.what, Person) and not context.said.isalpha()
-    is_sure = mention.mood in (Mood.NOT, Mood.MUST) or isinstance(mention.what, Bounds) or is_named
-    return StatedCondition(start=start, end=end, phrase=text[start:end], conditions=conditions, is_sure=is_sure)
+    return StatedCondition(
+        start=start,
+        end=end,
+        phrase=text[start:end],
+        conditions=conditions,
+        is_explicit=is_asked or context.is_labelled or context.is_before_noun,
+        is_sure=is_asked or isinstance(mention.what, Bounds) or is_named,
+    )
 
 
 def _end_of_label(field: str, text: str, end: int) -> int:

@@ -97,10 +97,13 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
     plain = plain_reading(query, scope)
     if is_list(query):
         return replace(plain, query="", scope=scope.narrowed(*words_conditions(words_of_list(query))))
-    if not query.strip() or _is_quoted(query) or _is_prose(view.spec):
+    if not query.strip() or _is_quoted(query):
         return plain
     vocabulary = _vocabulary(view, scope)
     read = _read_known(view, query, vocabulary, as_words)
+    if _is_prose(view.spec):
+        unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
+        read = _without_order(_read_known(view, query, vocabulary, [*as_words, *unsaid]))
     moods = replace(plain, names_moods=read.is_known)
     if not _states_something(read) or _is_name(view, scope, query):
         return moods
@@ -151,6 +154,11 @@ def in_order(ranked: Ranked, view: CatalogueView, reading: ReadQuestion) -> Rank
     scores = accumulate((one.score for one in every), min)
     falling = tuple(one._replace(score=score) for one, score in zip(every, scores, strict=True))
     return replace(ranked, ranking=falling, is_sorted=True)
+
+
+def _without_order(read: ReadQuery) -> ReadQuery:
+    """Return what a question to prose states: its superlatives, makers and places are words of a topic."""
+    return replace(read, order=None, left_out=(), unknown_maker="", unknown_place="")
 
 
 def _is_prose(spec: CatalogueSpec) -> bool:

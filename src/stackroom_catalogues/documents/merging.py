@@ -1,7 +1,7 @@
 """Merge the passages that several collections found: without repeats, and in the order of each."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackroom.api import (
     NEAREST_SHOWN,
@@ -14,6 +14,7 @@ from stackroom.api import (
     SearchPage,
     SearchPath,
     ShownHits,
+    usual_path,
 )
 
 SPARE = 2
@@ -112,7 +113,6 @@ def _has_vectors(page: SearchPage) -> bool:
 
 def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: int) -> SearchPath:
     """Return how passages of one collection are searched for, without repeats."""
-    searcher = view.catalogue.searcher
 
     def show(ranked: Ranked) -> ShownHits:
         page = ranked.page(SPARE * n_results)
@@ -125,13 +125,5 @@ def passages_path(view: CatalogueView, query: str, scope: Scope, *, n_results: i
         repeats = {hit.key: REPEATS for hit in page.hits if hit.key not in kept}
         return ShownHits(keys=[one.hit.key for one in found], left_out=repeats, evidence=evidence_of(pages))
 
-    return SearchPath(
-        view=view,
-        query=query,
-        scope=scope,
-        rank=lambda within: searcher.rank(view.reader, query, scope=within, limit=SPARE * n_results),
-        show=show,
-        limit=n_results,
-        page=n_results,
-        searcher=searcher,
-    )
+    path = usual_path(view, query, scope=scope, limit=SPARE * n_results, page=n_results)
+    return replace(path, show=show, limit=n_results)

@@ -15,6 +15,7 @@ from stackroom.api import (
     KIND_FIELD,
     Action,
     AnyOf,
+    ByCatalogue,
     CatalogueView,
     Condition,
     Cost,
@@ -35,7 +36,6 @@ from stackroom.api import (
     ResourceSpec,
     Scope,
     ScopeRequest,
-    SearchPage,
     SearchPath,
     ToolParams,
     ToolResult,
@@ -46,10 +46,11 @@ from stackroom.api import (
     new_pool,
     resolve_choices,
     scope_of,
+    search_scopes,
     shape_why,
     why_lines,
 )
-from stackroom_catalogues.documents.merging import SPARE, PassageHit, evidence_of, merged, passages_path
+from stackroom_catalogues.documents.merging import SPARE, PassageHit, merged, passages_path
 from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -187,15 +188,23 @@ class DocumentTools:
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
         views = ask_each(there, OpenCatalogue.view)
-        asked = ask_each(views.found, lambda view: _page(view, params, scope), pool=self._pool)
-        pages = {name: page for name, page in asked.found.items() if page is not None}
-        found = merged(pages, limit=params.n_results)[params.start :]
+        counted = ask_each(views.found, lambda view: view.reader.count(scope))
+        filled = {name: views.found[name] for name, count in counted.found.items() if count}
+        page = search_scopes(
+            ByCatalogue(found=filled, skipped=[]),
+            dict.fromkeys(filled, scope),
+            params.query,
+            limit=SPARE * params.n_results,
+            explain=params.explain,
+            pool=self._pool,
+        )
+        found = merged(page.pages, limit=params.n_results)[params.start :]
         return SearchDocumentsResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
-            evidence=evidence_of(pages),
-            skipped=[name for name in names if name not in pages],
-            notes=[*notes, *degraded_notes(pages)],
-            unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
+            evidence=page.evidence,
+            skipped=[name for name in names if name not in page.pages],
+            notes=[*notes, *page.notes, *degraded_notes(page.pages)],
+            unread=[*views.skipped, *counted.skipped, *page.unread, *(name for name in names if name in damaged)],
         )
 
     def search_path(self, principal: Principal, params: SearchDocumentsParams, name: str, _kind: str) -> SearchPath:
@@ -209,7 +218,7 @@ class DocumentTools:
         within, notes = scope_of(view, _asked_of_handbook(principal, params))
         scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
         path = passages_path(view, params.query, scope, n_results=params.n_results)
-        return replace(path, label=_argument_of, notes=notes)
+        return replace(path, label=_argument_of, notes=[*notes, *path.notes])
 
     def searched(self, params: SearchDocumentsParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is refused."""
@@ -223,13 +232,18 @@ class DocumentTools:
         handbook = self._collections[HANDBOOK].view()
         within, notes = scope_of(handbook, _asked_of_handbook(principal, params))
         scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
-        page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
-        pages = {HANDBOOK: page}
-        found = merged(pages, limit=params.n_results)[params.start :]
+        page = search_scopes(
+            ByCatalogue(found={HANDBOOK: handbook}, skipped=[]),
+            {HANDBOOK: scope},
+            params.query,
+            limit=SPARE * params.n_results,
+            explain=params.explain,
+        )
+        found = merged(page.pages, limit=params.n_results)[params.start :]
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
-            evidence=evidence_of(pages),
-            notes=[*notes, *degraded_notes(pages)],
+            evidence=page.evidence,
+            notes=[*notes, *page.notes, *degraded_notes(page.pages)],
         )
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:
@@ -292,13 +306,6 @@ def _around(found: PassageHit, view: CatalogueView, scope: Scope, count: int) ->
     texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
     there = sorted(texts)
     return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
-
-
-def _page(view: CatalogueView, params: SearchDocumentsParams, scope: Scope) -> SearchPage | None:
-    """Search one collection; None where it is empty."""
-    if not view.reader.count(scope):
-        return None
-    return view.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
 
 
 def _scope(kind: str, principal: Principal) -> Scope:
