@@ -188,7 +188,7 @@ def test_a_catalogue_without_vectors_takes_part_by_its_words_and_it_is_said(stor
     shelf.apply([Put(record=book("Glaciers", "Slow rivers of ice.")), Put(record=book("Deserts", "Sand."))])
     found = serve(opened(stories), open_shelf(shelf, stories.embedder)).ask("search", query="slow rivers of ice")
     assert found["results"][0]["id"] == "books/Glaciers"
-    assert found["results"][0]["relevance"] == "RELEVANT"
+    assert found["results"][0]["relevance"] == "SIMILAR"
     assert found["notes"] == ["books: searched by words alone (the catalogue has no vectors)"]
 
 

@@ -16,7 +16,7 @@ SEARCHES = {
     "search_documents": {"query": "how to roll for initiative"},
     "search_handbook": {"query": "on call rotation"},
     "query_rag": {"query": "how does a round begin"},
-    "judokon.search": {"query": "powerful judoka from Japan"},
+    "judokon.search": {"query": "shoulder throws"},
     "catalog.search": {"query": "piano sonata"},
 }
 NEAR = 1.1e-4
