@@ -68,7 +68,7 @@ from stackroom_catalogues.anime.shapes import (
 MOST_NAMES = 3
 """The most alternative names of a result; `get_anime_details` has all of them."""
 ENGLISH = re.compile(r"\b(?:a|and|for|in|is|my|of|on|the|to|with)\b|'s\b", re.IGNORECASE)
-KANA = re.compile("[\u3041-\u30fa]")
+KANA, KANJI = re.compile("[\u3041-\u30fa]"), re.compile("[\u4e00-\u9fff]")
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 
 
@@ -360,7 +360,7 @@ def first_names(names: Sequence[str], query: str) -> list[str]:
     wanted = fold_name(query)
     asked_for = [name for name in names if wanted and wanted in fold_name(name)]
     english = [name for name in names if name.isascii() and ENGLISH.search(name)]
-    native = [name for name in names if KANA.search(name)]
+    native = [name for script in (KANA, KANJI) for name in names if script.search(name)]
     chosen = [*sorted(asked_for, key=len)[:1], *english[:1], *native[:1]]
     return list(dict.fromkeys((*chosen, *names)))[:MOST_NAMES]
 
