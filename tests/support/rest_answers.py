@@ -15,6 +15,9 @@ TRANSPORT_CODES = frozenset(
 )
 """Errors that any request may be answered with, whatever its path."""
 
+OF_FILES = (206, 304)
+"""How a file is answered that is asked for in part, or is there already."""
+
 
 class AnswerCheck:
     """Checks answers against a document, which is loaded at the first answer."""
@@ -42,7 +45,8 @@ class AnswerCheck:
             return
         if is_json and status >= 400 and _error_code(body) in TRANSPORT_CODES:
             return
-        described = operation["responses"].get(str(status))
+        usual = "default" if status >= 400 else "200" if status in OF_FILES else ""
+        described = operation["responses"].get(str(status), operation["responses"].get(usual))
         assert described is not None, f"{method} {path} answers {status}, which is not documented: {body[:300]!r}"
         content = self._resolve(described).get("content", {})
         if JSON_TYPE in content and is_json:

@@ -157,7 +157,6 @@ class _Table:
 
 PATH = "/v1/tables"
 ONE = f"{PATH}/{{id}}"
-REFUSALS = (404, 409)
 
 
 class Uploads:
@@ -185,14 +184,14 @@ class Uploads:
         """Return the endpoints of a server's uploaded tables."""
         declare = partial(Endpoint, tag="tables", action=Action.SERVER_ADMIN)
         one = partial(declare, path_parameters={"id": "of the table, as `POST /v1/tables` answers it"}, target="id")
-        follow = partial(one, is_limited=False, is_audited=False, refusals=REFUSALS, result=TableResult)
-        begin = partial(declare, body=BeginBody, result=TableResult, status=201, cost=Cost.WRITE, refusals=(409,))
+        follow = partial(one, is_limited=False, is_audited=False, result=TableResult)
+        begin = partial(declare, body=BeginBody, result=TableResult, status=201, cost=Cost.WRITE)
         return [
             declare("GET", PATH, self.list_tables, result=TablesResult, is_limited=False, is_audited=False),
             begin("POST", PATH, self.begin_table, target="file"),
             follow("PUT", f"{ONE}/content", self.send_piece, takes_bytes=True, query=PieceParams),
             follow("GET", ONE, self.show_table),
-            one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE, refusals=REFUSALS),
+            one("DELETE", ONE, self.discard_table, status=204, cost=Cost.WRITE),
         ]
 
     def stop(self) -> None:

@@ -108,8 +108,6 @@ class EndpointSpec:
     media_type: str = "application/json"
     result_refusals: tuple[int, ...] = ()
     """Error statuses that are answered with the result's form too."""
-    refusals: tuple[int, ...] = ()
-    """Error statuses beyond those that follow from the other fields."""
     is_public: bool = False
     """Whether unauthenticated callers are answered."""
     before_password: bool = False

@@ -216,7 +216,6 @@ def _endpoint(operation: Operation, make_call: MakeCall) -> Endpoint:
         max_body_bytes=LARGEST_BODY,
         result=operation.result,
         status=operation.status,
-        refusals=(400, 403, 404, 409),
         needs_accounts=True,
         action=None,
         target=operation.target or None,

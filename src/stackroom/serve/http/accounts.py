@@ -108,12 +108,11 @@ def account_endpoints(service: Service) -> list[EndpointSpec]:
             "/v1/login",
             account.log_in,
             body=LoginParams,
-            refusals=(401, 429, 503),
             is_public=True,
             operation="account/login",
         ),
-        session("POST", "/v1/me/password", account.set_password, body=PasswordParams, refusals=(403, 409)),
-        declare("POST", "/v1/logout", account.log_out, status=204, refusals=(409,), before_password=True),
+        session("POST", "/v1/me/password", account.set_password, body=PasswordParams),
+        declare("POST", "/v1/logout", account.log_out, status=204, before_password=True),
         EndpointSpec("GET", "/v1/me", account.show_me, tag="account", result=MeResult, before_password=True),
     ]
 

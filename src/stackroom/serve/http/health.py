@@ -110,8 +110,8 @@ def health_endpoints(service: Service) -> list[EndpointSpec]:
         declare("GET", "/health", health.show_health, result=HealthResult, result_refusals=(503,)),
         declare("GET", "/health/live", health.show_live, result=LiveResult),
         declare("GET", "/health/ready", health.show_ready, result=ReadyResult, result_refusals=(503,)),
-        EndpointSpec("GET", "/status", health.show_status, tag="server", result=StatusResult, refusals=(403,)),
-        EndpointSpec("GET", "/metrics", health.show_metrics, tag="server", media_type="text/plain", refusals=(403,)),
+        EndpointSpec("GET", "/status", health.show_status, tag="server", result=StatusResult),
+        EndpointSpec("GET", "/metrics", health.show_metrics, tag="server", media_type="text/plain"),
     ]
 
 

@@ -14,8 +14,7 @@ from stackroom import __version__
 from stackroom.serve.http.endpoints import TOOL_PATH, ServerRequest, base_url
 from stackroom.serve.http.replies import ErrorResult, model_reply
 from stackroom.serve.http.service import Service
-from stackroom.tools.endpoint import Endpoint, EndpointSpec
-from stackroom.tools.media import MediaFile
+from stackroom.tools.endpoint import EndpointSpec
 from stackroom.tools.spec import ToolSpec
 
 COMPONENT = "#/components/schemas/"
@@ -27,27 +26,8 @@ TAGS = ("tools", "resources", "account", "server")
 PUBLIC_TAGS = ("account", "server")
 """The sections that unauthenticated callers see."""
 BEARER: list[dict[str, list[str]]] = [{"bearer": []}]
-STATUSES = {
-    400: "The request is wrong; the message says what would be right.",
-    401: "Authentication is required, or the name and password are not right.",
-    403: "The caller may not do this.",
-    404: "It does not exist, or not for this caller.",
-    409: "It conflicts with what exists already.",
-    413: "The body is too large.",
-    415: "The body is not JSON.",
-    416: "The file has no such range; `Content-Range` says how long it is.",
-    429: "The caller sends too many requests; `Retry-After` says when to come back.",
-    503: "The server cannot answer now: storage, an external service, or too many requests at once.",
-}
-BODY_REFUSALS = (400, 413, 415)
-FILE_REFUSALS = (404, 416)
-TOOL_REFUSALS = (*BODY_REFUSALS, 403, 404, 409, 503)
-FILE_HEADERS = {
-    "Range": "the part that is wanted, such as bytes=0-65535",
-    "If-Range": "the ETag of the file that the caller has a part of",
-    "If-None-Match": "the ETag of the file that the caller has already",
-}
-NOT_MODIFIED = {"description": "The caller has it already."}
+ERROR = {"$ref": "#/components/responses/Error"}
+"""Every refusal, whatever its status."""
 
 Mode = Literal["validation", "serialization"]
 
@@ -65,7 +45,6 @@ def openapi_endpoint(service: Service, endpoints: Sequence[EndpointSpec]) -> End
         document.show_openapi,
         tag="server",
         result=OpenapiDocument,
-        refusals=(401, 503),
         is_public=True,
     )
     document.endpoints += [shown, *(endpoint for endpoint in endpoints if endpoint.path != TOOL_PATH)]
@@ -111,13 +90,14 @@ def build_document(
             schemas |= lifted_schemas(f"{prefix}.{part}", schema)
         paths[f"/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, prefix, has_accounts=has_accounts)}
     security_schemes = {"bearer": {"type": "http", "scheme": "bearer"}} if has_accounts else {}
+    error = _json_content("The status and the message say what is wrong.", _ref(ErrorResult.__name__))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Stackroom", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": base}],
         "tags": [{"name": name} for name in dict.fromkeys([*TAGS, *(spec.tag for spec in specs)])],
         "paths": paths,
-        "components": {"schemas": schemas, "responses": _refusals(), "securitySchemes": security_schemes},
+        "components": {"schemas": schemas, "responses": {"Error": error}, "securitySchemes": security_schemes},
     }
 
 
@@ -171,7 +151,7 @@ class _Operation:
         self._has_accounts = has_accounts
 
     def describe(self) -> dict[str, Any]:
-        """Return the description: parameters, body, and every status that it may answer with."""
+        """Return the description: parameters, body, and what it answers with."""
         spec = self._spec
         parameters, secured = self._parameters(), self._has_accounts and not spec.is_public
         return {
@@ -180,7 +160,7 @@ class _Operation:
             "summary": (spec.run.__doc__ or "").partition("\n")[0],
             **({"parameters": parameters} if parameters else {}),
             **({"requestBody": body} if (body := self._body()) else {}),
-            "responses": {**self._answers(), **_refused(self._refusals())},
+            "responses": {**self._answers(), "default": ERROR},
             **({"security": BEARER} if secured else {}),
         }
 
@@ -190,36 +170,20 @@ class _Operation:
         return _json_body(self._references[self._spec.body, "validation"]) if self._spec.body else {}
 
     def _parameters(self) -> list[dict[str, Any]]:
-        spec = self._spec
-        in_path = [_parameter(name, text, "path", required=True) for name, text in spec.path_parameters.items()]
-        in_headers = FILE_HEADERS if spec.result is MediaFile else {}
-        return [*in_path, *_query_parameters(spec), *(_parameter(*one, "header") for one in in_headers.items())]
+        in_path = self._spec.path_parameters.items()
+        return [
+            *(_parameter(name, text, "path", required=True) for name, text in in_path),
+            *_query_parameters(self._spec),
+        ]
 
     def _answers(self) -> dict[str, Any]:
-        spec, success = self._spec, self._success()
-        statuses = [spec.status, *spec.result_refusals, *([206] if spec.result is MediaFile else [])]
-        not_modified = {"304": NOT_MODIFIED} if spec.result is MediaFile else {}
-        return {**{str(status): success for status in statuses}, **not_modified}
-
-    def _success(self) -> dict[str, Any]:
-        if self._spec.status == 204:
-            return {"description": "Done."}
-        model = _find_model(self._spec)
-        schema = self._references[model, "serialization"] if model else {}
-        return {"description": "The answer.", "content": {self._spec.media_type: {"schema": schema}}}
-
-    def _refusals(self) -> set[int]:
         spec = self._spec
-        has_body = spec.body or spec.takes_bytes
-        statuses = {*spec.refusals, *(BODY_REFUSALS if has_body else ()), *((400,) if spec.query else ())}
-        if not spec.is_public:
-            statuses |= {401, 429, 503}
-        if spec.result is MediaFile:
-            statuses |= set(FILE_REFUSALS)
-        is_refused_before_password = self._has_accounts and not spec.is_public and not spec.before_password
-        if is_refused_before_password or (isinstance(spec, Endpoint) and spec.action is not None):
-            statuses.add(403)
-        return statuses if self._has_accounts else statuses - {401, 429}
+        if spec.status == 204:
+            return {"204": {"description": "Done."}}
+        model = _find_model(spec)
+        schema = self._references[model, "serialization"] if model else {}
+        answer = {"description": "The answer.", "content": {spec.media_type: {"schema": schema}}}
+        return {str(status): answer for status in (spec.status, *spec.result_refusals)}
 
 
 def _parameter(name: str, description: str, place: str, *, required: bool = False) -> dict[str, Any]:
@@ -268,20 +232,13 @@ def _pointed(node: Any, places: Mapping[str, str]) -> Any:
 
 
 def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[str, Any]:
-    authenticated = (401, 429) if has_accounts else ()
     return {
         "operationId": tool.name,
         "tags": ["tools"],
         "summary": tool.display_name,
         "description": tool.description,
         "requestBody": _json_body(_ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))),
-        "responses": {
-            "200": {
-                "description": "The answer.",
-                "content": {"application/json": {"schema": _ref(f"{prefix}.output")}},
-            },
-            **_refused({*TOOL_REFUSALS, *authenticated}),
-        },
+        "responses": {"200": _json_content("The answer.", _ref(f"{prefix}.output")), "default": ERROR},
         **({"security": BEARER} if has_accounts else {}),
     }
 
@@ -294,18 +251,5 @@ def _json_body(schema: Mapping[str, Any], *, required: bool = True) -> dict[str,
     return {"required": required, "content": {"application/json": {"schema": schema}}}
 
 
-def _refused(statuses: Iterable[int]) -> dict[str, Any]:
-    return {str(status): {"$ref": f"#/components/responses/{_response_name(status)}"} for status in sorted(statuses)}
-
-
-def _refusals() -> dict[str, Any]:
-    """Return the answers of every failure, one for each status."""
-    content = {"application/json": {"schema": _ref(ErrorResult.__name__)}}
-    return {
-        _response_name(status): {"description": description, "content": content}
-        for status, description in STATUSES.items()
-    }
-
-
-def _response_name(status: int) -> str:
-    return f"Error{status}"
+def _json_content(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

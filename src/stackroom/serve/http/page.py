@@ -60,7 +60,7 @@ def page_endpoints(service: Service) -> list[EndpointSpec]:
     page, declare = PageEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
     declare_metadata = partial(declare, result=ResourceMetadata, needs_accounts=True)
     return [
-        declare("GET", "/", page.show_server, result=ServerDescription, refusals=(503,)),
+        declare("GET", "/", page.show_server, result=ServerDescription),
         declare_metadata("GET", METADATA_PATH, page.show_metadata),
         declare_metadata("GET", f"{METADATA_PATH}/mcp", page.show_metadata, operation_id="showMcpMetadata"),
     ]

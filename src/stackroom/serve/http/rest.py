@@ -89,7 +89,6 @@ def rest_endpoints(service: Service) -> list[EndpointSpec]:
         rest.read_resource,
         query=ReadParams,
         media_type="*/*",
-        refusals=(404,),
         operation="resources/read",
     )
     return [

@@ -240,21 +240,21 @@ def list_endpoints() -> list[Endpoint]:
     one_like = partial(write, path_parameters=record, target="id", status=204)
     playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
     audio, cover = "/v1/tracks/{id:path}/audio", "/v1/records/{id:path}/cover"
-    created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult, "refusals": (404, 409)}
-    changed: Mapping[str, Any] = {"result": PlaylistResult, "refusals": (404, 409)}
-    played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY, "refusals": (404,)}
+    created: Mapping[str, Any] = {"status": 201, "result": PlaylistResult}
+    changed: Mapping[str, Any] = {"result": PlaylistResult}
+    played: Mapping[str, Any] = {"status": 204, "max_body_bytes": SMALL_BODY}
     return [
         file("GET", audio, play_track, path_parameters=track, operation="media/audio", media_type="audio/*"),
         file("GET", cover, show_cover, path_parameters=record, operation="media/cover", media_type="image/*"),
-        read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult, refusals=(404,)),
+        read("GET", "/v1/player", list_music, query=ListenParams, result=ListenResult),
         read("GET", "/v1/likes", list_likes, query=LikesParams, result=LikesResult),
-        one_like("PUT", "/v1/likes/{id:path}", like, refusals=(400, 404, 409)),
-        one_like("DELETE", "/v1/likes/{id:path}", unlike, refusals=(400,)),
+        one_like("PUT", "/v1/likes/{id:path}", like),
+        one_like("DELETE", "/v1/likes/{id:path}", unlike),
         read("GET", "/v1/playlists", list_playlists, query=PlaylistsParams, result=PlaylistsResult),
         write("POST", "/v1/playlists", create_playlist, body=PlaylistParams, target="name", **created),
-        playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult, refusals=(404,)),
+        playlist("GET", "/v1/playlists/{id}", get_playlist, result=PlaylistResult),
         playlist("PUT", "/v1/playlists/{id}", put_playlist, cost=Cost.WRITE, body=PlaylistParams, **changed),
-        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=Cost.WRITE, status=204, refusals=(400, 404)),
+        playlist("DELETE", "/v1/playlists/{id}", delete_playlist, cost=Cost.WRITE, status=204),
         read("POST", "/v1/plays", note_play, body=PlayParams, target="track_id", **played),
     ]
 
