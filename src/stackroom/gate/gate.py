@@ -103,6 +103,7 @@ class DamageCheck:
             return was_mended
 
 
+NOTES = "notes"
 RESOURCES_A_PAGE = 200
 
 
@@ -450,7 +451,10 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel, changing_
 
 
 def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
-    return Forms(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+    """Return both forms of a result; notes come last, after what they are about."""
+    structured = result.model_dump(mode="json", by_alias=True)
+    notes = {NOTES: structured.pop(NOTES)} if NOTES in structured else {}
+    return Forms(structured={**structured, **notes}, text=tool.text(result))
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:
