@@ -93,12 +93,8 @@ class App(Workshop):
     def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
         """Return the embedder of a model, shared by all catalogues; the one that the settings name where none is."""
         default = self.query_embedder
-        if model is None or model == default.model or not self.find_local(model.name):
-            return default
-        return self._watched(model.name)
-
-    def _watched(self, name: str) -> WatchedEmbedder:
-        return self._watching.setdefault(name, WatchedEmbedder(self._local[name]))
+        local = self.find_local(model.name) if model is not None and model != default.model else None
+        return self._watching.setdefault(local.model.name, WatchedEmbedder(local)) if local else default
 
     def list_query_embedders(self) -> list[WatchedEmbedder]:
         """Return the embedders that the open catalogues use, or else the one that the settings name."""

@@ -1,6 +1,5 @@
 """The part of a library that building a catalogue needs: settings, packages, specs and embedders."""
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cached_property
@@ -12,7 +11,7 @@ from stackroom.catalogue.compiler import LoadedSpec, load_spec
 from stackroom.catalogue.spec import CatalogueSpec
 from stackroom.embed.adapters import build_embedder, find_local, missing_embedder
 from stackroom.embed.port import Embedder
-from stackroom.errors import ExpectedError, ModelError, StorageError
+from stackroom.errors import ExpectedError, StorageError
 from stackroom.library import DECLARATION_FILE, NEXT_SPEC_FILE, PACK_FOLDER, Installed, Library
 from stackroom.model.vectors import ModelId, Vector, centre
 from stackroom.packages import PACKAGES, CataloguePackage, PackageRegistry
@@ -20,8 +19,6 @@ from stackroom.settings import Settings
 from stackroom.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from stackroom.shelf.embedded.store import SPEC_MARK
 from stackroom.shelf.port import BuildableShelf, Shelf, ShelfReader
-
-logger = logging.getLogger(__name__)
 
 
 class Workshop:
@@ -31,7 +28,7 @@ class Workshop:
         self.settings = settings
         self.packages = packages
         self.library = Library(settings.catalogues_folder)
-        self._local: dict[str, Embedder] = {}
+        self._local: dict[str, Embedder | None] = {}
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -53,16 +50,9 @@ class Workshop:
         return self.find_local(name) or missing_embedder(name)
 
     def find_local(self, name: str) -> Embedder | None:
-        """Return a local model by its name, made once; None for one that is not known, or damaged."""
+        """Return a local model by its name, made once; None for one that is not known."""
         if name not in self._local:
-            try:
-                found = find_local(self.settings.models_folder, name)
-            except ModelError as error:
-                logger.warning("%s", error.message)
-                return None
-            if found is None:
-                return None
-            self._local[name] = found
+            self._local[name] = find_local(self.settings.models_folder, name)
         return self._local[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:

@@ -1,6 +1,5 @@
 """`model pull|list|check`: embedding models."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,6 @@ import click
 
 from stackroom.cli.opening import open_app
 from stackroom.cli.output import json_option, print_json, print_table
-from stackroom.embed.exported_folder import ExportedModel, check_exported, list_exported
 from stackroom.embed.models import LOCAL_MODELS, LocalModel, get_local_model
 from stackroom.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
 from stackroom.errors import ModelError, UnavailableError
@@ -50,8 +48,7 @@ def list_models_command(as_json: bool) -> None:
     """List the local models and the configured endpoint."""
     settings = load_settings()
     models = settings.models_folder
-    rows = [_local_row(model, check_model(model_folder(models, model), model)) for model in LOCAL_MODELS.values()]
-    rows += [_local_row(model, check_exported(models / model.name, model.name)) for model in list_exported(models)]
+    rows = [_local_row(model, model_folder(models, model)) for model in LOCAL_MODELS.values()]
     if settings.embedding.kind != "local":
         remote = settings.embedding
         ready = open_app(settings).embedder.check() is None
@@ -62,8 +59,9 @@ def list_models_command(as_json: bool) -> None:
         print_table(("model", "where", "dimension", "ready"), [tuple(row.values()) for row in rows])
 
 
-def _local_row(model: LocalModel | ExportedModel, problems: Sequence[str]) -> dict[str, Any]:
-    return {"model": model.name, "where": "local", "dimension": model.id.dimension, "ready": not problems}
+def _local_row(model: LocalModel, folder: Path) -> dict[str, Any]:
+    is_ready = not check_model(folder, model)
+    return {"model": model.name, "where": "local", "dimension": model.id.dimension, "ready": is_ready}
 
 
 @model_command.command("check")

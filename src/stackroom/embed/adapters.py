@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NoReturn, cast
 from urllib.parse import urlsplit
 
-from stackroom.embed.exported_folder import ExportedModel, check_exported, find_exported
 from stackroom.embed.models import LOCAL_MODELS, MINILM, LocalModel
 from stackroom.embed.port import Embedder
 from stackroom.embed.weights import check_model
@@ -102,7 +101,6 @@ class GuardedEmbedder(WatchedEmbedder):
 
 RECENT_QUERIES = 16
 LOCAL_MODULE = "stackroom.embed.encoder"
-EXPORTED_MODULE = "stackroom.embed.exported"
 REMOTE_MODULE = "stackroom.embed.remote"
 
 
@@ -117,11 +115,8 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 
 def find_local(models: Path, name: str) -> Embedder | None:
-    """Return the embedder of a local model, ready or not; None for a model that is neither known nor installed."""
-    if name in LOCAL_MODELS:
-        return LocalEmbedder(models / name, LOCAL_MODELS[name])
-    exported = find_exported(models, name)
-    return LocalEmbedder(models / name, exported) if exported else None
+    """Return the embedder of a local model, ready or not; None for a model that is not known."""
+    return LocalEmbedder(models / name, LOCAL_MODELS[name]) if name in LOCAL_MODELS else None
 
 
 def is_on_this_machine(url: str) -> bool:
@@ -172,18 +167,15 @@ def _offline_embedder(settings: EmbeddingSettings) -> UnusableEmbedder:
 
 
 def missing_embedder(name: str) -> UnusableEmbedder:
-    """Return the embedder in place of a local model that is neither known nor installed."""
-    problem = (
-        f"no model '{name}' is installed; known: {', '.join(LOCAL_MODELS)}; any other is a folder of the "
-        "library's models, with its ONNX export and embedding.json"
-    )
+    """Return the embedder in place of a local model that is not known."""
+    problem = f"there is no local model '{name}'; known: {', '.join(LOCAL_MODELS)}; any other by an embedding server"
     return UnusableEmbedder(ModelId(name=name, dimension=0), problem)
 
 
 class LocalEmbedder:
     """Implements `Embedder` with a local model, loaded on first use."""
 
-    def __init__(self, folder: Path, local: LocalModel | ExportedModel = MINILM) -> None:
+    def __init__(self, folder: Path, local: LocalModel = MINILM) -> None:
         self.model = local.id
         self._folder = folder
         self._local = local
@@ -193,9 +185,7 @@ class LocalEmbedder:
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
-        if isinstance(self._local, LocalModel):
-            return "; ".join(check_model(self._folder, self._local)) or None
-        return "; ".join(check_exported(self._folder, self._local.name)) or None
+        return "; ".join(check_model(self._folder, self._local)) or None
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
@@ -217,6 +207,4 @@ class LocalEmbedder:
     def _load(self) -> Embedder:
         if problem := self.check():
             raise ModelError(f"the embedding model is not ready: {problem}")
-        if isinstance(self._local, LocalModel):
-            return cast(Embedder, importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local))
-        return cast(Embedder, importlib.import_module(EXPORTED_MODULE).ExportedEncoder(self._folder, self._local))
+        return cast(Embedder, importlib.import_module(LOCAL_MODULE).Encoder(self._folder, self._local))

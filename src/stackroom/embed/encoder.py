@@ -4,7 +4,7 @@ A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin`
 Loading takes a few dozen milliseconds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,21 +51,16 @@ class Encoder:
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row per text."""
-        return embed_by_length(texts, self._session.run_many, self.model.dimension)
+        """Return one row per text; those of similar length in a batch, which is padded to its longest text."""
+        rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        for start in range(0, len(order), BATCH_TEXTS):
+            places = order[start : start + BATCH_TEXTS]
+            rows[places] = self._session.run_many([texts[place] for place in places])
+        return rows
 
 
-def embed_by_length(texts: Sequence[str], run: Callable[[Sequence[str]], Vector], dimension: int) -> Vector:
-    """Return one row per text. Texts of similar length are batched, since a batch is padded to its longest text."""
-    rows = np.zeros((len(texts), dimension), dtype=np.float32)
-    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-    for start in range(0, len(order), BATCH_TEXTS):
-        places = order[start : start + BATCH_TEXTS]
-        rows[places] = run([texts[place] for place in places])
-    return rows
-
-
-def open_session(graph: Path, *, threads: int) -> Any:
+def _open_session(graph: Path, *, threads: int) -> Any:
     """Open a graph on the CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -85,12 +80,12 @@ class _Session:
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
         self._graph = folder / "graph.onnx"
-        self._encoder = open_session(self._graph, threads=QUERY_THREADS)
+        self._encoder = _open_session(self._graph, threads=QUERY_THREADS)
 
     @cached_property
     def _documents_encoder(self) -> Any:
         """The encoder of documents, opened where there are any: of many texts on two threads."""
-        return open_session(self._graph, threads=DOCUMENT_THREADS)
+        return _open_session(self._graph, threads=DOCUMENT_THREADS)
 
     def run_many(self, texts: Sequence[str]) -> Vector:
         """Embed a batch of documents."""

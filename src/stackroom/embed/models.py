@@ -1,6 +1,6 @@
 """The local models that Stackroom knows: where their weights are published, and how their vectors are made.
 
-All have the shape of `encoder_layout`. Any other model is a folder with an ONNX export (`exported_folder`).
+All have the shape of `encoder_layout`. Any other model is asked for at an embedding server (`remote`).
 """
 
 from collections.abc import Mapping
@@ -98,6 +98,5 @@ def get_local_model(name: str) -> LocalModel:
         return LOCAL_MODELS[name]
     known = list(LOCAL_MODELS)
     raise NotFoundError(
-        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; any other is a folder of the "
-        "library's models, with its ONNX export and embedding.json"
+        f"no model '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}; any other by an embedding server"
     )

@@ -8,6 +8,7 @@ from stackroom.embed.adapters import GuardedEmbedder, LocalEmbedder, build_embed
 from stackroom.errors import ModelError
 from stackroom.model.vectors import ModelId
 from stackroom.settings import EmbeddingSettings
+from support.embedders import WordEmbedder
 
 
 def test_a_local_model_that_is_missing_says_so_without_being_loaded(tmp_path: Path) -> None:
@@ -28,3 +29,13 @@ def test_a_remote_embedder_has_a_breaker_and_the_model_of_the_settings(tmp_path:
     embedder = build_embedder(settings, tmp_path)
     assert isinstance(embedder, GuardedEmbedder)
     assert embedder.model == ModelId(name="m", dimension=7)
+
+
+def test_a_query_is_embedded_once_for_all_catalogues_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocalEmbedder, "_load", lambda _self: WordEmbedder())
+    embedder = LocalEmbedder(tmp_path)
+    first = embedder.embed_query("dog")
+    assert embedder.embed_query("dog") is first
+    for number in range(20):
+        embedder.embed_query(f"cat {number}")
+    assert embedder.embed_query("dog") is not first  # only the last few are kept
