@@ -14,7 +14,7 @@ State = str | None
 """The text of a record, or None where there is no such record."""
 JOBS = ("backup", "verify_indexes", "rebuild_indexes", "integrity_check", "refresh_sources", "recalibrate_labels")
 GONE = ("not_found",)
-NO_ANSWER = "Nothing here answers this"
+NO_ANSWER = ("Nothing here answers this", "No record has all these words")
 """The note of an answer that is right, and has nothing but what is nearest."""
 NEW_QUESTIONS = 0.2
 """The part of the searches that ask something new, whose answer is not compared."""

@@ -8,7 +8,7 @@ import pytest
 from stackroom.model.hits import Label
 from stackroom.model.principal import LOCAL_USER
 from stackroom.model.scope import WHOLE
-from stackroom.tools.spec import NOTHING_ANSWERS, FoundResult, ToolSpec
+from stackroom.tools.spec import NOT_ALL_WORDS, FoundResult, ToolSpec
 
 NEEDS_VECTORS = "query_rag"
 
@@ -54,12 +54,12 @@ def test_an_ordinary_query_has_no_such_note(whole: Any) -> None:
 
 
 @pytest.mark.row("N2")
-def test_what_nothing_answers_is_said_first_and_only_the_nearest_few_are_shown(whole: Any) -> None:
+def test_without_vectors_that_no_record_has_all_words_is_said_first_and_few_are_shown(whole: Any) -> None:
     for tool in search_tools(whole):
         answer = whole.call(tool.name, query="day municipal wastewater permits")
         assert answer.structured["evidence"] == "none", tool.name
         shown = answer.structured.get("results", answer.structured.get("papers", []))
-        assert not shown or NOTHING_ANSWERS in answer.text[: len(NOTHING_ANSWERS) + 20], tool.name
+        assert not shown or NOT_ALL_WORDS in answer.text[: len(NOT_ALL_WORDS) + 20], tool.name
         assert len(shown) <= 5, tool.name
         assert {hit.get("relevance") for hit in shown} <= {None}, tool.name
 

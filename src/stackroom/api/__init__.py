@@ -22,7 +22,7 @@ from stackroom.errors import (
 from stackroom.gate.gate import Gate
 from stackroom.ingest.edits.draft import EditAction, EditRequest
 from stackroom.ingest.mapping import RowMapping
-from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchPage
+from stackroom.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, MatchType, SearchMode, SearchPage
 from stackroom.model.principal import LOCAL_USER, Action, Cost, Principal
 from stackroom.model.record import Key, Record, RecordId, Tag
 from stackroom.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -76,6 +76,7 @@ from stackroom.tools.merge import (
     search_scopes,
     show_first,
     usual_path,
+    word_notes,
 )
 from stackroom.tools.own_storage import OwnChange, OwnDatabase, OwnKinds, OwnStorage
 from stackroom.tools.reading import ReadQuestion, in_order, list_ranked, plain_reading, read_question
@@ -190,6 +191,7 @@ __all__ = [
     "Sample",
     "Scope",
     "ScopeRequest",
+    "SearchMode",
     "SearchPage",
     "SearchPath",
     "Searcher",
@@ -252,4 +254,5 @@ __all__ = [
     "understand",
     "usual_path",
     "why_lines",
+    "word_notes",
 ]

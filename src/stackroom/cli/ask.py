@@ -29,7 +29,7 @@ from stackroom.tools.catalogue import OpenCatalogue
 from stackroom.tools.filters import ADULT, filters_of, stated_filters, with_usual_kinds
 from stackroom.tools.listing import is_list, words_conditions, words_of_list
 from stackroom.tools.merge import ScopeRequest
-from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.spec import VERDICTS
 
 INDENT = "   "
 NARROWEST = 40
@@ -154,8 +154,9 @@ def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
 
 
 def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) -> None:
-    if NOTHING_ANSWERS in found.notes:
-        click.echo(NOTHING_ANSWERS if found.results else "Nothing was found.")
+    verdicts = [note for note in found.notes if note in VERDICTS]
+    for verdict in verdicts:
+        click.echo(verdict if found.results else "Nothing was found.")
     labelled = [(result, _label_in_words(result.relevance)) for result in found.results]
     _print_records(labelled, with_catalogue=with_names)
     if found.results:
@@ -163,7 +164,7 @@ def _print_results(found: SearchResult, *, is_listed: bool, with_names: bool) ->
     if found.left_out and found.left_out.adult:
         click.echo(f"{found.left_out.adult} adult records are left out; --adult lists them too")
     for note in found.notes:
-        if note != NOTHING_ANSWERS:
+        if note not in verdicts:
             click.echo(note)
 
 

@@ -25,10 +25,12 @@ from stackroom.tools.merge import (
     degraded_notes,
     depth_for,
     fitting_notes,
+    mode_of,
     search_scopes,
+    word_notes,
 )
 from stackroom.tools.reading import ReadQuestion, counted
-from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.spec import verdict_of
 
 DEEP = 400
 """How many hits of a search are looked at for the records with evidence beyond those that it lists."""
@@ -261,7 +263,7 @@ def verdict_notes(params: SearchParams, found: ResultSet) -> list[str]:
         return [ONLY_ORDERS.format(query=params.query, count=found.listed)]
     if found.evidence is not Evidence.NONE:
         return []
-    return [NOTHING_ANSWERS if found.searched else NOTHING_LISTED]
+    return [verdict_of(mode_of(found.searched.values())) if found.searched else NOTHING_LISTED]
 
 
 def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet) -> list[str]:
@@ -269,6 +271,7 @@ def search_notes(params: SearchParams, scoped: CatalogueScopes, found: ResultSet
     is_cut = found.searched and params.filters and not found.only_orders
     return [
         *unread_notes(found.unread),
+        *word_notes(found.searched),
         *degraded_notes(found.searched),
         *(fitting_notes(scoped.views.found, scoped.scopes, found.listed) if is_cut else ()),
     ]

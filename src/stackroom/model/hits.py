@@ -181,3 +181,5 @@ class SearchPage:
     """How many records were ranked, of which the hits are the first."""
     degraded: str | None = None
     """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
+    notes: tuple[str, ...] = ()
+    """What of the query no record has or the model does not know."""

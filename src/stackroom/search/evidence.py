@@ -208,8 +208,9 @@ is known of it and for its nearness."""
 MANY_WORDS = 10
 """The number of words from which a description counts as long."""
 
-WORDS_ALONE = 0.7
-"""The strength of a record that has every word of the query, where vectors say nothing."""
+WORDS_ALONE = (0.6, 0.2)
+"""The strength of a record that has every word of the query, where vectors say nothing: the first, and a share of the
+second that is half for a record of average length that has each word once."""
 
 PRESSED_FROM, PRESSED_BY = 0.85, 0.79
 """What a record says is not identical with the query, unless both are the same text: from the first strength on the
@@ -288,7 +289,7 @@ def weigh_evidence(
     has_meaning = calibration is not None and candidates.has_cosines and _has_latin(words)
     return WeighedEvidence(
         addends=_addends(candidates, words, calibration, record_count) if calibration and has_meaning else {},
-        by_words=WORDS_ALONE * candidates.share,
+        by_words=_by_words(candidates, words),
         cosine=candidates.cosine,
         name=candidates.name,
         mood=_mood_strength(candidates),
@@ -329,6 +330,12 @@ def _has_latin(words: WeighedWords) -> bool:
 def count_with_evidence(strengths: Floats) -> int:
     """Return how many of the candidates have evidence."""
     return int(np.count_nonzero(strengths >= EVIDENCE_AT))
+
+
+def _by_words(candidates: Candidates, words: WeighedWords) -> Floats:
+    least, more = WORDS_ALONE
+    strengths: Floats = candidates.share * (least + more * candidates.bm25 / (candidates.bm25 + (words.total or 1.0)))
+    return strengths
 
 
 def _allowance(record_count: int) -> float:

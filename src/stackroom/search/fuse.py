@@ -122,6 +122,10 @@ def line_up(
     )
 
 
+ROUNDED = 6
+"""The digits of a share: the index adds weights with few digits."""
+
+
 def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float) -> Floats:
     shares = np.zeros(len(keys))
     if having is None or not len(having.keys) or not len(keys):
@@ -130,7 +134,7 @@ def _shares(keys: Keys, bm25: Floats, having: Ranking | None, full_weight: float
     among = np.searchsorted(keys, having.keys).clip(max=len(keys) - 1)
     found = keys[among] == having.keys
     shares[among[found]] = having.scores[found]
-    return np.minimum(shares / full_weight, 1.0) if full_weight else shares
+    return np.minimum(np.round(shares / full_weight, ROUNDED), 1.0) if full_weight else shares
 
 
 def discount_little_known(candidates: Candidates, query: Vector | None, discount: float) -> Candidates:

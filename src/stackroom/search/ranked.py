@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stackroom.catalogue.spec import CatalogueSpec, FieldRole, RecommendSpec, texts_of
+from stackroom.embed.models import LOCAL_MODELS
 from stackroom.model.hits import EVIDENCE_AT, IDENTICAL_AT, Evidence, Hit, MatchType, SearchMode, SearchPage, Why
 from stackroom.model.record import Key, Record
 from stackroom.model.scope import Scope
@@ -24,7 +25,7 @@ from stackroom.search.fuse import Candidates, Floats, FusionSteps
 from stackroom.search.moods import QueryMoods
 from stackroom.shelf.port import ShelfReader
 from stackroom.shelf.terms import text_tokens
-from stackroom.text.analyser import TextQuery
+from stackroom.text.analyser import ORDINARY_TOKENS, PUNCTUATION, TextQuery, analyse_query, is_english, query_tokens
 from stackroom.text.normalise import fold
 
 MIN_STEM_CHARS = 5
@@ -238,6 +239,9 @@ def lacking(words: WeighedWords, record: Record, spec: CatalogueSpec) -> tuple[s
 BEST = 10
 """The number of hits that the evidence of an answer is of, and that a series is bounded in."""
 OF_ONE_SERIES = 3
+MATTERS = 0.3
+"""The share of a query's weight from which an answer without a word says so."""
+_POSSESSIVE = re.compile(r"['’]s$")
 NAMED = 0.5
 """The likeness from which a query is taken for a name, so that its whole series may follow."""
 
@@ -288,7 +292,34 @@ class Ranked:
             mode=self.mode,
             ranked=len(self.trace.candidates.keys),
             degraded=self.degraded,
+            notes=self.notes_on(hits[:1]),
         )
+
+    def notes_on(self, first: Sequence[Hit]) -> tuple[str, ...]:
+        """Return what to know of the query beside its best hit: a word that matters is missing, or its language."""
+        if first and first[0].score >= EVIDENCE_AT:
+            return tuple(filter(None, [self._missing_word(first[0])]))
+        model = self.reader.model
+        is_asked = self.trace.query.vector is not None and not is_english(self.trace.query.text)
+        if not is_asked or model is None or model.name not in LOCAL_MODELS:
+            return ()
+        return (f"the model {model.name} knows English: ask in English, or with words that records have",)
+
+    def _missing_word(self, hit: Hit) -> str:
+        """Say that no record, or not this one, has a word of the query; empty where none of weight is missing."""
+        words, row = self.trace.query.words, self.trace.find_row(hit.key)
+        is_whole = row is None or self.trace.candidates.share[row] > 1 - MATTERS
+        if is_whole or hit.reasons["name"] >= NAMED:
+            return ""
+        here = set(text_tokens(hit.record, (*self.spec.searched_fields, *self.spec.fields_searched_as_names)))
+        missing = words.weights.keys() - here - ORDINARY_TOKENS
+        token = max(sorted(missing), key=words.weights.__getitem__, default="")
+        typed = next((word for word in self.trace.query.text.split() if token in query_tokens(word)), "")
+        synonyms = {term for term, _ in analyse_query(typed, synonyms=self.spec.synonyms).terms}
+        if words.share_of([token]) < MATTERS or not typed or not synonyms.isdisjoint(here):
+            return ""
+        word = _POSSESSIVE.sub("", typed.strip(PUNCTUATION)).lower()
+        return f"no record has '{word}'" if token in words.unknown else f"the best match lacks '{word}'"
 
     @property
     def has_series(self) -> bool:
@@ -361,7 +392,7 @@ def falling(strengths: Floats) -> Floats:
     head = int(np.flatnonzero(strengths >= TIERS[0]).max(initial=0)) + 1
     for strength in strengths[:head].tolist():
         mean, count = strength, 1
-        while means and means[-1] <= mean:
+        while means and means[-1] < mean:
             before = counts.pop()
             mean = (means.pop() * before + mean * count) / (before + count)
             count += before

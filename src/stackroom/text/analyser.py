@@ -122,6 +122,24 @@ def _pairs(run: str) -> Iterator[str]:
     return (run[i : i + 2] for i in range(len(run) - 1))
 
 
+FOREIGN_WORDS = frozenset(
+    fold(resources.files("stackroom.text").joinpath("foreign_words.txt").read_text(encoding="utf-8")).split()
+)
+"""Words that carry grammar in German, French, Spanish, Italian, Portuguese or Dutch."""
+FEWEST_FOREIGN = 3
+"""The number of words from which the language of a question is told."""
+
+
+def is_english(text: str) -> bool:
+    """Tell whether a question may be in English: Latin letters may be, unless several words show another language."""
+    words = [word.strip(PUNCTUATION) for word in fold(text).split()]
+    if not any(character.isascii() and character.isalpha() for character in "".join(words)):
+        return not any(map(str.isalpha, words))
+    if len(words) < FEWEST_FOREIGN or any(stem(word) in FUNCTION_TOKENS - FOREIGN_WORDS for word in words):
+        return True
+    return text.isascii() and FOREIGN_WORDS.isdisjoint(words)
+
+
 MAX_CHARS = 2_000
 MAX_TERMS = 64
 SYNONYM_WEIGHT = 0.5

@@ -100,8 +100,7 @@ class MergedPage:
     @property
     def mode(self) -> SearchMode:
         """Hybrid where at least one catalogue was searched by vectors."""
-        modes = {page.mode for page in self.pages.values()}
-        return SearchMode.HYBRID if SearchMode.HYBRID in modes else SearchMode.FTS_ONLY
+        return mode_of(self.pages.values())
 
     @property
     def degraded(self) -> str | None:
@@ -199,6 +198,17 @@ def _embed_once(views: Mapping[str, CatalogueView], queries: Mapping[str, str]) 
         if key not in known:
             known[key] = views[name].embed(queries[name])
     return {name: known[key] for name, key in keys.items()}
+
+
+def mode_of(pages: Iterable[SearchPage]) -> SearchMode:
+    """Return hybrid where at least one catalogue was searched by vectors."""
+    return SearchMode.HYBRID if any(page.mode is SearchMode.HYBRID for page in pages) else SearchMode.FTS_ONLY
+
+
+def word_notes(pages: Mapping[str, SearchPage]) -> list[str]:
+    """Return the notes on the words of a query, of the catalogue that has the best hit."""
+    best = max(pages.values(), key=lambda page: page.hits[0].score if page.hits else 0.0, default=None)
+    return [] if best is None else list(best.notes)
 
 
 def degraded_notes(pages: Mapping[str, SearchPage]) -> list[str]:

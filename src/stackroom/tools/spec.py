@@ -27,7 +27,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from stackroom.errors import InputError, did_you_mean
-from stackroom.model.hits import Evidence, Label, Why
+from stackroom.model.hits import Evidence, Label, SearchMode, Why
 from stackroom.model.principal import Action, Cost, Principal
 from stackroom.model.record import RecordId
 from stackroom.recommend.recommender import Placing
@@ -117,6 +117,15 @@ class NotedResult(ToolResult):
 
 
 NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."
+NOT_ALL_WORDS = "No record has all these words; what follows has some of them."
+VERDICTS = (NOTHING_ANSWERS, NOT_ALL_WORDS)
+
+
+def verdict_of(mode: SearchMode) -> str:
+    """Return what is said where there is no evidence: words alone do not tell that nothing answers."""
+    return NOT_ALL_WORDS if mode is SearchMode.FTS_ONLY else NOTHING_ANSWERS
+
+
 EvidenceName = Annotated[Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})]
 Relevance = Annotated[Label | None, WithJsonSchema({"type": ["string", "null"]})]
 
@@ -125,10 +134,12 @@ class FoundResult(NotedResult):
     """The answer of a search, with how sure it is; without evidence, its few records are only the nearest."""
 
     evidence: EvidenceName
+    mode: SearchMode = Field(default=SearchMode.HYBRID, exclude=True)
+    """The arms of the search that ran, where evidence is told of."""
 
     def with_evidence(self, text: str) -> str:
         """Return the text of the answer, which begins with it where nothing answers."""
-        return f"{NOTHING_ANSWERS}\n{text}" if self.evidence is Evidence.NONE else text
+        return f"{verdict_of(self.mode)}\n{text}" if self.evidence is Evidence.NONE else text
 
 
 @dataclass(frozen=True, kw_only=True)

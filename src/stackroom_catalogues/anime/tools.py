@@ -40,6 +40,7 @@ from stackroom.api import (
     search_scopes,
     shape_why,
     usual_path,
+    word_notes,
 )
 from stackroom_catalogues.anime.shapes import (
     AnimeDetails,
@@ -97,11 +98,13 @@ class AnimeTools:
             total_matches=found.total_matches,
             evidence=found.evidence,
             search_mode=found.mode.value,
+            mode=found.mode,
             degraded=found.degraded,
             unread=found.unread,
             notes=[
                 *found.notes,
                 *scoped.notes,
+                *word_notes(found.pages),
                 *(fitting_notes(views, scopes, found.listed) if filters.conditions() else ()),
             ],
         )

@@ -49,6 +49,7 @@ from stackroom.api import (
     search_scopes,
     shape_why,
     why_lines,
+    word_notes,
 )
 from stackroom_catalogues.documents.merging import SPARE, PassageHit, merged, passages_path
 from stackroom_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
@@ -202,8 +203,9 @@ class DocumentTools:
         return SearchDocumentsResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             evidence=page.evidence,
+            mode=page.mode,
             skipped=[name for name in names if name not in page.pages],
-            notes=[*notes, *page.notes, *degraded_notes(page.pages)],
+            notes=[*notes, *page.notes, *word_notes(page.pages), *degraded_notes(page.pages)],
             unread=[*views.skipped, *counted.skipped, *page.unread, *(name for name in names if name in damaged)],
         )
 
@@ -243,7 +245,8 @@ class DocumentTools:
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=page.evidence,
-            notes=[*notes, *page.notes, *degraded_notes(page.pages)],
+            mode=page.mode,
+            notes=[*notes, *page.notes, *word_notes(page.pages), *degraded_notes(page.pages)],
         )
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:

@@ -41,6 +41,7 @@ from stackroom.api import (
     search_scopes,
     shape_why,
     usual_path,
+    word_notes,
 )
 from stackroom_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
 from stackroom_catalogues.judoka.rows import CARD, STATS, card_of, check_code, code_key, shown_id, stats_of
@@ -108,6 +109,8 @@ class JudokonTools:
         return RagResult(
             results=[self._rag_hit(item) for item in page.page(params.start, RAG_RESULTS)],
             evidence=page.evidence,
+            mode=page.mode,
+            notes=word_notes(page.pages),
             hint=_hint(page.degraded),
             unread=page.unread,
             cursor=page.cursor_after(end),
@@ -154,9 +157,10 @@ class JudokonTools:
         return SearchJudokaResult(
             results=[self._hit(item) for item in shown],
             evidence=page.evidence,
+            mode=page.mode,
             hint=_hint(page.degraded),
             unread=page.unread,
-            notes=[*page.notes, *scoped.notes, *hints],
+            notes=[*page.notes, *scoped.notes, *word_notes(page.pages), *hints],
             cursor=page.cursor_after(end, is_list=is_list),
         )
 

@@ -92,11 +92,13 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged:
     start = 0 if is_merged else params.offset
     explain = params.explain and bool(fold_name(params.query))  # what is only spelt the same has no parts to explain
     kinds: dict[str, FoundOfKind] = {}
-    strongest, degraded = 0.0, None
+    strongest, degraded, notes = 0.0, None, tuple[str, ...]()
     for kind in [params.kind] if params.kind else KINDS:
         ranked = _rank(library, reading, reading.scope.narrowed(AnyOf(KIND_FIELD, (kind,))), vector)
         answering = _answering(ranked, library, reading)
-        strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
+        strength = max((one.score for one in answering[:1]), default=0.0)
+        if strength >= strongest:
+            strongest, notes = strength, (*reading.notes, *ranked.notes_on(ranked.read(answering[:1])))
         nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
             items=_merged(library.view, ranked.read(answering[start:wanted], explain=explain)),
@@ -105,7 +107,7 @@ def search_kinds(library: MusicLibrary, params: SearchMusicParams, *, is_merged:
             has_more=len(answering) > wanted,
         )
         degraded = ranked.degraded
-    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded, notes=reading.notes)
+    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded, notes=notes)
 
 
 def search_path(library: MusicLibrary, params: SearchMusicParams, kind: str, notes: Sequence[str]) -> SearchPath:

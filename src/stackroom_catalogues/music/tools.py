@@ -22,6 +22,7 @@ from stackroom.api import (
     OpenCatalogue,
     Principal,
     Record,
+    SearchMode,
     SearchPath,
     ToolSpec,
     ask_each,
@@ -96,6 +97,7 @@ class MusicTools:
         return SearchMusicResult(
             **groups,
             evidence=evidence,
+            mode=SearchMode.FTS_ONLY if degraded else SearchMode.HYBRID,
             degraded=degraded,
             unread=skipped,
             notes=[*understood, *scoped.notes],

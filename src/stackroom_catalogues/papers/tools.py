@@ -38,6 +38,7 @@ from stackroom.api import (
     search_scopes,
     shape_why,
     usual_path,
+    word_notes,
 )
 
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -132,12 +133,13 @@ class PaperTools:
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         fitting = fitting_notes(views.found, scopes, found.listed) if scope.conditions else []
         return SearchPapersResult(
-            notes=[*found.notes, *missing, *fitting],
+            notes=[*found.notes, *missing, *word_notes(found.pages), *fitting],
             papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
             cursor=found.cursor_after(params.start + params.paper_count),
             total=found.total_matches,
             evidence=found.evidence,
             search_mode=found.mode.value,
+            mode=found.mode,
             degraded=found.degraded,
             unread=found.unread,
         )

@@ -12,7 +12,7 @@ from stackroom.background.background import Background
 from stackroom.background.status_file import status_task
 from stackroom.background.task import Task, TaskContext
 from stackroom.errors import InputError, NotFoundError
-from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.spec import NOT_ALL_WORDS
 
 Run = Callable[..., Any]
 
@@ -45,7 +45,7 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
 def test_search_says_first_thhome_answers_and_shows_the_nearest_few(at_sample: Path, run: Run) -> None:
     arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
     table = run(arguments)
-    assert table.out.startswith(NOTHING_ANSWERS)
+    assert table.out.startswith(NOT_ALL_WORDS)
     assert "\nevidence: none\nanime: searched by words alone" in table.out
     found = run([*arguments, "--json"]).json
     assert (found["evidence"], found["total"]) == ("none", 0)

@@ -20,7 +20,7 @@ from stackroom.search.evidence import calibrate
 from stackroom.shelf.port import Delete, Put
 from stackroom.tools.catalogue import OpenCatalogue, address_of, parse_address, uri_of
 from stackroom.tools.resources.resource import generic_resources
-from stackroom.tools.spec import NOTHING_ANSWERS
+from stackroom.tools.spec import NOT_ALL_WORDS, NOTHING_ANSWERS
 from stackroom.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.served import Served, open_shelf
@@ -188,7 +188,7 @@ def test_a_catalogue_without_vectors_takes_part_by_its_words_and_it_is_said(stor
     shelf.apply([Put(record=book("Glaciers", "Slow rivers of ice.")), Put(record=book("Deserts", "Sand."))])
     found = serve(opened(stories), open_shelf(shelf, stories.embedder)).ask("search", query="slow rivers of ice")
     assert found["results"][0]["id"] == "books/Glaciers"
-    assert found["results"][0]["relevance"] == "SIMILAR"
+    assert found["results"][0]["relevance"] == "RELEVANT"
     assert found["notes"] == ["books: searched by words alone (the catalogue has no vectors)"]
 
 
@@ -202,7 +202,7 @@ def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(stori
     assert (found["results"][0]["id"], found["evidence"] == "none") == ("books/The Lighthouse", False)
     weaker = served.ask("search", query="a keeper of volcanoes and penguins and submarines")
     assert (weaker["results"][0]["id"], weaker["evidence"]) == ("books/The Lighthouse", "none")
-    assert weaker["notes"] == [NOTHING_ANSWERS, *found["notes"]]
+    assert weaker["notes"] == [NOT_ALL_WORDS, *found["notes"]]
 
 
 def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any) -> None:
@@ -347,7 +347,7 @@ def test_filters_narrow_every_catalogue_that_has_them(served: ServedCatalogues) 
     found = served.ask("search", query="pilots bread stars", filters={"year": {"min": 1990, "max": 2010}})
     assert {one["id"] for one in found["results"]} == {"anime/Star Pilots", "anime/The Baker", "books/Bread at Home"}
     assert found["total"] == labelled(found)
-    assert found["notes"] == []
+    assert found["notes"] == ["the best match lacks 'pilots'"]
 
 
 def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: ServedCatalogues) -> None:

@@ -1,6 +1,7 @@
 """Evidence: how strongly a record answers a query, on one scale for every catalogue."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from stackroom.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
 from stackroom.model.record import Record
 from stackroom.model.scope import WHOLE, Range, Scope
 from stackroom.search.evidence import Calibration, calibrate
+from stackroom.search.searcher import Searcher
 from support.embedders import WORD_MODEL
 from support.searching import ShelfSearcher
 
@@ -293,6 +295,22 @@ def test_of_two_records_of_one_name_the_one_of_which_more_is_known_is_first(
     assert [hit.label for hit in hits] == [Label.IDENTICAL, Label.IDENTICAL]
 
 
+@pytest.mark.parametrize(
+    ("query", "notes"),
+    [
+        ("bread and submarines", ("no record has 'submarines'",)),
+        ("small town's pilots?", ("the best match lacks 'pilots'",)),
+        ("does everybody see bread and butter", ()),
+        ("bread and butter in a small town with submarines", ()),
+        ("Spcae Bread", ()),
+    ],
+)
+def test_an_answer_says_which_word_of_weight_is_missing(stories: Any, query: str, notes: tuple[str, ...]) -> None:
+    searcher = Searcher(spec=stories.shelf.spec, embedder=stories.embedder)
+    ranked = searcher.rank(stories.shelf.reader(), query, scope=WHOLE, limit=5)
+    assert ranked.notes_on([replace(hit, score=STRONG_AT) for hit in ranked.read(ranked.ranking[:1])]) == notes
+
+
 def labels(sample: Any, query: str) -> list[Label | None]:
     catalogue = sample.app.open_catalogue("anime")
     assert catalogue.searcher.calibration_of(catalogue.shelf.reader().model) is not None
@@ -312,3 +330,12 @@ def test_with_the_real_model_what_the_catalogue_is_about_gets_labels(sample: Any
     assert labels(sample, "giant robots")[0] is not None
     assert labels(sample, "Cowboy Bebop")[0] is Label.IDENTICAL
     assert labels(sample, "bounty hunters travelling through space")[0] is not None
+
+
+@pytest.mark.model
+def test_with_the_real_model_a_question_in_another_language_is_told_in_which_to_ask(sample: Any) -> None:
+    view = sample.app.open_catalogue("anime").view()
+    for query in ("traurige Geschichte über Freundschaft", "宇宙を舞台にしたロボットアニメ"):
+        (note,) = view.search(query, scope=WHOLE, limit=5).notes
+        assert "ask in English" in note
+    assert view.search("qwxzv blorp fnord", scope=WHOLE, limit=5).notes == ()

@@ -11,8 +11,26 @@ from stackroom.text.analyser import (
     SYNONYM_WEIGHT,
     analyse_query,
     index_tokens,
+    is_english,
     query_tokens,
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sad story about friendship", True),
+        ("Les Misérables", True),
+        ("the café of Amélie", True),
+        ("ein Junge und der Hund", False),
+        ("une histoire de pirates", False),
+        ("進撃の巨人", False),
+        ("1984", True),
+        ("?!", True),
+    ],
+)
+def test_the_language_of_a_question_is_told_where_several_words_show_it(text: str, expected: bool) -> None:
+    assert is_english(text) is expected
 
 
 @pytest.mark.parametrize(
