@@ -1,8 +1,9 @@
-"""Running a command in this process."""
+"""Running a command in this process, and folders with music."""
 
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -40,3 +41,21 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Ran(code=code, out=told.out, err=told.err)
 
     return run_command
+
+
+@pytest.fixture
+def music(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
+    """A music folder with one piece."""
+    folder = tmp_path / "My Music"
+    folder.mkdir()
+    (folder / "hornpipe.wav").write_bytes(tagged_wav(title="Hornpipe", album="Water Music", artist="Handel"))
+    return folder
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
+    """Another folder with a piece."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "a.wav").write_bytes(tagged_wav(title="A", album="B", artist="C"))
+    return folder

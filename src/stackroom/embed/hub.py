@@ -18,7 +18,7 @@ def fetch_from_hub(name: str, files: Mapping[str, str], *, hub_url: str, folder:
     for file, sha256 in files.items():
         url = f"{hub_url.rstrip('/')}/{name}/resolve/main/{file}"
         try:
-            _fetch(fetcher, WantedFile(url=url, destination=folder / file, sha256=sha256))
+            fetcher.fetch_file(WantedFile(url=url, destination=folder / file, sha256=sha256), attempts=ATTEMPTS)
         except ExpectedError as error:
             raise UnavailableError(f"{shown_address(url)}: {error.message}") from error
 
@@ -32,15 +32,3 @@ def _build_fetcher(hub_url: str) -> Fetcher:
         raise InputError(f"hub_url: '{hub_url}' is not an address that begins with http:// or https://") from None
     rules = AddressRules.of(hosts=[host or ""], ports=[port])
     return Fetcher(AddressGuard(rules), limits=FetchLimits(max_bytes=MAX_BYTES))
-
-
-def _fetch(fetcher: Fetcher, wanted: WantedFile) -> None:
-    """Fetch a file; a connection that breaks is tried again a few times."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            fetcher.fetch_file(wanted)
-        except UnavailableError as error:
-            if attempt == ATTEMPTS or getattr(error, "is_final", False):
-                raise
-        else:
-            return

@@ -123,10 +123,11 @@ class Fetcher:
         wanted: WantedFile,
         *,
         max_bytes: int | None = None,
+        attempts: int = 1,
         is_cancelled: IsCancelled = lambda: False,
         on_progress: OnProgress = lambda _received: None,
     ) -> FetchedFile:
-        """Fetch a file to its destination; an existing file is only verified."""
+        """Fetch a file to its destination; an existing file is only verified. A transfer that fails is tried again."""
         part = wanted.destination.with_name(f"{wanted.destination.name}.part")
         limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
         try:
@@ -135,11 +136,17 @@ class Fetcher:
                 return there
             self._run(self._file(wanted, part, limit, on_progress), is_cancelled)
             return _installed(wanted, part)
+        except TransferError as error:
+            if error.is_final or attempts <= 1:
+                raise
         except OSError as error:
             raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+        return self.fetch_file(
+            wanted, max_bytes=max_bytes, attempts=attempts - 1, is_cancelled=is_cancelled, on_progress=on_progress
+        )
 
     def fetch_copy(self, url: str, destination: Path) -> FetchedCopy:
         """Fetch a file as it is now."""

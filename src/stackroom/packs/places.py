@@ -115,7 +115,7 @@ MOST_SIGNATURE_BYTES = 10_000
 TAG_MARKS = ("v", "-", "/", "_", "@")
 SHOWN_TAGS = 5
 ATTEMPTS = 3
-"""How often a transfer that ended early is tried; each attempt goes on where the last one ended."""
+"""How often a transfer that ended early is tried."""
 
 OnBytes = Callable[[int], None]
 """Gets how many bytes of the file are here so far."""
@@ -246,20 +246,15 @@ class WebPlace:
             raise _named(url, error) from error
 
     def bring(self, asset: Asset, destination: Path, *, max_bytes: int, on_bytes: OnBytes) -> None:
-        """Fetch a file; one whose transfer ended early goes on where the server can, and starts over where not."""
+        """Fetch a file; one whose transfer ended early is fetched again."""
         url = join_url(self._index_url, asset.url)
         wanted = WantedFile(url=url, destination=destination, size=asset.size_bytes, sha256=asset.sha256)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._fetcher.fetch_file(wanted, max_bytes=max_bytes, on_progress=on_bytes)
-                return
-            except TransferError as error:
-                if error.is_final or attempt == ATTEMPTS:
-                    raise _named(url, error) from error
-            except StorageError:
-                raise
-            except ExpectedError as error:
-                raise _named(url, error) from error
+        try:
+            self._fetcher.fetch_file(wanted, max_bytes=max_bytes, attempts=ATTEMPTS, on_progress=on_bytes)
+        except StorageError:
+            raise
+        except ExpectedError as error:
+            raise _named(url, error) from error
 
 
 def _named(url: str, error: ExpectedError) -> ExpectedError:

@@ -1,7 +1,7 @@
 """The server over a real library: albums that came are taken in where they belong, and it ends in time."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,6 @@ from stackroom.settings import Settings
 pytestmark = pytest.mark.row("Z8")
 
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture
-def music(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
-    """A music folder with one piece."""
-    folder = tmp_path / "My Music"
-    folder.mkdir()
-    (folder / "hornpipe.wav").write_bytes(tagged_wav(title="Hornpipe", album="Water Music", artist="Handel"))
-    return folder
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
-    """Another folder with a piece."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (folder / "a.wav").write_bytes(tagged_wav(title="A", album="B", artist="C"))
-    return folder
 
 
 @pytest.fixture

@@ -41,24 +41,6 @@ class MusicServer:
 
 
 @pytest.fixture
-def music(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
-    """A music folder with one piece."""
-    folder = tmp_path / "My Music"
-    folder.mkdir()
-    (folder / "hornpipe.wav").write_bytes(tagged_wav(title="Hornpipe", album="Water Music", artist="Handel"))
-    return folder
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
-    """Another folder with a piece."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (folder / "a.wav").write_bytes(tagged_wav(title="A", album="B", artist="C"))
-    return folder
-
-
-@pytest.fixture
 def app(tmp_path: Path, music: Path) -> Iterator[App]:
     """An empty library without a model, and with downloads into that folder."""
     app = App(Settings(home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}))
