@@ -37,7 +37,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 WRONG_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "harbour", "catalogue": FILMS, "filters": {"genre": ["tragedy"]}}),
-    ("search", {"query": "harbour", "catalogue": FILMS, "filters": {"tags": ["sytsem message"]}}),
+    ("search", {"query": "harbour", "catalogue": FILMS, "filters": {"tags": ["qqqq"]}}),
     ("fetch", {"id": "films/\x1b[31mno\u202e"}),
     ("no\u202etool", {}),
 ]

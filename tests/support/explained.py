@@ -18,6 +18,7 @@ from stackroom.search.ranked import same_franchise, work_of
 from stackroom.shelf.terms import meets, text_tokens
 from stackroom.text.analyser import analyse_query
 from stackroom.tools.catalogue import CatalogueView, FoundRecord
+from stackroom.tools.reading import read_question
 from support.libraries import Library
 
 NEAR = 1.1e-4
@@ -96,7 +97,8 @@ class ExplanationCheck:
         some = self._chance.sample(words, min(len(words), self._chance.randint(1, 5))) if words else []
         forms = [title, title[:-1] or title, " ".join(some), " ".join(some), f"a story of {' '.join(some[:2])}"]
         drawn = self._chance.choice([*forms, *forms, *FOREIGN, *GIBBERISH])
-        return drawn if analyse_query(drawn, synonyms={}).terms else title
+        is_ranked = analyse_query(drawn, synonyms={}).terms and not read_question(self._view, drawn, WHOLE).is_list
+        return drawn if is_ranked else title
 
     def _answer(self, query: str, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ids of every page in order, with the scores and evidence of the first."""
