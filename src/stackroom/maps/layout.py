@@ -5,14 +5,13 @@ point is attracted by its neighbours, all of the same weight, and repelled by ev
 attraction, which forms the clusters, and go on without it, which spreads them. The same points and the same start give
 the same layout.
 
-The repulsion of few points is summed up as it is defined. Of many it is a convolution on a grid (Linderman et al.,
-"Fast interpolation-based t-SNE", 2019): points are spread over the corners of their cells, the kernels are multiplied
-in Fourier space, and the forces are read back at the points. A cell is about as wide as the kernel, which is near
-enough for a map.
+The repulsion is a convolution on a grid (Linderman et al., "Fast interpolation-based t-SNE", 2019): points are spread
+over the corners of their cells, the kernels are multiplied in Fourier space, and the forces are read back at the
+points. A cell is about as wide as the kernel, which is near enough for a map.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ BLOCK_VALUES = 1 << 23
 GROUP = 32
 """Distances are compared by groups: the nearest rows are all in the groups with the least minima."""
 Numbers = NDArray[np.float32]
-FEW_POINTS = 256
 WIDEST_CELL = 1.0
 LEAST_CELLS = 64
 MOST_CELLS = 512
@@ -103,30 +101,6 @@ class Forces(NamedTuple):
     y: Numbers
 
 
-class Repulsion(Protocol):
-    """A way to compute the repulsion."""
-
-    def at(self, x: Numbers, y: Numbers) -> Forces:
-        """Return the repulsion at each of these points."""
-
-
-def repulsion_for(count: int) -> Repulsion:
-    """Return the way that suits so many points."""
-    return ExactRepulsion() if count <= FEW_POINTS else GridRepulsion()
-
-
-class ExactRepulsion:
-    """Implements `Repulsion` by all pairs."""
-
-    def at(self, x: Numbers, y: Numbers) -> Forces:
-        """Return the repulsion at each of these points."""
-        dx, dy = x[:, None] - x, y[:, None] - y
-        nearness = 1 / (1 + dx * dx + dy * dy)
-        total = max(float(nearness.sum()) - len(x), 1e-9)
-        squares = nearness * nearness
-        return Forces((squares * dx).sum(axis=1) / total, (squares * dy).sum(axis=1) / total)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Kernels:
     """The kernels of a grid in Fourier space: nearness, and the force by both coordinates."""
@@ -143,8 +117,8 @@ class _Kernels:
         return width / 2 <= extent <= width
 
 
-class GridRepulsion:
-    """Implements `Repulsion` by convolution."""
+class Repulsion:
+    """The repulsion between points, by convolution."""
 
     def __init__(self) -> None:
         self._kernels: _Kernels | None = None
@@ -226,7 +200,7 @@ def _moved(places: Points, neighbours: Rows, checkpoint: Checkpoint) -> Points:
     count = len(places)
     x, y = places[:, 0].copy(), places[:, 1].copy()
     speed_x, speed_y = np.zeros_like(x), np.zeros_like(y)
-    repulsion = repulsion_for(count)
+    repulsion = Repulsion()
     share = FEW_STEPS_SHARE if count <= FEW else 1.0
     early = round(EARLY_STEPS * share)
     for step in range(early + round(LATE_STEPS * share)):
