@@ -24,7 +24,15 @@ from stackroom.search.values import Label, argument_of, resolve_conditions, with
 from stackroom.text.instructions import quoted
 from stackroom.tools.catalogue import ByCatalogue, CatalogueView, ask_each, list_names, unread_notes
 from stackroom.tools.listing import EVERY
-from stackroom.tools.reading import ReadQuestion, counted, in_order, list_page, read_again, read_question
+from stackroom.tools.reading import (
+    ReadQuestion,
+    counted,
+    in_order,
+    list_page,
+    plain_reading,
+    read_again,
+    read_question,
+)
 
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
@@ -403,9 +411,13 @@ def usual_path(
     label: Label = argument_of,
     notes: Sequence[str] = (),
     rank: Rank = usual_rank,
+    is_read: bool = True,
 ) -> SearchPath:
-    """Return the path of a tool that shows the first hits of a catalogue's search, few where nothing answers."""
-    reading = read_question(view, query, scope)
+    """Return the path of a tool that shows the first hits of a catalogue's search, few where nothing answers.
+
+    `is_read`: whether the tool reads its query for what it states.
+    """
+    reading = read_question(view, query, scope) if is_read else plain_reading(query, scope)
     if reading.is_list:
         raise InputError(f"'query': '{quoted(query[:60])}' only states what records have; add words to rank them by")
     return SearchPath(

@@ -35,6 +35,7 @@ from stackroom.api import (
     like_words,
     merge_facets,
     parse_exclusions,
+    plain_reading,
     reach_of,
     require_excludable,
     scope_each,
@@ -103,6 +104,7 @@ class JudokonTools:
             limit=depth,
             explain=params.explain,
             rank=rank_expanded,
+            readings=dict.fromkeys(views.found, plain_reading(params.query, scope)),
         )
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
@@ -120,7 +122,9 @@ class JudokonTools:
         """Return how `query_rag` searches one catalogue."""
         view, scope = self._catalogues.view(name), Scope(visibility=principal.visibility)
         limit = reach_of(params, RAG_RESULTS)
-        return usual_path(view, params.query, scope=scope, limit=limit, page=RAG_RESULTS, rank=rank_expanded)
+        return usual_path(
+            view, params.query, scope=scope, limit=limit, page=RAG_RESULTS, rank=rank_expanded, is_read=False
+        )
 
     def search_path(self, principal: Principal, params: SearchJudokaParams, name: str, _kind: str) -> SearchPath:
         """Return how `judokon.search` searches one catalogue."""
