@@ -52,7 +52,7 @@ def test_the_manifest_has_the_version_and_the_tools_of_the_code() -> None:
     made = manifest(PROJECT)
     assert made["version"] == __version__
     assert {tool["name"]: tool["description"] for tool in made["tools"]} == {
-        name: TOOLS[name]["description"] for name in ("search", "fetch", "similar", "browse")
+        name: TOOLS[name]["description"] for name in ("search", "fetch", "similar", "browse", "explain")
     }
     assert made["tools_generated"] is True
 

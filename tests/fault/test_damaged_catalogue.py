@@ -228,7 +228,7 @@ def test_a_bug_without_damage_is_a_bug_and_costs_one_look(app: App, monkeypatch:
     looks = []
     catalogue = app.open_catalogue("anime")
     monkeypatch.setattr(catalogue.shelf, "mend", lambda: looks.append(1) or [])
-    monkeypatch.setattr("stackroom.search.searcher.Searcher.search", lambda *_a, **_k: 1 / 0)
+    monkeypatch.setattr("stackroom.search.searcher.Searcher.rank", lambda *_a, **_k: 1 / 0)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             gate.call(LOCAL_USER, "search_anime", {"query": "dragon"})

@@ -266,7 +266,7 @@ def test_gaps_are_fixed_by_structure(structures: StructureReader) -> None:
 
 
 def test_paging_by_text(texts: TextReader) -> None:
-    query = {"query": "how long may a review take", "sources": ["handbook"]}
+    query = {"query": "code review", "sources": ["handbook"]}
     places, cursor = [], {}
     while True:
         text = texts.ask("search_documents", **query, max_tokens=400, **cursor)
@@ -280,7 +280,7 @@ def test_paging_by_text(texts: TextReader) -> None:
 
 
 def test_paging_by_structure(structures: StructureReader) -> None:
-    query = {"query": "how long may a review take", "sources": ["handbook"]}
+    query = {"query": "code review", "sources": ["handbook"]}
     passages: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:

@@ -138,8 +138,9 @@ class GenericTools:
         understood, asked = None, params
         if len(readings) == 1:
             (name, reading), *_ = (found.readings or readings).items()
-            understood = understood_of(reading, params, scoped.views.found[name].spec)
-            asked = with_conditions(params, understood)
+            read = understood_of(reading, params, scoped.views.found[name].spec)
+            asked = with_conditions(params, read)
+            understood = read if params.include or read.phrases else None
         is_bundle = params.max_tokens is not None
         return (BundledResult if is_bundle else SearchResult)(
             results=shape_records(found.page, self._form(asked, principal)),

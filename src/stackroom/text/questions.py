@@ -74,7 +74,7 @@ class StatedCondition(PhraseSpan):
 
     conditions: tuple[Condition, ...]
     is_explicit: bool = True
-    """Whether a word around them says that they are meant: "not", "only", the name of the field or of any record."""
+    """Whether a word around them says that they are meant: "not", "from", the name of the field or of any record."""
     is_sure: bool = True
     """Whether they can hardly mean anything else; a value that is only mentioned may be a word of the topic."""
 
@@ -278,7 +278,7 @@ def _stated(
         end=end,
         phrase=text[start:end],
         conditions=conditions,
-        is_explicit=is_asked or context.is_labelled or context.is_before_noun,
+        is_explicit=is_asked or context.is_labelled or context.is_before_noun or context.is_of,
         is_sure=is_asked or isinstance(mention.what, Bounds) or is_named,
     )
 

@@ -154,10 +154,8 @@ def search_scopes(
         reading = read.found[view.name]
         page = _answer(view, reading, vectors.get(view.name), limit=limit, explain=explain, rank=rank)
         if page.evidence is Evidence.NONE and reading.likely and not reading.names_moods:
-            other = read_again(view, reading, scopes[view.name])
-            again = _answer(view, other, None, limit=limit, explain=explain, rank=rank)
-            if again.evidence is not Evidence.NONE:
-                return view, other, again
+            other = read_again(view, reading)
+            return view, other, _answer(view, other, None, limit=limit, explain=explain, rank=rank)
         return view, reading, page
 
     asked = ask_each(known, answer, pool=pool)

@@ -56,7 +56,10 @@ class ReadQuestion:
     """The question as it was put."""
     query: str
     """The words to search for; empty where all records in scope answer."""
+    given: Scope
+    """The scope of the call."""
     scope: Scope
+    """The same with what was stated."""
     conditions: tuple[Condition, ...] = ()
     """Those that were stated; they are in the scope too."""
     phrases: tuple[ReadPhrase, ...] = ()
@@ -86,7 +89,7 @@ class ReadQuestion:
 
 def plain_reading(query: str, scope: Scope) -> ReadQuestion:
     """Return a question whose words are only searched for."""
-    return ReadQuestion(asked=query, query=query, scope=scope)
+    return ReadQuestion(asked=query, query=query, given=scope, scope=scope)
 
 
 def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Collection[str] = ()) -> ReadQuestion:
@@ -105,14 +108,14 @@ def read_question(view: CatalogueView, query: str, scope: Scope, *, as_words: Co
         unsaid = [one.phrase for one in read.stated if not one.is_explicit or isinstance(one.conditions[0], Range)]
         read = _without_order(_read_known(view, query, vocabulary, [*as_words, *unsaid]))
     moods = replace(plain, names_moods=read.is_known)
-    if not _states_something(read) or _is_name(view, scope, query):
+    if not _states_something(read) or _is_bare_value(read) or _is_name(view, scope, query):
         return moods
     return _applied(view, read, moods, vocabulary)
 
 
-def read_again(view: CatalogueView, reading: ReadQuestion, scope: Scope) -> ReadQuestion:
+def read_again(view: CatalogueView, reading: ReadQuestion) -> ReadQuestion:
     """Return a reading that takes what was only likely for words of the topic."""
-    return read_question(view, reading.asked, scope, as_words=reading.likely)
+    return read_question(view, reading.asked, reading.given, as_words=reading.likely)
 
 
 def list_page(view: CatalogueView, reading: ReadQuestion, *, limit: int) -> SearchPage:
@@ -187,6 +190,14 @@ def _read_known(
 
 def _states_something(read: ReadQuery) -> bool:
     return bool(read.stated or read.order or read.left_out or read.is_count or read.unknown_maker or read.unknown_place)
+
+
+def _is_bare_value(read: ReadQuery) -> bool:
+    """Tell whether a query is a value and nothing else, which other fields may have among their words."""
+    if read.rest or read.order or read.left_out or read.is_count or len(read.stated) != 1:
+        return False
+    (stated,) = read.stated
+    return not (stated.is_explicit or stated.is_sure or isinstance(stated.conditions[0], Range))
 
 
 def _is_name(view: CatalogueView, scope: Scope, query: str) -> bool:

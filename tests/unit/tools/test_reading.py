@@ -56,7 +56,7 @@ def ask() -> Any:
     shelf = MemoryShelf(compile_text(GAMES, origin="games.toml"))
     shelf.apply([Put(record=record(row)) for row in ROWS])
     tools = GenericTools([open_shelf(shelf)])
-    return lambda query, **more: tools.search(LOCAL_USER, SearchParams(query=query, **more))
+    return lambda query, **more: tools.search(LOCAL_USER, SearchParams(query=query, include=["counts"], **more))
 
 
 @pytest.mark.parametrize(
