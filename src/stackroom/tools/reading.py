@@ -378,7 +378,7 @@ def describe(condition: Condition, spec: CatalogueSpec) -> str:
     label = label_of("kind" if condition.field == KIND_FIELD else condition.field)
     if not isinstance(condition, Range):
         values = ", ".join(condition.values)
-        return f"{label}: not {values}" if isinstance(condition, NoneOf) else f"{label}: {values}"
+        return f"not {values}" if isinstance(condition, NoneOf) else f"{label}: {values}"
     bounds = written_range(condition, spec.fields[condition.field])
     low, high = bounds.get("min"), bounds.get("max")
     if low is None or high is None:

@@ -57,7 +57,7 @@ def test_a_sentence_is_a_query_with_conditions_that_can_be_taken_back(explore: C
     assert [(one["phrase"], one["text"]) for one in understood["phrases"]] == [
         ("films", "Type: MOVIE"),
         ("after 2010", "Year ≥ 2011"),
-        ("not horror", "Tags: not horror"),
+        ("not horror", "not horror"),
     ]
     assert all("horror" not in str(one["tile"]["fields"]) for one in found["results"])
     taken_back = explore(SENTENCE, as_words=["after 2010", "films"])["understood"]

@@ -142,7 +142,7 @@ function Why({hit}) {
   const explain = async (query) => {
     setState({});
     try {
-      const call = query === asked && isHere ? await searched(hit.catalogue, parameters) : {query};
+      const call = query === asked && isHere ? searched(hit.catalogue, parameters) : {query};
       setState({told: await callTool("explain", {id: hit.key, arguments: call})});
     } catch (error) {
       setState({error});
@@ -162,8 +162,8 @@ function Why({hit}) {
 }
 
 // The very call that the results on the page came from, so that the explanation is of what is seen.
-async function searched(catalogue, parameters) {
-  const {understood: {query, filters, exclude}} = await callTool("search", searchOf(catalogue, parameters, {limit: 1}));
+function searched(catalogue, parameters) {
+  const {query, filters, exclude} = searchOf(catalogue, parameters);
   return {query, catalogue, filters, exclude};
 }
 
