@@ -55,7 +55,7 @@ class AuditResult(GenericResult):
 
 
 class VerifyAudit(GenericParams):
-    """What the audit is checked against."""
+    """The head that the audit is checked against."""
 
     expect: Annotated[str | None, CommandOption("--expect", "NUMBER:HASH")] = Field(
         default=None, max_length=LONGEST_TEXT, description="a head that was printed before; its row must still be there"

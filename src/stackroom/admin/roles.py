@@ -50,7 +50,7 @@ class CreateRole(NamedRole):
 
 
 class UpdateRole(NamedRole):
-    """What changes of a role."""
+    """The changes of a role."""
 
     permissions: Annotated[Permissions | None, CommandOption("--allow")] = Field(
         default=None, description="what those who have it may do; replaces what they may do now"

@@ -182,4 +182,4 @@ class SearchPage:
     degraded: str | None = None
     """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
     notes: tuple[str, ...] = ()
-    """What of the query no record has or the model does not know."""
+    """Notes on words of the query that no record has, or that the model does not know."""

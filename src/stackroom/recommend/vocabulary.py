@@ -32,10 +32,10 @@ def preference_vocabulary(
 ) -> PreferenceVocabulary:
     """Return the vocabulary of a catalogue as someone with this scope sees it; made once for each snapshot."""
     asked = scope.visibility.audiences, this_year
-    return _KEPT.get(reader, asked, lambda: _made(reader, spec, scope.visibility, this_year))
+    return _KEPT.get(reader, asked, lambda: _build(reader, spec, scope.visibility, this_year))
 
 
-def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this_year: int) -> PreferenceVocabulary:
+def _build(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this_year: int) -> PreferenceVocabulary:
     tag_field = next((field.name for field in spec.column_fields if field.type is FieldType.TAGS), None)
     tags = field_values(reader, spec, tag_field, visibility=visibility) if tag_field else None
     time_field = spec.field_with_role(FieldRole.TIME)
@@ -62,6 +62,7 @@ def _made(reader: ShelfReader, spec: CatalogueSpec, visibility: Visibility, this
         tag_field=tag_field,
         names=values.many,
         people=values.people,
+        makers=tuple(dict.fromkeys(name for name, _ in values.people.values())),
         adjectives=frozenset(values.adjectives),
         places=tuple(values.places),
         moods=mood_tones(words.moods, tags, tag_field) if tags and tag_field else {},
@@ -115,7 +116,7 @@ def _concepts(numbers: Sequence[FieldSpec]) -> Iterator[tuple[str, Mapping[str, 
 
 def _units_of_labels(labels: Mapping[str, str], numbers: Sequence[FieldSpec]) -> dict[str, str]:
     """Return the words that follow the numbers of fields by their names: "4 bedrooms", "under 8 euros"."""
-    units = {word: name for name, concept in _concepts(numbers) for word in phrases(concept["units"]) if word}
+    units = {word: name for name, concept in _concepts(numbers) for word in phrases(concept["units"])}
     for label, name in labels.items():
         last = label.split()[-1]
         own = {last, last.removesuffix("s"), f"{last}s"} if label == last else ()
@@ -135,7 +136,7 @@ def _scales(units: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, float]]]
 
 
 def _pairs(numbers: Iterable[FieldSpec]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield what two fields tell the least and the greatest number of, such as "players"."""
+    """Yield the things of which two fields tell the least and the greatest number, such as "players"."""
     labels = {_label(field.name): field.name for field in numbers}
     for label, name in labels.items():
         for least, greatest in (("min ", "max "), (" min", " max")):

@@ -185,7 +185,7 @@ class PreferenceVocabulary:
     scales: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     """Units that hold so many of a field's own: word → field and number."""
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What two fields tell the least and the greatest number of: word → these fields."""
+    """Things of which two fields tell the least and the greatest number: word → these fields."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Names of number fields: phrase → field."""
     floats: frozenset[str] = frozenset()
@@ -203,6 +203,8 @@ class PreferenceVocabulary:
     """Phrases for values that stand before what they describe, such as "Dutch"."""
     places: tuple[str, ...] = ()
     """The fields that tell where something is from."""
+    makers: tuple[str, ...] = ()
+    """The fields that name persons."""
     people: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """The forms of persons' names: form → field and the names that it means."""
     moods: Mapping[str, Tone] = field(default_factory=dict)
@@ -224,6 +226,11 @@ class PreferenceVocabulary:
     def of_questions(self) -> "PreferenceVocabulary":
         """The vocabulary of searches, which no product of fields can limit."""
         return replace(self, totals={}) if self.totals else self
+
+    @cached_property
+    def joined_people(self) -> Mapping[str, str]:
+        """The forms of persons' names without blanks, each with the form that has them."""
+        return {form.replace(" ", ""): form for form in self.people}
 
     @cached_property
     def named(self) -> frozenset[str]:

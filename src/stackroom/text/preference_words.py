@@ -35,7 +35,7 @@ LONGEST_TITLE: Final = 200
 
 def phrases(written: str) -> frozenset[str]:
     """Return the phrases of a table, which are separated by commas."""
-    return frozenset(" ".join(phrase.split()) for phrase in written.split(","))
+    return frozenset(" ".join(phrase.split()) for phrase in written.split(",") if phrase.strip())
 
 
 def by_phrase(table: Mapping[str, str]) -> dict[str, str]:
@@ -155,7 +155,7 @@ MAKER: Final = pattern(
     r"(?:\b(?:[a-z]{2,12}ed|written|made|sung)\s{1,3})?\bby\s{1,3}\Z",
     re.IGNORECASE,
 )
-"""What stands before the one who made something."""
+"""The words before the name of a maker."""
 JOINT_OF_NAME: Final = pattern(r"[\s.,]{1,3}")
 LONGEST_PERSON: Final = 5
 NEAR_WORDS: Final = 3
@@ -352,7 +352,7 @@ def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Sente
         start, end = tokens[index].start(), tokens[index + size - 1].end()
         maker = MAKER.search(text, max(0, start - 30), start)
         if not key and (maker or len(tokens) <= NEAR_WORDS) and tokens[index][0][0].isupper():
-            size, key = _near_person(tokens[index:], vocabulary)
+            size, key = _near_person(tokens[index : index + NEAR_WORDS], vocabulary)
             end = tokens[index + size - 1].end()
         is_surname = size == 1 and key and tokens[index][0][0].isupper() and len(key) >= SURNAME_CHARS
         if key and (size > 1 or maker or is_surname or _is_padding(tokens, vocabulary)):
@@ -362,8 +362,8 @@ def person_pieces(text: str, vocabulary: PreferenceVocabulary) -> Iterator[Sente
 
 def _near_person(tokens: Sequence[re.Match[str]], vocabulary: PreferenceVocabulary) -> tuple[int, str]:
     """Return how many words are a misspelt name, and its right form."""
-    joined = {key.replace(" ", ""): key for key in vocabulary.people}
-    for size in range(min(3, len(tokens)), 0, -1):
+    joined = vocabulary.joined_people
+    for size in range(len(tokens), 0, -1):
         near = corrected(name_key(token[0] for token in tokens[:size]).replace(" ", ""), joined)
         if len({vocabulary.people[joined[one]] for one in near}) == 1:
             return size, joined[near[0]]

@@ -30,12 +30,13 @@ from stackroom.text.preference_pieces import (
     effects_of,
     in_days,
 )
-from stackroom.text.preference_words import alternation, phrases
+from stackroom.text.preference_words import alternation, phrase_key, phrases
 from stackroom.text.preferences import LONGEST_SENTENCE, iter_mentions, pieces_of
 from stackroom.toml_text import load_packaged
 
 WORD_OR_GAP = re.compile(r"[\s,;]+|[^\s,;]+")
 JOINTS = frozenset({"and", "or", "but"})
+UNKNOWN: Final = (Plain.WORD, Plain.UNCHECKED)
 WORDS: Final = load_packaged("stackroom.text", "question_words.toml")
 COUNTING: Final = pattern(rf"\b(?:{alternation(phrases(WORDS['counting']))})(?=\s)", re.IGNORECASE)
 LEAVING_OUT: Final = pattern(
@@ -88,7 +89,7 @@ class StatedOrder(PhraseSpan):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutPhrase(PhraseSpan):
-    """What is to be left out and is no value of a field: the name of a record, or a word."""
+    """A phrase after "except" that is no value of a field: the name of a record, or a word to leave out."""
 
     what: str
 
@@ -131,13 +132,8 @@ def read_query(query: str, vocabulary: PreferenceVocabulary, *, unread: Collecti
         unknown_place=_unknown_name("place", text, stated) if vocabulary.places else "",
         is_count=any(one in asked for one in counting),
         rest="" if spans and _is_padding(pieces, spans, orders) else rest,
-        is_known=not any(_is_unknown(piece, stated) for piece in pieces),
+        is_known=not any(piece.what in UNKNOWN for piece in _outside(pieces, stated)),
     )
-
-
-def phrase_key(phrase: str) -> str:
-    """Return a phrase as it is compared: without regard to case and blanks."""
-    return " ".join(phrase.split()).casefold()
 
 
 def _counting(text: str) -> Iterator[PhraseSpan]:
@@ -149,8 +145,8 @@ def _counting(text: str) -> Iterator[PhraseSpan]:
 def _orders(text: str, vocabulary: PreferenceVocabulary) -> Iterator[StatedOrder]:
     """Yield the superlatives of a text, with the field that each sorts by."""
     for found in _order_pattern(frozenset(vocabulary.labels)).finditer(text):
-        most, extreme = phrase_key(found["most"] or ""), phrase_key(found["extreme"] or "")
-        name = vocabulary.labels.get(phrase_key(found["label"] or ""))
+        most, extreme = phrase_key(found["most"]), phrase_key(found["extreme"])
+        name = vocabulary.labels.get(phrase_key(found["label"]))
         own = [vocabulary.labels[stem] for stem in _stems(most) if stem in vocabulary.labels]
         sort = f"{'-' if extreme in HIGHEST else ''}{name}" if name else vocabulary.orders.get(most)
         if sort or own or most in SUPERLATIVES:
@@ -236,15 +232,14 @@ def _is_joint(token: str) -> bool:
     return token[0] in ",;" or token[0].isspace() or token.casefold() in JOINTS
 
 
-def _is_unknown(piece: SentencePiece, stated: Collection[StatedCondition]) -> bool:
-    is_word = piece.what in (Plain.WORD, Plain.UNCHECKED)
-    return is_word and not any(one.start <= piece.start < one.end for one in stated)
+def _outside(pieces: Iterable[SentencePiece], spans: Collection[PhraseSpan]) -> list[SentencePiece]:
+    return [piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)]
 
 
 def _padding(pieces: Sequence[SentencePiece], spans: Collection[PhraseSpan], text: str) -> Iterator[PhraseSpan]:
     """Yield the words without a meaning of their own before and after those that are left to search for."""
-    left = [piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans)]
-    ends = (left, list(reversed(left)))
+    left = _outside(pieces, spans)
+    ends = (left, reversed(left))
     for piece in (piece for some in ends for piece in takewhile(lambda one: one.what is Plain.FILLER, some)):
         yield PhraseSpan(start=piece.start, end=piece.end, phrase=text[piece.start : piece.end])
 
@@ -255,8 +250,7 @@ def _is_padding(
     """Tell whether nothing is left but words without a meaning of their own."""
     if any(order not in spans for order in orders):
         return False
-    left = (piece for piece in pieces if not any(one.start <= piece.start < one.end for one in spans))
-    return not any(isinstance(piece.what, Thing) or piece.what in (Plain.WORD, Plain.UNCHECKED) for piece in left)
+    return not any(isinstance(piece.what, Thing) or piece.what in UNKNOWN for piece in _outside(pieces, spans))
 
 
 def _stated(
@@ -291,7 +285,7 @@ def _end_of_label(field: str, text: str, end: int) -> int:
 
 
 class _Context(NamedTuple):
-    """What stands around a thing, and the words for it in lower case."""
+    """The surroundings of a thing in a query, and the words for it in lower case."""
 
     pieces: Sequence[SentencePiece]
     text: str
@@ -335,7 +329,7 @@ def _is_alone(mention: Mention, context: _Context) -> bool:
     """Tell whether all else are conditions and padding."""
     others = [piece.what for piece in context.pieces if not mention.start <= piece.start < mention.end]
     topics = NamedTag | Tone | Title
-    return not any(what in (Plain.WORD, Plain.UNCHECKED) or isinstance(what, topics) for what in others)
+    return not any(what in UNKNOWN or isinstance(what, topics) for what in others)
 
 
 def _is_condition(mention: Mention, context: _Context) -> bool:

@@ -258,8 +258,7 @@ def _order_in_words(sort: str) -> str:
 
 def _about_names(read: ReadQuery, vocabulary: PreferenceVocabulary) -> Iterator[str]:
     """Yield the names that were asked for and that no record has."""
-    makers = dict.fromkeys(field for field, _ in vocabulary.people.values())
-    for name, fields in ((read.unknown_maker, makers), (read.unknown_place, vocabulary.places)):
+    for name, fields in ((read.unknown_maker, vocabulary.makers), (read.unknown_place, vocabulary.places)):
         if name and fields:
             yield NO_SUCH.format(name=quoted(name), label=", ".join(map(label_of, fields)))
 
