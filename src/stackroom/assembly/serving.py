@@ -150,7 +150,7 @@ class ServedLibrary:
         """The catalogue that is read by the probe that runs."""
         self._unread: set[str] = set()
         """The catalogues that could not be read when their tools were built."""
-        self.toolboxes = ToolboxesByVisibility(self._names(), self._make, find_names=self._find_names)
+        self.toolboxes = ToolboxesByVisibility(self._known_names(), self._make, find_names=self._find_names)
         self.toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
 
     def list_served(self) -> list[OpenCatalogue]:
@@ -182,27 +182,27 @@ class ServedLibrary:
     def _list_servable(self, names: Sequence[str]) -> list[Installed]:
         """Return the named catalogues, or all, whose spec can be read; log the others and go on."""
         library, unserved = self._catalogues.library, self._catalogues.unserved
-        installed = self._list_named(names) if names else library.list_installed()
+        unfinished = library.describe_unfinished()
         unserved.clear()
-        unserved.update({} if names else library.check())
-        if not installed and not unserved:
-            if self._may_be_empty:
-                return []
-            raise NotFoundError("the library is empty; run: stackroom init")
+        unserved.update({name: unfinished[name] for name in names if name in unfinished} if names else library.check())
+        installed = self._list_named(names) if names else library.list_installed()
         able = [one for one in installed if self._is_servable(one)]
         for name, problem in unserved.items():
             logger.warning("catalogue '%s' is not served: %s", name, problem)
-        if not able:
+        if not able and not self._may_be_empty:
+            if not unserved:
+                raise NotFoundError("the library is empty; run: stackroom init")
             raise StorageError(f"no catalogue can be opened; {next(iter(unserved.values()))}")
         return able
 
     def _list_named(self, names: Sequence[str]) -> list[Installed]:
-        """Return the named catalogues; refuse one that is not installed, unless it may still come."""
+        """Return the named catalogues; refuse one that is not installed, unless it is being built or may still come."""
         library = self._catalogues.library
-        awaited = [name for name in names if self._may_be_empty and library.find_installed(name) is None]
+        others = [name for name in names if name not in self._catalogues.unserved]
+        awaited = [name for name in others if self._may_be_empty and library.find_installed(name) is None]
         for name in awaited:
             logger.warning("catalogue '%s' is not in the library yet; it is served as soon as it is synced", name)
-        return [library.get_installed(name) for name in names if name not in awaited]
+        return [library.get_installed(name) for name in others if name not in awaited]
 
     def _is_servable(self, installed: Installed) -> bool:
         try:
@@ -215,6 +215,10 @@ class ServedLibrary:
     def _names(self) -> list[str]:
         return sorted({*self._served, *self._followed.absent})
 
+    def _known_names(self) -> list[str]:
+        """Return the catalogues that a caller may be told of, also those that are not served."""
+        return sorted({*self._names(), *self._catalogues.unserved})
+
     def _probe_all(self) -> None:
         """Read one record of each catalogue; what fails is noted as a condition of it."""
         for served in self._find(self._names()):
@@ -226,7 +230,7 @@ class ServedLibrary:
     def _find_names(self) -> Sequence[str] | None:
         """Follow the library; return the names where they, or the tools over them, changed."""
         is_changed = self._followed.look()
-        return self._names() if self._can_read_more() or is_changed else None
+        return self._known_names() if self._can_read_more() or is_changed else None
 
     def _can_read_more(self) -> bool:
         """Tell whether a catalogue can be read now that could not be when its tools were built."""
@@ -241,7 +245,9 @@ class ServedLibrary:
         choice = self._builder.choice
         if choice is ToolChoice.AUTO and len(self._served) > 1:
             choice = ToolChoice.ALL
-        return replace(self._builder, choice=choice).build(listed, absent)
+        return replace(self._builder, choice=choice).build(
+            listed, absent, unserved=[name for name in visible if name in self._catalogues.unserved]
+        )
 
     def _find(self, names: Sequence[str]) -> list[Served]:
         return [served for name in names if (served := self._catalogues.find(name)) is not None]

@@ -61,13 +61,18 @@ class ToolboxBuilder:
     note_problems: Callable[[str, Sequence[Problem]], None]
     """Notes what is wrong with a catalogue."""
 
-    def build(self, listed: Sequence[Served], absent: Sequence[Served] = ()) -> Toolbox:
+    def build(
+        self, listed: Sequence[Served], absent: Sequence[Served] = (), *, unserved: Sequence[str] = ()
+    ) -> Toolbox:
         """Return the tools and resources over these catalogues, and the server tools.
 
         Absent catalogues are in no list, but calls about them are answered: with a storage error that names them.
+        Those that are not served, since they are unfinished or damaged, are named alone.
         """
         behind = self._build([*listed, *absent]) if absent else None
-        return self._build(listed, behind=behind)
+        toolbox = self._build(listed, behind=behind)
+        toolbox.unserved = tuple(unserved)
+        return toolbox
 
     def _build(self, served: Sequence[Served], *, behind: Toolbox | None = None) -> Toolbox:
         server_tools, opened = self.server_tools, [one.opened for one in served]

@@ -91,8 +91,9 @@ def serve_command(
 
 
 def _require_catalogues(app: App, names: Sequence[str]) -> None:
-    """Refuse a name that is not installed, and an empty library."""
-    for name in names:
+    """Refuse a name that is not installed, an empty library, and catalogues that are all unfinished."""
+    unfinished = app.library.list_unfinished()
+    for name in [name for name in names if name not in unfinished] or names:
         app.library.get_installed(name)
     if not app.library.list_installed() and not app.library.check():
         raise NotFoundError("the library is empty; run: stackroom init")

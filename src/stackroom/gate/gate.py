@@ -223,7 +223,8 @@ class Gate:
     def instructions(self, principal: Principal) -> str:
         """Return what the principal's assistant reads when it connects: the catalogues, and how to ask."""
         toolbox = self._toolboxes.of(principal.visibility)
-        return instructions_for(toolbox.catalogues, toolbox.list_callable(principal), principal.visibility)
+        tools = toolbox.list_callable(principal)
+        return instructions_for(toolbox.catalogues, tools, principal.visibility, unserved=toolbox.unserved)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is reported as unknown."""

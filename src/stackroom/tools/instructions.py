@@ -59,11 +59,18 @@ class _Entry:
     counts: Sequence[tuple[str, int]]
 
 
-def instructions_for(catalogues: Sequence[OpenCatalogue], tools: Sequence[ToolSpec], visibility: Visibility) -> str:
+def instructions_for(
+    catalogues: Sequence[OpenCatalogue],
+    tools: Sequence[ToolSpec],
+    visibility: Visibility,
+    *,
+    unserved: Sequence[str] = (),
+) -> str:
     """Return the instructions of a caller who sees these catalogues and may use these tools."""
     if not catalogues:
         return WITHOUT_CATALOGUES
-    rest = " ".join(_about_tools(tools))
+    missing = [f"Not to be searched yet: {_clean(', '.join(unserved), LONGEST_SUMMARY)}."] if unserved else []
+    rest = " ".join([*missing, *_about_tools(tools)])
     room = MOST_BYTES - len(rest.encode()) - 1
     return f"{_about_catalogues(list(_entries(catalogues, visibility)), room)} {rest}"
 

@@ -125,6 +125,7 @@ class Toolbox:
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
+        self.unserved: tuple[str, ...] = ()  # catalogues that are unfinished or damaged
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
             names = Counter(tool.name for tool in tools)
