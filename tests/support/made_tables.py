@@ -15,9 +15,8 @@ TRANSLATIONS = 370
 """The languages that each name is translated into: two columns each."""
 
 
-def _load(name: str) -> list[Any]:
-    rows: list[Any] = json.loads((FOLDER / f"made-{name}.json").read_text(encoding="utf-8"))
-    return rows
+def _load(name: str) -> Any:
+    return json.loads((FOLDER / f"made-{name}.json").read_text(encoding="utf-8"))
 
 
 TRACKS = _load("tracks")
@@ -26,6 +25,9 @@ COUNTRIES = _load("countries")
 """Codes of three and two letters, name, capital, region, its part, km², currency, language, neighbours, landlocked."""
 RECIPES = _load("recipes")
 """Name, minutes, tags, ingredients, steps."""
+SHOP: dict[str, list[list[Any]]] = _load("shop")
+"""The tables of a shop, each with its header: customers, employees, products, orders, and order details."""
+SHOP_KEYS = {"CustomerID": "Customers", "EmployeeID": "Employees", "ProductID": "Products", "OrderID": "Orders"}
 
 
 def write_music(path: Path) -> None:
@@ -53,6 +55,20 @@ def write_music(path: Path) -> None:
             ],
         )
         database.executemany("INSERT INTO Customer VALUES (?, ?, ?)", [(1, "Ana", "ana@example.org")])
+
+
+def write_shop(path: Path) -> None:
+    """Write the database of a shop: orders refer to customers and employees, and order details to orders."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for name, (header, *rows) in SHOP.items():
+            keys = [column for column in header if column in SHOP_KEYS]
+            own = [column for column in keys if SHOP_KEYS[column] == name] or keys
+            others = [f"FOREIGN KEY ({key}) REFERENCES {SHOP_KEYS[key]}" for key in keys if SHOP_KEYS[key] != name]
+            kinds = ("TEXT" if isinstance(cell, str) else "NUMERIC" for cell in rows[0])
+            columns = [" ".join(column) for column in zip(header, kinds, strict=True)]
+            parts = ", ".join([*columns, f"PRIMARY KEY ({', '.join(own)})", *others])
+            database.execute(f'CREATE TABLE "{name}" ({parts})')
+            database.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(header))})', rows)
 
 
 def write_countries(path: Path) -> None:
@@ -128,6 +144,7 @@ def write_recipes(path: Path) -> None:
 
 MADE_TABLES: Mapping[str, Callable[[Path], None]] = {
     "music.sqlite": write_music,
+    "shop.sqlite": write_shop,
     "countries.json": write_countries,
     "recipes.parquet": write_recipes,
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.made_tables import SHOP
 from support.table_cases import CASES, BuiltTable, TableSearch, build_table, compact, iter_searches
 
 pytestmark = pytest.mark.row("N1")
@@ -54,3 +55,13 @@ def test_a_search_of_a_table_finds_what_it_must(name: str, search: TableSearch, 
     if search.only is not None:
         assert sorted(titles) == sorted(search.only)
     assert [title for title in search.finds if title not in titles] == []
+
+
+def test_revenue_by_country_is_answered_by_the_rows_of_another_table(table_of: Build) -> None:
+    prices: dict[str, float] = {}
+    countries = {order[0]: order[-1] for order in SHOP["Orders"][1:]}
+    for order, _product, price, quantity, discount in SHOP["Order Details"][1:]:
+        prices[countries[order]] = prices.get(countries[order], 0) + price * quantity * (1 - discount)
+    counted = table_of("shop").library.structured("browse", catalogue="shop", by=["ship_country"], of="revenue")
+    told = {group["values"]["ship_country"]: group["sum"] for group in counted["groups"]}
+    assert told == pytest.approx(prices)

@@ -44,6 +44,8 @@ class ProfiledTable:
     columns: Sequence[ColumnProfile]
     id_column: str | None
     """The primary key that the source declares, if it does."""
+    origins: Mapping[str, str]
+    """The columns that the source joins from other tables, and where each is from."""
     notes: tuple[str, ...] = ()
     """Remarks on the source."""
 
@@ -56,6 +58,7 @@ class ProfiledTable:
                 title=title or catalogue_title(name),
                 id_column=self.id_column,
                 choices=choices,
+                origins=self.origins,
             )
         except InputError as error:
             raise InputError(f"{self.source}: {error.message}") from error
@@ -88,6 +91,7 @@ def profile_table(source: RowSource) -> ProfiledTable:
         rows=rows,
         columns=profile_columns(rows, is_sample=not is_whole),
         id_column=source.id_column,
+        origins=source.origins,
         notes=tuple(_notes_on(source, problems)),
     )
 

@@ -27,11 +27,10 @@ from stackroom.catalogue.cell_forms import (
     read_cell,
     read_text_cells,
 )
-from stackroom.catalogue.column_words import is_about
+from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.text.cells.values import is_nothing, list_in, name_of_item, same_unit, text_of
-from stackroom.text.normalise import fold_name
 
-__all__ = ["ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]
+__all__ = ["ColumnProfile", "Form", "distinct_together", "form_of", "profile_columns"]
 
 FEW_VALUES = 40
 LONGEST_NOTHING = 20
@@ -42,7 +41,6 @@ MOSTLY = 0.95
 """The share of cells that make a column one of numbers, dates or links, whatever the others are."""
 WORDS_FOR_NONE = 2
 """A column of numbers may have so many different texts, however often: `on request`, `sold out`."""
-CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 SPACE = re.compile(r"\s")
 SEPARATOR_TEXTS = 3000
 """The number of different texts of a column among which a separator is looked for."""
@@ -210,11 +208,6 @@ def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = Fals
     kept = rows if isinstance(rows, Sequence) else list(rows)
     names = dict.fromkeys(name for row in kept for name in row)
     return [_profile(name, [row.get(name) for row in kept], is_sample=is_sample) for name in names]
-
-
-def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a column's name, folded."""
-    return tuple(fold_name(CAMEL_JOINT.sub(" ", name)).split())
 
 
 def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfile:

@@ -1,6 +1,7 @@
 """Mapping of a catalogue's rows to records, and validation of records against the spec."""
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +19,9 @@ from stackroom.model.record import Record, RecordId, Tag, Value
 from stackroom.sources.location import without_settings
 from stackroom.text.cells.dates import first_day
 from stackroom.text.cells.values import is_nothing, plain_text, text_of
+
+MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[ T]00:00(:00(\.0+)?)?(Z|\+00:00)?")
+"""A day as databases write it; texts composed of columns show the day alone."""
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
@@ -261,7 +265,7 @@ def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
 
 def _words_at(row: Mapping[str, Any], column: str) -> str:
     cell = value_at(row, column)
-    return "" if is_nothing(cell) else " ".join(plain_text(cell).split())
+    return "" if is_nothing(cell) else MIDNIGHT.sub(r"\1", " ".join(plain_text(cell).split()))
 
 
 def _require_value(fields: Mapping[str, Value]) -> None:

@@ -15,18 +15,31 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import URL, Connection, CursorResult, Engine, Inspector, String, create_engine, inspect, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    CursorResult,
+    Engine,
+    Inspector,
+    Integer,
+    Numeric,
+    String,
+    create_engine,
+    inspect,
+    make_url,
+)
 from sqlalchemy.engine.reflection import ObjectKind
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SAWarning, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.errors import ExpectedError, InputError, UnavailableError
 from stackroom.net.addresses import shown_address
 from stackroom.settings import Settings
 from stackroom.sources.columns import plain_value
 from stackroom.sources.location import ReadOptions, SourceLocation
 from stackroom.sources.port import RowSource, SourceRow
-from stackroom.sources.relations import Reference, Table, get_named, list_names, quoted, select_joined
+from stackroom.sources.relations import Reference, Table, get_named, is_measure, list_names, quoted, select_joined
 
 FORM = "postgresql://USER@HOST:5432/DATABASE#TABLE or mysql://USER@HOST:3306/DATABASE#TABLE"
 LOCAL = ("", "localhost", "127.0.0.1", "::1")
@@ -207,6 +220,11 @@ class DatabaseRows(RowSource):
         return SourceLocation(location=self._server.name, options=ReadOptions(table=self._table.name)).name
 
     @property
+    def origins(self) -> Mapping[str, str]:
+        """The columns that are joined to the table, and where each is from."""
+        return self._selection.origins
+
+    @property
     def id_column(self) -> str | None:
         """The column that identifies rows, where there is one."""
         return self._table.key
@@ -242,23 +260,38 @@ def _list_tables(kind: ServerKind, connection: Connection) -> list[Table]:
         readable = set(connection.exec_driver_sql(READABLE).scalars())
         tables = {name: table for name, table in tables.items() if name in readable}
     known = {name: [key for key in table.references if key.table in tables] for name, table in tables.items()}
-    return [replace(tables[name], references=tuple(known[name])) for name in sorted(tables)]
+    return [
+        replace(tables[name], references=tuple(known[name]), shares=frozenset(_iter_shares(connection, tables[name])))
+        for name in sorted(tables)
+    ]
+
+
+def _iter_shares(connection: Connection, table: Table) -> Iterator[str]:
+    """Yield the discounts of a table of which every one is a share."""
+    for column in table.measures if table.references else ():
+        if is_about(name_words(column), "discounts"):
+            bounds = f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {quoted(table.name)}"
+            least, most = connection.exec_driver_sql(bounds).one()
+            if least is not None and 0 <= least <= most <= 1:
+                yield column
 
 
 def _iter_tables(inspector: Inspector) -> Iterator[Table]:
     keys = inspector.get_multi_pk_constraint(kind=ObjectKind.TABLE)
-    indexes = inspector.get_multi_indexes(kind=ObjectKind.TABLE)
     foreign = inspector.get_multi_foreign_keys(kind=ObjectKind.TABLE)
     for place, columns in inspector.get_multi_columns(kind=ObjectKind.ANY).items():
         own_keys = tuple(keys[place]["constrained_columns"]) if place in keys else ()
-        listed = (index["column_names"][0] for index in indexes.get(place) or () if index["column_names"])
         yield Table(
             name=place[1],
             kind="table" if place in keys else "view",
             columns=tuple(column["name"] for column in columns),
             texts=tuple(column["name"] for column in columns if isinstance(column["type"], String)),
             keys=own_keys,
-            indexed=frozenset({*own_keys[:1], *filter(None, listed)}),
+            measures=tuple(
+                column["name"]
+                for column in columns
+                if isinstance(column["type"], Integer | Numeric) and is_measure(column["name"])
+            ),
             references=tuple(
                 Reference(
                     column=key["constrained_columns"][0], table=key["referred_table"], key=key["referred_columns"][0]

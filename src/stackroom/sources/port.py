@@ -88,6 +88,11 @@ class RowSource(Protocol):
         return ""
 
     @property
+    def origins(self) -> Mapping[str, str]:
+        """The columns that the source joins to the table from others, and where each is from, for people."""
+        return {}
+
+    @property
     def id_column(self) -> str | None:
         """The column that the source declares as the key of its rows, if any."""
         return None

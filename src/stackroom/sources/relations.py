@@ -1,24 +1,30 @@
-"""Tables of a database as it describes them, and one statement that joins a table with what its keys lead to.
+"""Tables of a database as it describes them, and one statement that joins a table with what keys relate to it.
 
-`find_main` chooses the table with most text, `select_joined` writes the statement: it joins names (Book → Publisher,
-and by a link table Book → its authors). Each name is a scalar subquery, so that no row is doubled. Nothing here talks
-to a database.
+`find_main` chooses the table with most text, `select_joined` writes the statement. It joins names (an order's
+customer), lists of names (its products), and numbers of the rows that refer to it (how many, the sum of a quantity,
+of quantity × price). A name is a scalar subquery, and the rows that refer to a table are grouped by its key before they
+are joined: no row is doubled, and no table is read once for each row. Nothing here talks to a database.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import orjson
 
+from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.errors import InputError, did_you_mean
 from stackroom.sources.columns import unique_names
 from stackroom.sources.port import SourceRow
 
-NAMING = ("name", "title")
-"""Usual names of the column that names a row."""
-FIRST_NAMES = ("firstname", "forename", "givenname")
-LAST_NAMES = ("lastname", "surname", "familyname")
+FIRST_NAMES = ("first name", "firstname", "forename", "given name")
+LAST_NAMES = ("last name", "lastname", "surname", "family name")
+PERSON = (*FIRST_NAMES, *LAST_NAMES, "full name", "hire date", "birth date", "salary")
+"""The names of columns beside which a title is that of a person's job."""
+ENDING = re.compile(r"(ies?|y|es|s|e)+$")
+"""The ending in which the singular and the plural of a word differ."""
 KINDS = ("table", "virtual", "view")
 """The readable kinds, in the order of preference for the main one."""
 MOST_NAMED = 50
@@ -27,8 +33,11 @@ MOST_JOINED = 40
 """How many columns are joined to a table."""
 MOST_VALUES = 100
 """How many values a list has."""
+DECIMALS = 6
+"""The decimals of a sum that are kept; those after them are errors of binary fractions."""
 JSON_LIST = "json_group_array(CAST({} AS TEXT))"
 """The expression of a JSON list of values in SQLite."""
+REVENUE = "revenue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +49,7 @@ class Reference:
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Table:
     """A table or view, as its database describes it."""
 
@@ -52,8 +61,10 @@ class Table:
     keys: tuple[str, ...]
     """The columns of its primary key."""
     references: tuple[Reference, ...] = ()
-    indexed: frozenset[str] = frozenset()
-    """The columns by whose value rows are found without reading the whole table."""
+    measures: tuple[str, ...] = ()
+    """Its columns of numbers that are named as `is_measure` requires."""
+    shares: frozenset[str] = frozenset()
+    """The measures that are from 0 to 1 in every row."""
 
     @property
     def key(self) -> str | None:
@@ -62,15 +73,37 @@ class Table:
 
     @property
     def naming(self) -> tuple[str, ...]:
-        """The columns that together name a row: the names of a person, its name or title, or its first text."""
-        person = [self._find_text(names) for names in (FIRST_NAMES, LAST_NAMES)]
+        """The columns that together name a row: its proper name, or its first text that is no key."""
+        return self.proper_name or tuple(self._words)[:1]
+
+    @cached_property
+    def proper_name(self) -> tuple[str, ...]:
+        """The columns that are named as names: both names of a person, a name or title; never a key or a job title."""
+        called = {" ".join(words): column for column, words in self._words.items()}
+        person = [next(filter(None, map(called.get, names)), None) for names in (FIRST_NAMES, LAST_NAMES)]
         whole = tuple(column for column in person if column is not None)
         if len(whole) == len(person):
             return whole
-        return tuple(column for column in self.texts if column.lower() in NAMING)[:1] or self.texts[:1]
+        is_person = not called.keys().isdisjoint(PERSON)
+        ranks = {column: self._name_rank(words, is_person=is_person) for column, words in self._words.items()}
+        best = max(ranks, key=lambda column: ranks[column], default="")
+        return (best,) if ranks.get(best) else whole
 
-    def _find_text(self, names: Sequence[str]) -> str | None:
-        return next((column for column in self.texts if column.replace("_", "").lower() in names), None)
+    @cached_property
+    def _words(self) -> dict[str, tuple[str, ...]]:
+        """The words of the names of its texts, without keys."""
+        pointing = {reference.column for reference in self.references}
+        return {column: name_words(column) for column in self.texts if column not in pointing.union(self.keys)}
+
+    def _name_rank(self, words: Sequence[str], *, is_person: bool) -> int:
+        """Return how surely a column of these words names a row of the table; 0 if it does not."""
+        *before, last = words or ("",)
+        is_own = not before or {*map(stem, before)} <= {*map(stem, name_words(self.name))}
+        if is_own and (last == "name" or (last == "title" and not is_person)):
+            return 6 - bool(before) - (last == "title")
+        if last != "name":
+            return 0
+        return 3 if is_about(before, "companies") else 1 if is_about(before, "not_titles") else 2
 
     @property
     def is_link(self) -> bool:
@@ -79,6 +112,16 @@ class Table:
         is_keyed_by_others = len(self.keys) > 1 and pointing.issuperset(self.keys)
         plain = set(self.columns) - set(self.keys) - pointing
         return len(pointing) > 1 and (is_keyed_by_others or not plain)
+
+
+def stem(word: str) -> str:
+    """Return a word without the ending in which its singular and plural differ."""
+    return ENDING.sub("", word) or word
+
+
+def is_measure(column: str) -> bool:
+    """Tell whether a column is named as one of numbers that are added up or multiplied: quantity, price, discount."""
+    return any(is_about(name_words(column), topic) for topic in ("quantities", "unit_prices", "discounts", "totals"))
 
 
 def find_main(tables: Sequence[Table], weigh: Callable[[Table], tuple[Any, ...]]) -> Table | None:
@@ -108,32 +151,45 @@ def list_names(tables: Sequence[Table]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
-    """A column with the name of the row that a foreign key leads to, or by a link table with a list of names."""
+class Child:
+    """A table whose rows lead to a row of the main one, by one foreign key or two."""
+
+    table: Table
+    chain: tuple[Reference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedColumn:
+    """A column that is joined to a table: the name of a row that a key leads to, or what the rows of a child say."""
 
     name: str
-    chain: tuple[Reference, ...]
-    """The foreign key of the table, and that of the table that it leads to; by a link table, the link's key alone."""
-    naming: tuple[str, ...]
-    link: str = ""
-    """The link table that relates the rows."""
-    own: Reference | None = None
-    """The link's foreign key to the table itself."""
+    value: str
+    """Its expression, of a row `t` of the table; of a child, an aggregate of its rows `l`."""
+    origin: str
+    """Its origin, for people."""
+    read: Callable[[Any], Any]
+    child: Child | None = None
 
 
-def _plan_joins(table: Table, tables: Iterable[Table]) -> list[Join]:
-    """Return the columns to join to a table: names of what its keys lead to, then lists of names."""
-    by_name = {other.name: other for other in tables}
-    taken = {column.lower() for column in table.columns}
-    joins: list[Join] = []
-    for join in (*_iter_names(table, by_name), *_iter_lists(table, by_name)):
-        if join.name not in taken:
-            taken.add(join.name)
-            joins.append(join)
-    return joins[:MOST_JOINED]
+def _name(cell: Any) -> Any:
+    return cell
 
 
-def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[Join]:
+def _count(cell: Any) -> Any:
+    return cell or 0
+
+
+def _sum(cell: Any) -> Any:
+    return round(cell, DECIMALS) if isinstance(cell, float) else cell
+
+
+def _names(cell: Any) -> list[Any] | None:
+    """Return the JSON list of a cell as its distinct values, sorted."""
+    values = orjson.loads(cell) if isinstance(cell, str | bytes) else ()
+    return sorted({str(value) for value in values if value is not None})[:MOST_VALUES] or None
+
+
+def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedColumn]:
     """Yield the names that one or two foreign keys lead to, called after the table or, of several, by the way to it."""
     near = [(reference,) for reference in table.references if reference.table in tables]
     far = [
@@ -144,49 +200,119 @@ def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[Join]:
     ]
     ends = [table.name, *(chain[-1].table for chain in (*near, *far))]
     for chain in (*near, *far):
-        end = chain[-1].table
+        end, way = chain[-1].table, " and ".join(step.column for step in chain)
         name = end if ends.count(end) == 1 else "_".join([chain[0].column, *(step.table for step in chain)])
-        if tables[end].naming:
-            yield Join(name=name.lower(), chain=chain, naming=tables[end].naming)
+        if naming := tables[end].naming:
+            value = _followed(f"t.{quoted(chain[0].column)}", chain, naming)
+            origin = f"{' '.join(naming)} of {end}, by {way}"
+            yield JoinedColumn(name=name.lower(), value=value, origin=origin, read=_name)
 
 
-def _iter_lists(table: Table, tables: Mapping[str, Table]) -> Iterator[Join]:
-    """Yield the lists by link tables that can be looked up by the table's key; not of what a key names anyway."""
-    named = {reference.table for reference in table.references}
-    for link in tables.values():
-        own = [reference for reference in link.references if reference.table == table.name]
-        if not link.is_link or len(own) != 1 or own[0].column not in link.indexed:
-            continue
-        for other in link.references:
-            naming = tables[other.table].naming if other.table in tables else ()
-            if other is not own[0] and naming and other.table not in named:
-                yield Join(name=other.table.lower(), chain=(other,), naming=naming, link=link.name, own=own[0])
+def _iter_children(table: Table, tables: Mapping[str, Table]) -> Iterator[Child]:
+    """Yield the tables that lead to this one in one way, by one foreign key or by two."""
+    for other in tables.values():
+        near = [(reference,) for reference in other.references if reference.table == table.name]
+        far = [
+            (first, second)
+            for first in other.references
+            for second in (tables[first.table].references if first.table in tables else ())
+            if second.table == table.name and first.table != other.name
+        ]
+        if other is not table and len(near or far) == 1:
+            yield Child(table=other, chain=(near or far)[0])
+
+
+def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str], collect: str) -> Iterator[JoinedColumn]:
+    """Yield what the rows of a child say of a row: their number, sums, and the names in the tables they relate."""
+    rows, is_near = child.table, len(child.chain) == 1
+    if is_near and (rows.measures or not rows.is_link):
+        origin = f"the number of rows of {rows.name}"
+        yield JoinedColumn(name=f"{rows.name}_count", value="count(*)", origin=origin, read=_count, child=child)
+    for name, value, formula in _iter_sums(rows):
+        origin = f"the sum of {formula} in {rows.name}"
+        yield JoinedColumn(name=name, value=f"sum({value})", origin=origin, read=_sum, child=child)
+    for other in rows.references if is_near else ():
+        end = tables.get(other.table)
+        naming = () if end is None or end.name in named else end.naming if rows.is_link else end.proper_name
+        if end is not None and naming:
+            value = collect.format(_followed(f"l.{quoted(other.column)}", (other,), naming))
+            origin = f"{' '.join(naming)} of {end.name}, by {rows.name}"
+            yield JoinedColumn(name=end.name, value=value, origin=origin, read=_names, child=child)
+
+
+def _iter_sums(rows: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield the sums over the rows of a table: a name, the expression that is added up, and its formula for people."""
+    words = {column: name_words(column) for column in rows.measures}
+    additive = [column for column in words if not is_about(words[column], "not_totals")]
+    prices = [column for column in additive if is_about(words[column], "unit_prices")]
+    prices = [column for column in prices if not is_about(words[column], "line_totals")]
+    others = [column for column in additive if column not in prices]
+    quantities = [column for column in others if is_about(words[column], "quantities")]
+    totals = [column for column in others if is_about(words[column], "totals") and column not in quantities]
+    for column in (*quantities, *totals):
+        yield column, f"l.{quoted(column)}", column
+    if not quantities or not prices:
+        return
+    price, quantity = min(prices, key=lambda column: "unit" not in words[column]), quantities[0]
+    discount = next((column for column in words if is_about(words[column], "discounts")), None)
+    value, formula = f"l.{quoted(price)} * l.{quoted(quantity)}", f"{price} × {quantity}"
+    if discount in rows.shares:
+        yield REVENUE, f"{value} * (1 - coalesce(l.{quoted(discount)}, 0))", f"{formula} × (1 − {discount})"
+    else:
+        yield REVENUE if discount is None else f"{price}_times_{quantity}", value, formula
+
+
+def _with_free_names(columns: Iterable[JoinedColumn], taken: Iterable[str]) -> Iterator[JoinedColumn]:
+    """Yield the columns whose name is free in lower case; those of a child may have its name before theirs."""
+    used = {name.lower() for name in taken}
+    for column in columns:
+        names = [column.name.lower(), *([f"{column.child.table.name}_{column.name}".lower()] if column.child else [])]
+        if free := next((name for name in names if name not in used), None):
+            used.add(free)
+            yield replace(column, name=free)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """A statement, with the names of its result columns, the last of which may be lists."""
+    """A statement, with the names of its result columns, the last of which may be joined to the table."""
 
     statement: str
     names: tuple[str, ...]
-    lists: int = 0
+    joined: tuple[JoinedColumn, ...] = ()
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """The origin of each joined column."""
+        own = len(self.names) - len(self.joined)
+        return {name: column.origin for name, column in zip(self.names[own:], self.joined, strict=True)}
 
     def to_row(self, number: int, cells: Sequence[Any], plain: Callable[[Any], Any]) -> SourceRow:
-        """Return a row of the result; `plain` makes the value of a cell that is not a list."""
-        first_list = len(self.names) - self.lists
-        values = (*map(plain, cells[:first_list]), *map(_read_list, cells[first_list:]))
+        """Return a row of the result; `plain` makes the value of a cell."""
+        values = list(map(plain, cells))
+        own = len(self.names) - len(self.joined)
+        values[own:] = [column.read(value) for column, value in zip(self.joined, values[own:], strict=True)]
         return SourceRow(place=f"row {number}", values=dict(zip(self.names, values, strict=True)))
 
 
 def select_joined(table: Table, tables: Iterable[Table], *, collect: str = JSON_LIST) -> Selection:
     """Return the selection of all columns of a table and of those joined to it; lists are made by `collect`."""
-    joins = _plan_joins(table, tables)
-    columns = [f"t.{quoted(column)}" for column in table.columns]
-    columns += [_joined(join) if join.own is None else _listed(join, join.own, collect) for join in joins]
+    by_name = {other.name: other for other in tables}
+    named = {table.name, *(reference.table for reference in table.references)}
+    children = sorted(_iter_children(table, by_name), key=lambda child: len(child.chain))
+    columns = [*_iter_names(table, by_name)]
+    columns += [column for child in children for column in _iter_of_child(child, by_name, named, collect)]
+    joined = tuple(_with_free_names(columns, table.columns))[:MOST_JOINED]
+    values = [f"t.{quoted(column)}" for column in table.columns]
+    joins = ""
+    for number, child in enumerate(children):
+        own = {f"v{place}": column for place, column in enumerate(joined) if column.child is child}
+        joins += _grouped(child, {name: column.value for name, column in own.items()}, f"c{number}") if own else ""
+    for place, column in enumerate(joined):
+        values.append(column.value if column.child is None else f"c{children.index(column.child)}.v{place}")
     return Selection(
-        statement=f"SELECT {', '.join(columns)} FROM {quoted(table.name)} AS t",
-        names=tuple(unique_names([*table.columns, *(join.name for join in joins)])),
-        lists=sum(join.own is not None for join in joins),
+        statement=f"SELECT {', '.join(values)} FROM {quoted(table.name)} AS t{joins}",
+        names=tuple(unique_names([*table.columns, *(column.name for column in joined)])),
+        joined=joined,
     )
 
 
@@ -195,30 +321,24 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_list(cell: Any) -> list[Any] | None:
-    """Return the JSON list of a cell as its distinct values, sorted."""
-    values = orjson.loads(cell) if isinstance(cell, str | bytes) else ()
-    return sorted({str(value) for value in values if value is not None})[:MOST_VALUES] or None
+def _grouped(child: Child, values: Mapping[str, str], name: str) -> str:
+    """Return the join with the values of a child's rows by the key of the table that they lead to."""
+    first, *rest = child.chain
+    key = f"l.{quoted(first.column)}"
+    if rest:
+        key = _followed(key, (first,), (rest[0].column,))
+    selected = ", ".join([f"{key} AS k", *(f"{value} AS {alias}" for alias, value in values.items())])
+    rows = f"SELECT {selected} FROM {quoted(child.table.name)} AS l GROUP BY 1"
+    return f" LEFT JOIN ({rows}) AS {name} ON {name}.k = t.{quoted(child.chain[-1].key)}"
 
 
-def _joined(join: Join) -> str:
-    """Return nested subqueries; LIMIT, since SQLite does not require that a foreign key names one row."""
-    value = f"t.{quoted(join.chain[0].column)}"
-    wanted = [*((step.column,) for step in join.chain[1:]), join.naming]
-    for step, columns in zip(join.chain, wanted, strict=True):
+def _followed(value: str, chain: Sequence[Reference], wanted: Sequence[str]) -> str:
+    """Return nested subqueries that follow a key; LIMIT, since SQLite does not require that it names one row."""
+    columns = [*((step.column,) for step in chain[1:]), wanted]
+    for step, names in zip(chain, columns, strict=True):
         table = f"{quoted(step.table)} AS r"
-        value = f"(SELECT {_named('r', columns)} FROM {table} WHERE r.{quoted(step.key)} = {value} LIMIT 1)"
+        value = f"(SELECT {_named('r', names)} FROM {table} WHERE r.{quoted(step.key)} = {value} LIMIT 1)"
     return value
-
-
-def _listed(join: Join, own: Reference, collect: str) -> str:
-    (other,) = join.chain
-    return (
-        f"(SELECT {collect.format(_named('r', join.naming))}"
-        f" FROM {quoted(join.link)} AS l JOIN {quoted(other.table)} AS r"
-        f" ON r.{quoted(other.key)} = l.{quoted(other.column)}"
-        f" WHERE l.{quoted(own.column)} = t.{quoted(own.key)})"
-    )
 
 
 def _named(row: str, columns: Sequence[str]) -> str:

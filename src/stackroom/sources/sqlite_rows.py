@@ -34,6 +34,7 @@ from stackroom.sources.relations import (
     Table,
     find_main,
     get_named,
+    is_measure,
     quoted,
     select_joined,
 )
@@ -51,11 +52,6 @@ DECLARED = """
 SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
 """
 """The single-column foreign keys of a table; `to` is empty where it is the primary key."""
-INDEXED = """
-SELECT columns.name FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
-WHERE columns.seqno = 0 AND NOT listed.partial AND columns.name IS NOT NULL
-"""
-"""The first columns of the indexes of a table."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -79,6 +75,11 @@ class SqliteRows(FileRows):
             self._selection = self._choose_table(db, options.table) if query is None else self._read_query(db, query)
         chosen = self._table.name if self._table else " ".join(str(query).split())
         self._options = ReadOptions(table=chosen)
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """The columns that are joined to the table, and where each is from."""
+        return self._selection.origins
 
     @property
     def vector_model(self) -> ModelId | None:
@@ -211,7 +212,8 @@ def _list_tables(db: apsw.Connection) -> list[Table]:
     shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
     tables = {name: table for name, kind in shown if (table := _find_table(db, name, kind))}
     by_name = {name.lower(): table for name, table in tables.items()}
-    return [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in tables.values()]
+    related = [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in tables.values()]
+    return [_with_measures(db, table) if table.references else table for table in related]
 
 
 def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
@@ -219,7 +221,6 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
     try:
         columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
         keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
-        indexed = _texts(db, INDEXED, name)
     except apsw.SQLError:
         return None
     return Table(
@@ -228,7 +229,6 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
         columns=tuple(column for column, _ in columns),
         texts=tuple(column for column, declared in columns if TEXT_TYPE.search(declared)),
         keys=tuple(column for (column,) in keys),
-        indexed=frozenset(column for (column,) in (*keys[:1], *indexed)),
     )
 
 
@@ -243,6 +243,19 @@ def _iter_references(db: apsw.Connection, table: Table, tables: Mapping[str, Tab
         target = tables.get(name.lower())
         if target is not None and (pointed_at := key or target.key) and column.lower() in columns:
             yield Reference(column=columns[column.lower()], table=target.name, key=pointed_at)
+
+
+def _with_measures(db: apsw.Connection, table: Table) -> Table:
+    """Return a table with its columns of numbers that can be added up; a column with a text is none."""
+    measures, shares = [], []
+    for column in filter(is_measure, table.columns):
+        values = quoted(column)
+        checked = f"SELECT total(typeof({values}) = 'text'), min({values}), max({values}) FROM {quoted(table.name)}"
+        texts, least, most = next(db.execute(checked))
+        if not texts and least is not None:
+            measures.append(column)
+            shares += [column] if 0 <= least <= most <= 1 else []
+    return replace(table, measures=tuple(measures), shares=frozenset(shares))
 
 
 def _weight(db: apsw.Connection, table: Table) -> tuple[float, int]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from stackroom.catalogue.profile import ColumnProfile, Form, form_of, name_words, profile_columns
+from stackroom.catalogue.column_words import name_words
+from stackroom.catalogue.profile import ColumnProfile, Form, form_of, profile_columns
 
 pytestmark = pytest.mark.row("N1")
 

@@ -35,12 +35,15 @@ CREATE TABLE film (film_id INTEGER PRIMARY KEY, title VARCHAR(200), director_id 
 CREATE TABLE actor (id INTEGER PRIMARY KEY, first_name VARCHAR(20), last_name VARCHAR(20));
 CREATE TABLE film_actor (film_id INTEGER REFERENCES film (film_id), actor_id INTEGER REFERENCES actor (id),
                          since TIMESTAMP, PRIMARY KEY (film_id, actor_id));
+CREATE TABLE sale (film_id INTEGER REFERENCES film (film_id), quantity INTEGER, unit_price NUMERIC(6, 2),
+                   discount NUMERIC(3, 2));
 INSERT INTO country VALUES (1, 'Japan');
 INSERT INTO director VALUES (1, 'Akira Kurosawa', 1), (2, 'Nobody', NULL);
 INSERT INTO film VALUES (2, 'Ran: 100 % :colour, three sons and a fool', 1, 12.50),
                         (1, 'Ikiru: a clerk builds a playground', 1, 10), (3, 'Lost: nobody has seen it', 2, NULL);
 INSERT INTO actor VALUES (1, 'Tatsuya', 'Nakadai'), (2, 'Mieko', 'Harada'), (3, 'Takashi', NULL);
 INSERT INTO film_actor (film_id, actor_id) VALUES (2, 1), (2, 2), (1, 3);
+INSERT INTO sale VALUES (1, 2, 10, 0.25), (1, 1, 9.90, 0), (2, 3, 12.5, NULL);
 """
 
 
@@ -147,7 +150,7 @@ def test_a_table_is_read_by_its_key_with_the_names_and_lists_that_its_foreign_ke
     source = opened(site.url, "FILM")
     assert source.name == f"{site.url}#film"
     assert (source.id_column, source.count_rows(), source.is_whole) == ("film_id", 3, True)
-    assert source.other_tables == ("actor", "country", "director", "film_actor")
+    assert source.other_tables == ("actor", "country", "director", "film_actor", "sale")
     first, second, third = values(source)
     assert first == {
         "film_id": 1,
@@ -156,8 +159,12 @@ def test_a_table_is_read_by_its_key_with_the_names_and_lists_that_its_foreign_ke
         "price": 10.0,
         "director": "Akira Kurosawa",
         "country": "Japan",
+        "sale_count": 2,
+        "quantity": 3,
+        "revenue": 24.9,
         "actor": ["Takashi"],
     }
+    assert (second["sale_count"], second["revenue"], third["sale_count"], third["revenue"]) == (1, 37.5, 0, None)
     assert (second["title"], second["price"]) == ("Ran: 100 % :colour, three sons and a fool", 12.5)
     assert second["actor"] == ["Mieko Harada", "Tatsuya Nakadai"]
     assert (third["price"], third["country"], third["actor"]) == (None, None, None)
@@ -266,7 +273,7 @@ def test_a_table_is_added_and_updated_by_its_name_and_the_password_is_in_no_file
     ran = run(["add", f"{with_password(address, PASSWORD)}#film", "--name", "films", "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
     assert "3 rows: 3 written" in ran.out
-    assert "other tables: actor, country, director, film_actor; choose with --table" in ran.out
+    assert "other tables: actor, country, director, film_actor, sale; choose with --table" in ran.out
     hits = run(["search", "films", "japan", "--json"]).json["results"]
     assert {hit["id"] for hit in hits} == {"films/1", "films/2"}
     secrets = (PASSWORD, quote(PASSWORD), quote(PASSWORD, safe=""))

@@ -16,6 +16,7 @@ from stackroom.sources.location import ReadOptions
 from stackroom.sources.relations import MOST_VALUES
 from stackroom.sources.sqlite_rows import SqliteRows
 from stackroom.zstd import zstd
+from support.made_tables import write_shop
 
 pytestmark = pytest.mark.row("N1")
 
@@ -182,12 +183,61 @@ def test_a_link_table_gives_the_list_of_what_it_relates_and_a_person_is_named_by
     assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
 
 
-def test_a_link_table_that_cannot_be_looked_up_quickly_is_left_alone(tmp_path: Path) -> None:
+def test_a_link_table_needs_no_index(tmp_path: Path) -> None:
     sql = CAST.replace("PRIMARY KEY (film_id, genre_id)", "PRIMARY KEY (genre_id, film_id)")
-    assert "genre" not in rows_of(tmp_path, sql, "film")[0]
-    indexed = f"{sql} CREATE INDEX by_film ON film_genre (film_id);"
-    (tmp_path / "a.sqlite").unlink()
-    assert rows_of(tmp_path, indexed, "film")[0]["genre"] == ["Crime", "Drama"]
+    assert rows_of(tmp_path, sql, "film")[0]["genre"] == ["Crime", "Drama"]
+
+
+PER_ORDER = """
+SELECT count(l.OrderID), sum(Quantity), sum(l.UnitPrice * Quantity * (1 - Discount)), group_concat(DISTINCT ProductName)
+FROM Orders AS o LEFT JOIN "Order Details" AS l USING (OrderID) LEFT JOIN Products AS p USING (ProductID)
+GROUP BY o.{0} ORDER BY o.{0}
+"""
+
+
+@pytest.mark.parametrize(("table", "key"), [("Orders", "OrderID"), ("Customers", "CustomerID")])
+def test_the_rows_that_refer_to_a_row_give_their_number_sums_and_products_as_sql_does(
+    tmp_path: Path, table: str, key: str
+) -> None:
+    write_shop(path := tmp_path / "shop.sqlite")
+    source = SqliteRows(path, ReadOptions(table=table))
+    rows = sorted(values(source), key=lambda row: str(row[key]))
+    with closing(apsw.Connection(str(path))) as db:
+        expected = list(db.execute(PER_ORDER.format(key)))
+    assert len(rows) == len(expected) == source.count_rows()
+    for row, (count, quantity, revenue, products) in zip(rows, expected, strict=True):
+        assert (row["quantity"], row["revenue"]) == (quantity, pytest.approx(revenue, abs=1e-6))
+        if table == "Orders":
+            assert row["order details_count"] == count
+            assert row["products"] == (sorted(products.split(",")) if products else None)
+    assert source.origins["revenue"] == "the sum of UnitPrice × Quantity × (1 − Discount) in Order Details"
+
+
+LINES = """
+CREATE TABLE bill (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO bill VALUES (1, 'a bill'), (2, 'another bill');
+CREATE TABLE line (bill_id INTEGER REFERENCES bill, {});
+INSERT INTO line VALUES (1, {}), (1, {});
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "first", "second", "given"),
+    [
+        ("qty INTEGER, price REAL", "2, 1.1", "1, 0.1", {"qty": 3, "revenue": 2.3}),
+        ("qty, price, discount", "2, 5, 1.5", "1, 5, 0", {"qty": 3, "price_times_qty": 15}),
+        ("amount REAL, unit_price REAL", "2, 5", "NULL, 7", {"amount": 2}),
+        ("quantity, total_price", "2, 5", "3, 6.5", {"quantity": 5, "total_price": 11.5}),
+        ("quantity, price", "2, 5", "'two', 6", {}),
+        ("hours, rate, average_points", "2, 5, 9", "1, 6, 9", {"hours": 3}),
+        ("note, total", "'x', 2", "'y', 2", {"total": 4}),
+    ],
+)
+def test_only_quantities_and_totals_are_added_up_and_prices_multiplied(
+    tmp_path: Path, columns: str, first: str, second: str, given: dict[str, float]
+) -> None:
+    one, other = rows_of(tmp_path, LINES.format(columns, first, second), "bill")
+    assert one == {"id": 1, "note": "a bill", "line_count": 2, **given}
+    assert other == {"id": 2, "note": "another bill", "line_count": 0, **dict.fromkeys(given)}
 
 
 def test_a_long_list_is_cut(tmp_path: Path) -> None:
@@ -197,15 +247,26 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path, sql, "film")[0]["genre"]) == MOST_VALUES
 
 
-def test_a_row_is_named_by_its_first_text_where_no_column_is_a_name(tmp_path: Path) -> None:
-    sql = """
-    CREATE TABLE place (id INTEGER PRIMARY KEY, size REAL, label VARCHAR(9), more TEXT);
-    CREATE TABLE bare (id INTEGER PRIMARY KEY, size REAL);
-    CREATE TABLE t (id INTEGER PRIMARY KEY, place_id INTEGER REFERENCES place,
-                    bare_id INTEGER REFERENCES bare);
-    INSERT INTO place VALUES (1, 2.0, 'Here', 'x'); INSERT INTO bare VALUES (1, 2.0); INSERT INTO t VALUES (1, 1, 1);
+@pytest.mark.parametrize(
+    ("table", "columns", "cells", "shown"),
+    [
+        ("place", "size REAL, label VARCHAR(9), more TEXT", "2.0, 'Here', 'x'", "Here"),
+        ("Customers", "ContactName TEXT, CompanyName TEXT, ContactTitle TEXT", "'Ana', 'Acme', 'Owner'", "Acme"),
+        ("Employees", "Title TEXT, LastName TEXT, FirstName TEXT", "'Manager', 'Reis', 'Ana'", "Ana Reis"),
+        ("staff", "title TEXT, surname TEXT", "'Manager', 'Reis'", "Reis"),
+        ("books", "author_name TEXT, title TEXT", "'Reis', 'On engines'", "On engines"),
+        ("products", "brand_name TEXT, ProductName TEXT", "'Acme', 'Anvil'", "Anvil"),
+        ("size_only", "size REAL", "2.0", None),
+    ],
+)
+def test_a_row_is_called_what_people_call_it(
+    tmp_path: Path, table: str, columns: str, cells: str, shown: str | None
+) -> None:
+    sql = f"""
+    CREATE TABLE {table} (code TEXT PRIMARY KEY, {columns}); INSERT INTO {table} VALUES ('k', {cells});
+    CREATE TABLE t (id INTEGER PRIMARY KEY, other TEXT REFERENCES {table}); INSERT INTO t VALUES (1, 'k');
     """
-    assert rows_of(tmp_path, sql, "t") == [{"id": 1, "place_id": 1, "bare_id": 1, "place": "Here"}]
+    assert rows_of(tmp_path, sql, "t")[0].get(table.lower()) == shown
 
 
 def test_keys_of_several_columns_and_of_tables_that_are_gone_are_left_alone(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ LEAST_NAMED = 0.8
 QUESTION = re.compile(r"(have|has|do|does|did|are|is|was|were|which|what|how|who|why|when|where|would|should|can)\b.*")
 MANY_QUESTIONS, FEW_ANSWERS, MANY_COLUMNS = 3, 12, 15
 WIDE_GRID = 6
+NO_ORIGINS: Mapping[str, str] = {}
 WORDLESS = PLAIN_NUMBERS | {Form.DATE, Form.CODE, Form.QUANTITY, Form.BOOLEAN}
 
 
@@ -63,10 +64,12 @@ def infer_declaration(
     title: str = "",
     id_column: str | None = None,
     choices: Choices = NO_CHOICES,
+    origins: Mapping[str, str] = NO_ORIGINS,
 ) -> Inferred:
     """Propose a declaration for a table, or refuse one without a value; `name` and `title` are the catalogue's.
 
-    `id_column` is the primary key that the source declares, if it does; `choices` are the user's, and come first.
+    `id_column` is the primary key that the source declares, if it does; `choices` are the user's, and come first;
+    `origins` are the columns that were joined from other tables, and where each is from.
     """
     if not columns or not columns[0].rows:
         raise InputError("it has no rows, so the types of its columns cannot be inferred; give a table with rows")
@@ -76,7 +79,7 @@ def infer_declaration(
     sampled = f" (in a sample of {columns[0].rows:,} rows)" if columns[0].is_sample else ""
     popularity = next((field.column for field in fields if field.role is FieldRole.POPULARITY), "")
     most_popular = next((column.most for column in columns if column.name == popularity), None) or 0.0
-    fields = [replace(field, reason=f"{field.reason}{sampled}") for field in fields]
+    fields = [_with_origin(replace(field, reason=f"{field.reason}{sampled}"), origins) for field in fields]
     id_path, group = inference.id.name if inference.id else None, inference.choices.group
     identity = {"group": group} if group else {"id": id_path}
     return Inferred(
@@ -167,6 +170,14 @@ class _Inference:
         self.left_out |= dict.fromkeys(dropped, "one of the less useful of very many columns")
         self.notes.append(f"of {len(fields)} columns the {MOST_FIELDS} most useful became fields")
         return [field for field in fields if field in kept]
+
+
+def _with_origin(field: InferredField, origins: Mapping[str, str]) -> InferredField:
+    """Return a field that says where its column was joined from, to the user and to assistants."""
+    origin = origins.get(field.column, "")
+    if not origin:
+        return field
+    return replace(field, reason=f"{origin}; {field.reason}", description=f"{origin[0].upper()}{origin[1:]}.")
 
 
 def _differs(column: ColumnProfile, group: ColumnProfile) -> bool:

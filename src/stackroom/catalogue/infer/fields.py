@@ -46,6 +46,8 @@ class InferredField:
     """The columns that the field is composed of, where it is not one column."""
     unit: str = ""
     date_order: DateOrder | None = None
+    description: str = ""
+    """What assistants are told of the field."""
 
     @property
     def uses(self) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from stackroom.catalogue.column_words import is_about
+from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.catalogue.infer.fields import InferredField
-from stackroom.catalogue.profile import name_words
 from stackroom.catalogue.spec import NUMERIC_TYPES, FieldRole, FieldType
 from stackroom.text.normalise import clean
 
@@ -53,6 +52,7 @@ def field_in_toml(field: InferredField) -> str:
         lines.append(f'role = "{field.role}"')
     path = "" if field.template or field.column == field.name else field.column
     read = {"path": path, "template": field.template, "split": field.split, "unit": field.unit}
+    read["description"] = clean(field.description)
     lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
     if field.date_order is not None:
         lines.append(f'date_order = "{field.date_order}"')

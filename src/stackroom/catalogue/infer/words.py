@@ -4,9 +4,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from stackroom.catalogue.column_words import is_about, words_about
+from stackroom.catalogue.column_words import CAMEL_JOINT, is_about, words_about
 from stackroom.catalogue.compiler import FIELD_NAME
-from stackroom.catalogue.profile import CAMEL_JOINT, ColumnProfile, Form
+from stackroom.catalogue.profile import ColumnProfile, Form
 
 QUESTION_WORDS = 5
 UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
