@@ -63,5 +63,5 @@ def test_revenue_by_country_is_answered_by_the_rows_of_another_table(table_of: B
     for order, _product, price, quantity, discount in SHOP["Order Details"][1:]:
         prices[countries[order]] = prices.get(countries[order], 0) + price * quantity * (1 - discount)
     counted = table_of("shop").library.structured("browse", catalogue="shop", by=["ship_country"], of="revenue")
-    told = {group["values"]["ship_country"]: group["sum"] for group in counted["groups"]}
+    told = {group["values"]["ship_country"]: group["sum"] for group in counted["catalogues"][0]["groups"]}
     assert told == pytest.approx(prices)

@@ -15,22 +15,11 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    Connection,
-    CursorResult,
-    Engine,
-    Inspector,
-    Integer,
-    Numeric,
-    String,
-    create_engine,
-    inspect,
-    make_url,
-)
+from sqlalchemy import URL, Connection, CursorResult, Engine, Inspector, create_engine, inspect, make_url
 from sqlalchemy.engine.reflection import ObjectKind
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SAWarning, SQLAlchemyError
 from sqlalchemy.pool import NullPool
+from sqlalchemy.types import Integer, Numeric, String
 
 from stackroom.catalogue.column_words import is_about, name_words
 from stackroom.errors import ExpectedError, InputError, UnavailableError
@@ -281,17 +270,14 @@ def _iter_tables(inspector: Inspector) -> Iterator[Table]:
     foreign = inspector.get_multi_foreign_keys(kind=ObjectKind.TABLE)
     for place, columns in inspector.get_multi_columns(kind=ObjectKind.ANY).items():
         own_keys = tuple(keys[place]["constrained_columns"]) if place in keys else ()
+        numbers = [column["name"] for column in columns if isinstance(column["type"], Integer | Numeric)]
         yield Table(
             name=place[1],
             kind="table" if place in keys else "view",
             columns=tuple(column["name"] for column in columns),
             texts=tuple(column["name"] for column in columns if isinstance(column["type"], String)),
             keys=own_keys,
-            measures=tuple(
-                column["name"]
-                for column in columns
-                if isinstance(column["type"], Integer | Numeric) and is_measure(column["name"])
-            ),
+            measures=tuple(filter(is_measure, numbers)),
             references=tuple(
                 Reference(
                     column=key["constrained_columns"][0], table=key["referred_table"], key=key["referred_columns"][0]

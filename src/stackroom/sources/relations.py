@@ -189,37 +189,36 @@ def _names(cell: Any) -> list[Any] | None:
     return sorted({str(value) for value in values if value is not None})[:MOST_VALUES] or None
 
 
+def _iter_chains(table: Table, tables: Mapping[str, Table]) -> Iterator[tuple[Reference, ...]]:
+    """Yield the foreign keys of a table, then those of the tables that they lead to, each with the one before it."""
+    near = [reference for reference in table.references if reference.table in tables]
+    yield from ((reference,) for reference in near)
+    for first in near:
+        for second in tables[first.table].references:
+            if second.table in tables and second.table not in (table.name, first.table):
+                yield first, second
+
+
 def _iter_names(table: Table, tables: Mapping[str, Table]) -> Iterator[JoinedColumn]:
     """Yield the names that one or two foreign keys lead to, called after the table or, of several, by the way to it."""
-    near = [(reference,) for reference in table.references if reference.table in tables]
-    far = [
-        (first, second)
-        for (first,) in near
-        for second in tables[first.table].references
-        if second.table in tables and second.table not in (table.name, first.table)
-    ]
-    ends = [table.name, *(chain[-1].table for chain in (*near, *far))]
-    for chain in (*near, *far):
+    chains = list(_iter_chains(table, tables))
+    ends = [table.name, *(chain[-1].table for chain in chains)]
+    for chain in chains:
         end, way = chain[-1].table, " and ".join(step.column for step in chain)
         name = end if ends.count(end) == 1 else "_".join([chain[0].column, *(step.table for step in chain)])
         if naming := tables[end].naming:
             value = _followed(f"t.{quoted(chain[0].column)}", chain, naming)
-            origin = f"{' '.join(naming)} of {end}, by {way}"
-            yield JoinedColumn(name=name.lower(), value=value, origin=origin, read=_name)
+            yield JoinedColumn(name=name, value=value, origin=f"{' '.join(naming)} of {end}, by {way}", read=_name)
 
 
 def _iter_children(table: Table, tables: Mapping[str, Table]) -> Iterator[Child]:
-    """Yield the tables that lead to this one in one way, by one foreign key or by two."""
-    for other in tables.values():
-        near = [(reference,) for reference in other.references if reference.table == table.name]
-        far = [
-            (first, second)
-            for first in other.references
-            for second in (tables[first.table].references if first.table in tables else ())
-            if second.table == table.name and first.table != other.name
-        ]
-        if other is not table and len(near or far) == 1:
-            yield Child(table=other, chain=(near or far)[0])
+    """Yield the tables that lead to this one in a single way, by one foreign key before those by two."""
+    for steps in (1, 2):
+        for other in tables.values():
+            chains = [chain for chain in _iter_chains(other, tables) if chain[-1].table == table.name]
+            shortest = [chain for chain in chains if len(chain) == min(map(len, chains))]
+            if other is not table and len(shortest) == 1 and len(shortest[0]) == steps:
+                yield Child(table=other, chain=shortest[0])
 
 
 def _iter_of_child(child: Child, tables: Mapping[str, Table], named: set[str], collect: str) -> Iterator[JoinedColumn]:
@@ -298,7 +297,7 @@ def select_joined(table: Table, tables: Iterable[Table], *, collect: str = JSON_
     """Return the selection of all columns of a table and of those joined to it; lists are made by `collect`."""
     by_name = {other.name: other for other in tables}
     named = {table.name, *(reference.table for reference in table.references)}
-    children = sorted(_iter_children(table, by_name), key=lambda child: len(child.chain))
+    children = list(_iter_children(table, by_name))
     columns = [*_iter_names(table, by_name)]
     columns += [column for child in children for column in _iter_of_child(child, by_name, named, collect)]
     joined = tuple(_with_free_names(columns, table.columns))[:MOST_JOINED]
